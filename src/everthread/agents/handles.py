@@ -1,0 +1,42 @@
+"""The tool that reads back what a mask left out."""
+
+from typing import Annotated
+
+from langchain_core.tools import ToolException, tool
+from langgraph.prebuilt import ToolRuntime
+
+from everthread.state import Context, State, namespaces
+from everthread.storage.transcript import full_text
+from everthread.window.encoding import encoding
+
+__all__ = ["read_tool_output"]
+
+_MARGIN = 60
+"""Tokens kept free for the line that says what was returned."""
+
+
+@tool
+def read_tool_output(
+    handle: Annotated[str, "The handle shown where text was left out, such as 'h1a2b3c4d'."],
+    runtime: ToolRuntime[Context, State],
+    offset: Annotated[int, "First token to return, from 0."] = 0,
+    limit: Annotated[int, "Tokens to return."] = 1000,
+) -> str:
+    """Read a part of a long text that was shortened in this conversation."""
+    thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
+    if runtime.store is None:
+        raise ToolException("this conversation has no store, so nothing can be read back")
+    pointer = runtime.store.get(namespaces.thread(thread_id, "handles"), handle)
+    text = full_text(runtime.store, thread_id, str(pointer.value["message_id"])) if pointer else None
+    if text is None:
+        raise ToolException(f"there is no handle {handle!r} in this conversation; copy it exactly as shown")
+    context = runtime.context if isinstance(runtime.context, Context) else Context()
+    encoder = encoding("o200k_base")
+    tokens = encoder.encode_ordinary(text)
+    limit = max(1, min(limit, context.tool_output_tokens - _MARGIN))
+    if not 0 <= offset < max(len(tokens), 1):
+        raise ToolException(f"`offset` must be from 0 to {len(tokens) - 1}, got {offset}")
+    part = tokens[offset : offset + limit]
+    after = len(tokens) - offset - len(part)
+    note = f"[tokens {offset:,} to {offset + len(part):,} of {len(tokens):,}; {after:,} more follow]"
+    return f"{note}\n{encoder.decode(part)}"

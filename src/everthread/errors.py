@@ -1,0 +1,58 @@
+"""The error tree.
+
+EverthreadError
+├── SettingsError      a dial, a URL, a name or a profile is not usable (also a `ValueError`)
+├── BudgetError        what is pinned cannot fit the window
+├── ModelError         the provider refused, failed or broke off; the thread is intact
+├── ScriptError        a scripted or replayed model was asked for more than it holds
+├── RecordError        a line of a recorded file is malformed
+├── StorageError       the database cannot be opened, read or written
+│   └── ThreadBusyError   another run holds the thread's lock
+└── NotFoundError      the thread, user, handle or note does not exist
+"""
+
+
+class EverthreadError(Exception):
+    """Root of every error that Everthread raises on purpose."""
+
+
+class SettingsError(EverthreadError, ValueError):
+    """A setting is not usable; the message names it, its value and what is allowed."""
+
+
+class BudgetError(EverthreadError):
+    """What is pinned (system, anchor, current turn) needs more tokens than the budget."""
+
+
+class ModelError(EverthreadError):
+    """A model call failed for good; the user's message is kept and the next run continues the turn.
+
+    Args:
+        message: what happened and what to do.
+        kind: one of `authentication`, `permission`, `not_found`, `rate_limit`, `server`, `timeout`,
+            `connection`, `dropped`, `invalid`, `overflow`.
+    """
+
+    def __init__(self, message: str, *, kind: str = "invalid") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class ScriptError(EverthreadError):
+    """A scripted or replayed model has no reply left for the prompt it got."""
+
+
+class RecordError(EverthreadError):
+    """A recorded conversation is malformed; the message names file and line."""
+
+
+class StorageError(EverthreadError):
+    """The database cannot be opened, read or written."""
+
+
+class ThreadBusyError(StorageError):
+    """Another run holds the lock of this thread."""
+
+
+class NotFoundError(EverthreadError):
+    """What was asked for does not exist."""

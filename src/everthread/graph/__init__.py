@@ -1,0 +1,1 @@
+"""Wiring: the graph of an agent."""

@@ -1,0 +1,156 @@
+"""Events: what was decided, as typed values.
+
+Events hold ids, counts and reasons, never the text of a message.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: str = ""
+    """Time of the decision, ISO 8601 in UTC; set when the event is recorded."""
+    turn: int = 0
+    """User turns of the thread so far."""
+
+
+class PromptAssembled(_Event):
+    """A prompt was built and is about to be sent."""
+
+    event: Literal["prompt_assembled"] = "prompt_assembled"
+    window: int
+    """Input limit of the model in tokens."""
+    budget: int
+    """Tokens for the history."""
+    tokens: int
+    """Tokens of the whole prompt, tool schemas included."""
+    breakdown: dict[str, int]
+    """Tokens by category: system, profile, notes, summary, session_notes, recalled, tools, history,
+    reply_reserve, safety, free. They add up to `window`."""
+    cacheable_tokens: int
+    """Tokens at the head that are the same as in the thread's previous prompt."""
+    accuracy: Literal["exact", "anchored", "estimated"]
+    messages: int
+    attempt: int = 0
+    """Refusals of this prompt so far."""
+
+
+class Evicted(_Event):
+    """Messages left the working set; the transcript has them."""
+
+    event: Literal["evicted"] = "evicted"
+    policy: str
+    reason: str
+    message_ids: list[str]
+    tokens_before: int
+    tokens_after: int
+    budget: int
+
+
+class Masked(_Event):
+    """A tool result keeps head, tail and a handle; the transcript has the whole."""
+
+    event: Literal["masked"] = "masked"
+    reason: str
+    message_id: str
+    handle: str
+    tokens_before: int
+    tokens_after: int
+
+
+class Compacted(_Event):
+    """A span became part of the summary."""
+
+    event: Literal["compacted"] = "compacted"
+    reason: str
+    message_ids: list[str]
+    tokens_before: int
+    tokens_after: int
+    summary_tokens: int
+    version: int
+    writer: str
+
+
+class Injected(_Event):
+    """Memory was resolved for the prompt."""
+
+    event: Literal["injected"] = "injected"
+    changed: bool
+    """False when the rendered blocks are the same as in the last run."""
+    profile: bool
+    note_ids: list[str]
+    session_note_ids: list[str]
+    tokens: int
+
+
+class NoteSaved(_Event):
+    """A session note was written."""
+
+    event: Literal["note_saved"] = "note_saved"
+    note_id: str
+    scope: str
+    kind: str
+    by: Literal["tool", "turn", "session"]
+    message_ids: list[str]
+
+
+class NoteBlocked(_Event):
+    """The guard refused a note; its text is nowhere in the event."""
+
+    event: Literal["note_blocked"] = "note_blocked"
+    category: str
+    rule: str
+    message_ids: list[str]
+
+
+class Consolidated(_Event):
+    """Session notes became long-term notes or were dropped."""
+
+    event: Literal["consolidated"] = "consolidated"
+    added: list[str] = []
+    merged: list[str] = []
+    superseded: list[str] = []
+    dropped: dict[str, str] = {}
+    """Note id to reason."""
+    planner: str
+
+
+class Overflow(_Event):
+    """The provider refused a prompt as too long; the next one is smaller."""
+
+    event: Literal["overflow"] = "overflow"
+    attempt: int
+    tokens: int
+    budget: int
+    next_budget: int
+
+
+class FallbackUsed(_Event):
+    """A step failed and a rule took over; nothing was lost."""
+
+    event: Literal["fallback_used"] = "fallback_used"
+    step: str
+    reason: str
+    used: str
+
+
+Event = Annotated[
+    PromptAssembled
+    | Evicted
+    | Masked
+    | Compacted
+    | Injected
+    | NoteSaved
+    | NoteBlocked
+    | Consolidated
+    | Overflow
+    | FallbackUsed,
+    Field(discriminator="event"),
+]
+"""Any event."""
+
+EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
+"""Reads events from JSON and gives their JSON Schema."""

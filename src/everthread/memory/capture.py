@@ -1,0 +1,81 @@
+"""Turn a candidate into a session note, or say why not."""
+
+import re
+from collections.abc import Sequence
+
+from langgraph.store.base import PutOp
+
+from everthread.memory.guard import Verdict, check
+from everthread.state import namespaces
+from everthread.state.messages import clean
+from everthread.state.notes import Note, NoteKind, NoteScope, Source, note_id
+
+_LONGEST = 400
+_KEYWORD = re.compile(r"[^\w-]+")
+_THIS_TIME = re.compile(
+    r"\b(?:this (?:time|trip|case|once)|for (?:this|today|now)\b|right now|today|tomorrow|tonight"
+    r"|just once|only (?:for )?now)",
+    re.IGNORECASE,
+)
+_CONSTRAINT = re.compile(
+    r"\b(?:never|must not|must|do not|don't|not .{1,40}\b(?:before|without|unless)|allerg\w+"
+    r"|no more than|at most|budget|maximum)\b",
+    re.IGNORECASE,
+)
+
+
+def capture(
+    text: str, keywords: Sequence[str], *, scope: NoteScope, source: Source, date: str, salt: str
+) -> tuple[Note | None, Verdict, list[PutOp]]:
+    """Check a candidate and prepare the write of a session note.
+
+    Args:
+        text: the candidate, one or two sentences.
+        keywords: as given by a model; normalised to at most three lowercase words.
+        scope: what the caller says; wording such as `this trip` makes it `session` in any case.
+        source: thread, messages and the user's own words.
+        date: day it was said, ISO 8601.
+        salt: what the id is derived from beside thread and text, such as the tool call's id.
+
+    Returns:
+        The note or None, the guard's verdict, and the writes to make.
+    """
+    text = normalised(text)
+    verdict = check(text) if text else Verdict("block", "empty note", "empty")
+    if not verdict.allowed:
+        return None, verdict, []
+    note = Note(
+        id=note_id(source.thread_id, salt, text),
+        text=text,
+        keywords=tuple(_keywords(keywords)),
+        kind=kind_of(text),
+        scope="session" if scope == "session" or is_for_this_time(text) else "durable",
+        date=date,
+        sources=(source,),
+    )
+    return note, verdict, [PutOp(namespaces.session_notes(source.thread_id), note.id, note.value(), index=None)]
+
+
+def normalised(text: str) -> str:
+    """Return a note's text in one line, with a full stop, cut at a sentence or word below 400 characters."""
+    text = " ".join(clean(text).split())
+    if len(text) > _LONGEST:
+        text = text[:_LONGEST].rsplit(" ", 1)[0]
+    if text and text[-1].isalnum():
+        text += "."
+    return text
+
+
+def is_for_this_time(text: str) -> bool:
+    """Tell whether the wording limits a note to this trip, case or day."""
+    return _THIS_TIME.search(text) is not None
+
+
+def kind_of(text: str) -> NoteKind:
+    """Tell a constraint, which must never be lost, from a preference."""
+    return "constraint" if _CONSTRAINT.search(text) else "preference"
+
+
+def _keywords(keywords: Sequence[str]) -> list[str]:
+    words = (_KEYWORD.sub("", str(word).lower()) for word in keywords)
+    return list(dict.fromkeys(word for word in words if word))[:3]

@@ -1,0 +1,7 @@
+"""Chat models: by `provider:name`, scripted and replayed; the offline model is in `everthread.models.offline`."""
+
+from everthread.models.provider import describe, input_limit, model_name, resolve
+from everthread.models.replay import ReplayModel
+from everthread.models.scripted import ScriptedModel
+
+__all__ = ["ReplayModel", "ScriptedModel", "describe", "input_limit", "model_name", "resolve"]

@@ -1,0 +1,139 @@
+"""From a `provider:name` text to a chat model, and what is known about a model."""
+
+import importlib
+import os
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import SecretStr
+
+from everthread.errors import SettingsError
+
+DEFAULT_MODEL = "offline"
+
+TIMEOUT_SECONDS = 120.0
+"""How long one request to an OpenAI-compatible server may take without a byte."""
+
+MAX_RETRIES = 2
+"""Further tries of the client after a 429, a 5xx or a lost connection."""
+
+_FORMS = "`offline`, `openai:NAME`, or `PROVIDER:NAME` with langchain's provider packages, such as `anthropic:NAME`"
+
+_PLACEHOLDER_KEY = "not-needed"
+"""Local servers want a key in the header and ignore what it is."""
+
+_PACKAGES = {
+    "anthropic": "langchain-anthropic",
+    "azure_openai": "langchain-openai",
+    "bedrock": "langchain-aws",
+    "bedrock_converse": "langchain-aws",
+    "cohere": "langchain-cohere",
+    "deepseek": "langchain-deepseek",
+    "fireworks": "langchain-fireworks",
+    "google_genai": "langchain-google-genai",
+    "google_vertexai": "langchain-google-vertexai",
+    "groq": "langchain-groq",
+    "huggingface": "langchain-huggingface",
+    "ibm": "langchain-ibm",
+    "mistralai": "langchain-mistralai",
+    "nvidia": "langchain-nvidia-ai-endpoints",
+    "ollama": "langchain-ollama",
+    "openrouter": "langchain-openrouter",
+    "perplexity": "langchain-perplexity",
+    "together": "langchain-together",
+    "xai": "langchain-xai",
+}
+"""Package that brings each provider's chat model."""
+
+
+def resolve(model: BaseChatModel | str | None = None) -> BaseChatModel:
+    """Give the chat model that an argument names; None takes `EVERTHREAD_MODEL`, else the offline model.
+
+    Raises:
+        SettingsError: the name has no known form, its package is missing, or its key is not set.
+    """
+    if isinstance(model, BaseChatModel):
+        return model
+    if model is None:
+        model = os.environ.get("EVERTHREAD_MODEL") or DEFAULT_MODEL
+    if not isinstance(model, str):
+        raise SettingsError(f"`model` must be a chat model or a text, got {type(model).__name__}; it may be {_FORMS}")
+    text = model.strip()
+    if text == "offline":
+        from everthread.models.offline import OfflineModel
+
+        return OfflineModel()
+    provider, _, name = text.partition(":")
+    if not provider or not name:
+        raise SettingsError(f"model {model!r} has no known form; it may be {_FORMS}")
+    return _openai(name) if provider == "openai" else _other(provider, name)
+
+
+def describe(model: BaseChatModel) -> str:
+    """Name a model as `resolve` takes it, such as `openai:gpt-5-mini`; our own are `offline`, `scripted`, `replay`."""
+    name = model_name(model)
+    if name is None:
+        return model._llm_type.removeprefix("everthread-")
+    return f"{_provider(model)}:{name}"
+
+
+def model_name(model: BaseChatModel) -> str | None:
+    """Give the model's own name, such as `gpt-4.1`, which tells its tokenizer; None when it has none."""
+    for attribute in ("model_name", "model", "model_id", "deployment_name"):
+        value = getattr(model, attribute, None)
+        if isinstance(value, str) and value:
+            return value.removeprefix("models/")
+    return None
+
+
+def input_limit(model: BaseChatModel) -> int | None:
+    """Give the most tokens that the model takes in, from its own profile; None when it has no profile."""
+    limit = (model.profile or {}).get("max_input_tokens")
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
+def _provider(model: BaseChatModel) -> str:
+    return str(model._get_ls_params().get("ls_provider") or model._llm_type)
+
+
+def _openai(name: str) -> BaseChatModel:
+    base_url = os.environ.get("OPENAI_BASE_URL") or None
+    key = os.environ.get("OPENAI_API_KEY") or (_PLACEHOLDER_KEY if base_url else None)
+    if key is None:
+        raise SettingsError(
+            f"model 'openai:{name}' needs a key: set `OPENAI_API_KEY`, or `OPENAI_BASE_URL` for a local server; "
+            "`--model offline` works without one"
+        )
+    from langchain_openai import ChatOpenAI  # takes half a second, so only who uses it pays
+
+    # No temperature: models of the gpt-5 class refuse every value but their own.
+    return ChatOpenAI(
+        model=name,
+        api_key=SecretStr(key),
+        base_url=base_url,
+        stream_usage=True,
+        max_retries=MAX_RETRIES,
+        timeout=TIMEOUT_SECONDS,
+    )
+
+
+def _other(provider: str, name: str) -> BaseChatModel:
+    package = _PACKAGES.get(provider)
+    try:
+        init_chat_model = importlib.import_module("langchain.chat_models").init_chat_model
+        model: Any = init_chat_model(name, model_provider=provider)
+    except ImportError as error:
+        if package is None:
+            raise SettingsError(
+                f"provider {provider!r} of model '{provider}:{name}' is unknown; use {_FORMS}"
+            ) from error
+        raise SettingsError(
+            f"model '{provider}:{name}' needs packages that are not installed ({error.name or package}): "
+            f"`pip install langchain {package}`"
+        ) from error
+    except Exception as error:  # each provider package has its own error for a missing key or setting
+        reason = " ".join(str(error).split())[:300]
+        raise SettingsError(f"model '{provider}:{name}' cannot be made: {reason or type(error).__name__}") from error
+    if not isinstance(model, BaseChatModel):
+        raise SettingsError(f"model '{provider}:{name}' made a {type(model).__name__}, which is not a chat model")
+    return model

@@ -1,0 +1,119 @@
+"""Resolve what the agent knows about the user, anew in every run."""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
+
+from everthread.errors import SettingsError
+from everthread.ledger.events import Injected
+from everthread.ledger.record import now, record
+from everthread.memory.rendering import render_notes, render_profile
+from everthread.memory.selection import within
+from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
+from everthread.state import Context, Memory, Note, State, Update, namespaces
+from everthread.state.marks import marked, marks
+from everthread.window.tokens import TokenCounter
+from everthread.window.turns import opens_turn
+
+_MANY = 1_000
+
+
+def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
+    """Render profile and notes for this run, and date the new messages.
+
+    The store is asked every time, so a correction or an erasure on another thread is effective at
+    once; the head of the prompt moves only when what was found has changed.
+
+    Raises:
+        SettingsError: there is neither a new message nor an unfinished turn.
+    """
+    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    messages = state.get("messages", [])
+    new = [message for message in messages if "at" not in marks(message)]
+    if not new and _is_settled(messages):
+        raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
+    turn = state.get("turns", 0) + sum(map(opens_turn, new))
+    memory = resolve_memory(store, thread_id, context, wiring.counter(context))
+    digest = _digest(memory)
+    event = Injected(
+        changed=digest != state.get("memory_digest"),
+        profile=bool(memory["profile"]),
+        note_ids=memory["note_ids"],
+        session_note_ids=[str(note["id"]) for note in memory["session_notes"]],
+        tokens=wiring.counter(context).text(memory["profile"] + memory["notes"]),
+    )
+    session = PutOp(namespaces.SESSIONS, thread_id, _session(store, thread_id, context, wiring, turn), index=None)
+    record(store, thread_id, [event], write=runtime.stream_writer, turn=turn, operations=[session])
+    dated = [marked(message, at=now()) for message in new]
+    return {
+        "messages": dated,
+        "memory": memory,
+        "memory_digest": digest,
+        "turns": turn,
+        "overflows": 0,
+        "ceiling": None,
+    }
+
+
+def resolve_memory(store: BaseStore, thread_id: str, context: Context, counter: TokenCounter) -> Memory:
+    """Read profile and notes of the user and session notes of the thread, and render them.
+
+    Args:
+        store: the run's store.
+        thread_id: whose session notes are read.
+        context: user and `notes_tokens`.
+        counter: counts tokens.
+    """
+    found: list[Any] = store.batch(
+        [
+            GetOp(namespaces.profile(context.user_id), "profile"),
+            SearchOp(namespaces.notes(context.user_id), limit=_MANY),
+            SearchOp(namespaces.session_notes(thread_id), limit=_MANY),
+        ]
+    )
+    profile, long_term, session = found
+    notes = within(_active(long_term), context.notes_tokens, counter.text)
+    session_notes = within(_active(session), context.notes_tokens, counter.text)
+    return {
+        "today": datetime.now(UTC).date().isoformat(),
+        "profile": render_profile(profile.value if isinstance(profile, Item) else None),
+        "notes": render_notes("Long-term notes", notes),
+        "note_ids": [note.id for note in notes],
+        "session_notes": [note.value() for note in session_notes],
+    }
+
+
+def _active(items: list[Item]) -> list[Note]:
+    notes = (Note.model_validate(item.value) for item in items)
+    return [note for note in notes if note.status == "active"]
+
+
+def _is_settled(messages: list[Any]) -> bool:
+    """Tell whether the last turn has its answer, or none ever began."""
+    if not messages:
+        return True
+    last: BaseMessage = messages[-1]
+    return last.type == "ai" and not getattr(last, "tool_calls", [])
+
+
+def _digest(memory: Memory) -> str:
+    told = "\x00".join((memory["today"], memory["profile"], memory["notes"]))
+    return hashlib.sha256(told.encode()).hexdigest()[:8]
+
+
+def _session(store: BaseStore, thread_id: str, context: Context, wiring: Wiring, turn: int) -> dict[str, Any]:
+    item = store.get(namespaces.SESSIONS, thread_id)
+    began = item.value.get("began") if item else None
+    return {
+        "thread_id": thread_id,
+        "user_id": context.user_id,
+        "agent": wiring.agent.name,
+        "began": began or now(),
+        "last_activity": now(),
+        "turns": turn,
+        "consolidated_turns": item.value.get("consolidated_turns", 0) if item else 0,
+    }

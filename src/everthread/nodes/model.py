@@ -1,0 +1,134 @@
+"""Call the model with a prompt that holds its budget."""
+
+import asyncio
+import hashlib
+from typing import Any
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.runtime import Runtime
+
+from everthread.errors import ModelError
+from everthread.ledger.events import Overflow, PromptAssembled
+from everthread.ledger.record import now, record
+from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
+from everthread.nodes.inject_memory import resolve_memory
+from everthread.nodes.wiring import Wiring, context_of, parts_of, store_of, thread_of
+from everthread.state import Context, State, Update
+from everthread.state.marks import marked
+from everthread.window.assembly import Prompt, assemble
+from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
+
+
+def model(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
+    """Send the prompt once and keep the reply.
+
+    Returns:
+        The reply; or, when the provider refuses the prompt as too long, a lower ceiling for `trim`.
+
+    Raises:
+        BudgetError: what is pinned does not fit the window.
+        ModelError: the call failed for good. The user's message stays, and the next run continues the turn.
+    """
+    prompt, budget, chat = _prepare(state, runtime, wiring)
+    try:
+        reply = chat.invoke(prompt.messages, config)
+        check_complete(_as_message(reply))
+    except Exception as error:  # noqa: BLE001 - providers raise what they like; `_failed` sorts it out
+        return _failed(error, state, runtime, prompt, budget)
+    return _kept(_as_message(reply), prompt)
+
+
+async def amodel(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
+    """Do what `model` does without blocking the event loop."""
+    prompt, budget, chat = await asyncio.to_thread(_prepare, state, runtime, wiring)
+    try:
+        reply = await chat.ainvoke(prompt.messages, config)
+        check_complete(_as_message(reply))
+    except Exception as error:  # noqa: BLE001 - as in `model`
+        return await asyncio.to_thread(_failed, error, state, runtime, prompt, budget)
+    return _kept(_as_message(reply), prompt)
+
+
+Chat = Runnable[LanguageModelInput, BaseMessage]
+
+
+def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[Prompt, Budget, Chat]:
+    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    counter = wiring.counter(context)
+    if "memory" not in state:
+        state = {**state, "memory": resolve_memory(store, thread_id, context, counter)}
+    tools = wiring.tools_for(state.get("messages", []))
+    budget = wiring.budget(state, context, tools)
+    prompt = assemble(parts_of(state, wiring), budget, counter, previous=state.get("prefix", b""))
+    event = PromptAssembled(
+        window=budget.window,
+        budget=budget.tokens,
+        tokens=prompt.tokens,
+        breakdown=prompt.breakdown,
+        cacheable_tokens=prompt.cacheable_tokens,
+        accuracy=counter.accuracy,
+        messages=len(prompt.messages),
+        attempt=state.get("overflows", 0),
+    )
+    record(store, thread_id, [event], write=runtime.stream_writer, turn=state.get("turns", 0))
+    chat: Any = wiring.model_for(context)
+    if tools:
+        chat = chat.bind_tools(tools)
+    if context.max_output_tokens is not None:
+        chat = chat.bind(max_tokens=context.max_output_tokens)
+    return prompt, budget, chat
+
+
+def _failed(error: Exception, state: State, runtime: Runtime[Context], prompt: Prompt, budget: Budget) -> Update:
+    """Step the budget down after an overflow; turn every other failure into one clear error."""
+    if not is_overflow(error):
+        failure = error if isinstance(error, ModelError) else classify(error)
+        raise failure if failure is not None else error
+    attempt = state.get("overflows", 0) + 1
+    if attempt > MAX_OVERFLOWS:
+        raise ModelError(
+            f"the provider refused the prompt as too long {attempt} times, the last one with {prompt.tokens:,} tokens "
+            f"by our count; set `window` to the model's real input limit (now {budget.window:,})",
+            kind="overflow",
+        ) from error
+    used = sum(prompt.breakdown[name] for name in ("summary", "session_notes", "recalled", "history"))
+    ceiling = stepped_down(budget.tokens, used, told=overflow_sizes(error))
+    event = Overflow(attempt=attempt, tokens=prompt.tokens, budget=budget.tokens, next_budget=ceiling)
+    record(store_of(runtime), thread_of(runtime), [event], write=runtime.stream_writer, turn=state.get("turns", 0))
+    return {"overflows": attempt, "ceiling": ceiling}
+
+
+def _kept(reply: AIMessage, prompt: Prompt) -> Update:
+    return {"messages": [marked(_callable(reply), at=now())], "prefix": prompt.prefix, "overflows": 0}
+
+
+def _as_message(reply: object) -> AIMessage:
+    if not isinstance(reply, AIMessage):
+        raise ModelError(f"the model returned a {type(reply).__name__} instead of an assistant message", kind="invalid")
+    return reply
+
+
+def _callable(reply: AIMessage) -> AIMessage:
+    """Give every call an id of its own and make malformed calls answerable.
+
+    Some servers send calls without ids or with the same id twice, and a call whose arguments are not
+    JSON would stay unanswered; with empty arguments the tool answers with what is missing.
+    """
+    calls = [*reply.tool_calls, *(_repaired(call) for call in reply.invalid_tool_calls)]
+    if not calls:
+        return reply
+    seen: set[str] = set()
+    unique: list[ToolCall] = []
+    for place, call in enumerate(calls):
+        name = call.get("id") or ""
+        if not name or name in seen:
+            name = "call_" + hashlib.sha256(f"{reply.id}\x00{place}".encode()).hexdigest()[:16]
+        seen.add(name)
+        unique.append({**call, "id": name})
+    return reply.model_copy(update={"tool_calls": unique, "invalid_tool_calls": []})
+
+
+def _repaired(call: Any) -> ToolCall:
+    return ToolCall(name=call.get("name") or "unknown", args={}, id=call.get("id"), type="tool_call")

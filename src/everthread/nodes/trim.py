@@ -1,0 +1,134 @@
+"""Trim the working set before every model call."""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage, RemoveMessage
+from langgraph.runtime import Runtime
+from langgraph.store.base import PutOp
+
+from everthread.ledger.events import Event, Evicted, Masked
+from everthread.ledger.record import now, record
+from everthread.nodes.inject_memory import resolve_memory
+from everthread.nodes.sizing import reserved
+from everthread.nodes.wiring import Wiring, context_of, parts_of, store_of, thread_of
+from everthread.state import Context, State, Update, namespaces
+from everthread.state.marks import marks
+from everthread.storage.transcript import append_operations
+from everthread.window.eviction import Plan, Planner
+from everthread.window.masking import handle_of
+from everthread.window.tokens import TokenCounter
+
+
+def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
+    """Mask old tool results and evict the oldest turns once the working set is over the budget.
+
+    The transcript gets a message before the working set loses it, and turns leave whole, so a tool
+    call never loses its result.
+
+    Args:
+        state: `messages`, oldest first; `ceiling`, what a refusal left of the budget.
+        runtime: `context` gives window, policy and watermarks.
+        wiring: agent, model and tools.
+
+    Returns:
+        Removals and masked stand-ins; empty when everything fits.
+
+    Raises:
+        BudgetError: what is pinned needs more than the budget.
+    """
+    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    counter = wiring.counter(context)
+    # Memory is not checkpointed: a run that resumes here resolves it again.
+    update: Update = {}
+    if "memory" not in state:
+        update["memory"] = resolve_memory(store, thread_id, context, counter)
+        state = {**state, "memory": update["memory"]}
+    budget = wiring.budget(state, context, [*wiring.agent.tools, wiring.read_tool_output])
+    room = budget.tokens - reserved(parts_of(state, wiring), counter)
+    messages = state.get("messages", [])
+    if not messages:
+        return update
+    plan = Planner(messages, budget=room, context=context, counter=counter).run()
+    if not plan.evicted and not plan.masked:
+        return update
+    operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)
+    events = _events(plan, messages, counter, context, room)
+    record(
+        store,
+        thread_id,
+        events,
+        write=runtime.stream_writer,
+        turn=state.get("turns", 0),
+        operations=operations,
+    )
+    return {**update, "messages": removals(plan.evicted, list(plan.masked.values()))}
+
+
+def archive(
+    evicted: Sequence[BaseMessage],
+    masked_ids: Sequence[str],
+    messages: Sequence[BaseMessage],
+    thread_id: str,
+    user_id: str,
+) -> list[PutOp]:
+    """Prepare the writes that keep what leaves the working set: full messages, and where handles lead.
+
+    Args:
+        evicted: messages that leave.
+        masked_ids: ids of the messages that a stand-in replaces.
+        messages: the working set.
+        thread_id: the thread.
+        user_id: whose conversation it is.
+    """
+    masked = [message for message in messages if str(message.id) in set(masked_ids)]
+    return [
+        *append_operations(thread_id, user_id, evicted, why="evicted", at=now()),
+        *append_operations(thread_id, user_id, masked, why="offloaded", at=now()),
+        *(handle_operation(thread_id, str(message.id)) for message in masked),
+    ]
+
+
+def handle_operation(thread_id: str, message_id: str) -> PutOp:
+    """Prepare the write that lets a handle lead to its message."""
+    namespace = namespaces.thread(thread_id, "handles")
+    return PutOp(namespace, handle_of(message_id), {"message_id": message_id}, index=None)
+
+
+def removals(evicted: Sequence[BaseMessage], stand_ins: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the writes to the messages channel."""
+    return [*(RemoveMessage(id=str(message.id)) for message in evicted), *stand_ins]
+
+
+def masked_events(
+    stand_ins: Sequence[BaseMessage], messages: Sequence[BaseMessage], counter: TokenCounter, reason: str
+) -> list[Event]:
+    """Return an event for each masked message."""
+    before = {str(message.id): counter.message(message) for message in messages}
+    return [
+        Masked(
+            reason=reason,
+            message_id=str(message.id),
+            handle=str(marks(message)["handle"]),
+            tokens_before=before[str(message.id)],
+            tokens_after=counter.message(message),
+        )
+        for message in stand_ins
+    ]
+
+
+def _events(
+    plan: Plan, messages: Sequence[BaseMessage], counter: TokenCounter, context: Context, budget: int
+) -> list[Event]:
+    found = masked_events(list(plan.masked.values()), messages, counter, plan.reason)
+    if plan.evicted:
+        found.append(
+            Evicted(
+                policy=context.policy,
+                reason=plan.reason,
+                message_ids=[str(message.id) for message in plan.evicted],
+                tokens_before=plan.tokens_before,
+                tokens_after=plan.tokens_after,
+                budget=budget,
+            )
+        )
+    return found

@@ -1,0 +1,137 @@
+"""What the nodes of one graph share: the agent, its models and tools, and how to size a prompt."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.tools import BaseTool
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+
+from everthread.errors import SettingsError
+from everthread.prompts import render
+from everthread.state import Agent, Context, Memory, Note, State, Summary
+from everthread.window.assembly import Parts
+from everthread.window.budget import UNKNOWN_WINDOW, Budget, reply_reserve
+from everthread.window.compaction import render_summary
+from everthread.window.masking import handles_in
+from everthread.window.tokens import TokenCounter, counter_for
+
+_SAFETY_EXACT = 0.95
+_SAFETY_ESTIMATED = 0.80
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Everything a node needs that is not in the state."""
+
+    agent: Agent
+    model: BaseChatModel
+    summarizer: BaseChatModel
+    resolve: Callable[[str], BaseChatModel]
+    """Makes a model from `provider:name`, for `Context.model`."""
+    name_of: Callable[[BaseChatModel], str | None]
+    """Name of a model, such as `gpt-5-mini`, which decides how tokens are counted."""
+    read_tool_output: BaseTool
+    """Bound while a handle is in the prompt."""
+
+    def model_for(self, context: Context) -> BaseChatModel:
+        """Return the run's model."""
+        return self.model if context.model is None else self.resolve(context.model)
+
+    def counter(self, context: Context) -> TokenCounter:
+        """Return what counts the run's tokens."""
+        return counter_for(self.name_of(self.model_for(context)))
+
+    def tools_for(self, messages: Sequence[BaseMessage]) -> list[BaseTool]:
+        """Return the tools to bind: the agent's, and the reader of handles when one is shown."""
+        tools = list(self.agent.tools)
+        return [*tools, self.read_tool_output] if handles_in(list(messages)) else tools
+
+    def window_for(self, context: Context) -> int:
+        """Return the input limit in tokens: the dial, else the model's own profile."""
+        if context.window is not None:
+            return context.window
+        profile = self.model_for(context).profile or {}
+        return int(profile.get("max_input_tokens") or UNKNOWN_WINDOW)
+
+    def budget(self, state: State, context: Context, tools: Sequence[BaseTool]) -> Budget:
+        """Return the budget of the next call.
+
+        Raises:
+            BudgetError: what is in every prompt fills the window.
+        """
+        counter = self.counter(context)
+        window = self.window_for(context)
+        memory = state.get("memory") or {}
+        profile, notes = counter.text(memory.get("profile", "")), counter.text(memory.get("notes", ""))
+        whole = counter.messages([system_message(self.agent, memory)])
+        default = _SAFETY_ESTIMATED if counter.accuracy == "estimated" else _SAFETY_EXACT
+        return Budget(
+            window=window,
+            reply_reserve=reply_reserve(window, context.max_output_tokens),
+            fixed={
+                "system": whole - profile - notes,
+                "profile": profile,
+                "notes": notes,
+                "tools": counter.tools(list(tools)),
+            },
+            safety_fraction=default if context.safety_fraction is None else context.safety_fraction,
+            ceiling=state.get("ceiling"),
+        ).check()
+
+
+def system_message(agent: Agent, memory: Memory) -> SystemMessage:
+    """Return the head of the prompt: instructions, memory policy, date, profile, long-term notes."""
+    parts = [agent.instructions.strip(), render("memory_policy")]
+    if today := memory.get("today"):
+        parts.append(f"Today is {today}.")
+    parts += [block for block in (memory.get("profile", ""), memory.get("notes", "")) if block]
+    return SystemMessage("\n\n".join(parts))
+
+
+def store_of(runtime: Runtime[Context]) -> BaseStore:
+    """Return the run's store.
+
+    Raises:
+        SettingsError: the graph was built without one, so nothing could be kept.
+    """
+    if runtime.store is None:
+        raise SettingsError(
+            "this graph has no store, so nothing could be kept; build it with `build_graph(…, storage=storage)` "
+            "or run it on a LangGraph server"
+        )
+    return runtime.store
+
+
+def thread_of(runtime: Runtime[Context]) -> str:
+    """Return the id of the run's thread.
+
+    Raises:
+        SettingsError: the run has none.
+    """
+    info = runtime.execution_info
+    if info is None or not info.thread_id:
+        raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
+    return str(info.thread_id)
+
+
+def context_of(runtime: Runtime[Context]) -> Context:
+    """Return the run's dials; the defaults when the caller gave none."""
+    found = runtime.context
+    if isinstance(found, Context):
+        return found
+    return Context.from_mapping(dict(found)) if found else Context()
+
+
+def parts_of(state: State, wiring: Wiring) -> Parts:
+    """Collect what the next prompt is made of."""
+    memory = state.get("memory") or {}
+    summary = state.get("summary")
+    return Parts(
+        system=system_message(wiring.agent, memory),
+        working_set=state.get("messages", []),
+        summary=render_summary(Summary.model_validate(summary), wiring.agent.summary_sections) if summary else "",
+        session_notes=[Note.model_validate(note) for note in memory.get("session_notes", [])],
+    )

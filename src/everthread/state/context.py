@@ -1,0 +1,152 @@
+"""The dials of a run, validated when they are set."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from pydantic import ConfigDict
+
+from everthread.errors import SettingsError
+
+PolicyName = Literal["sliding_window", "head_tail", "token_budget", "salience", "summarize"]
+"""How messages leave the working set; see docs/window.md."""
+
+DistillationMode = Literal["tool", "turn", "session"]
+"""When session notes are made; see docs/memory.md."""
+
+POLICIES: tuple[str, ...] = get_args(PolicyName)
+DISTILLATION_MODES: tuple[str, ...] = get_args(DistillationMode)
+
+
+@dataclass(frozen=True)
+class Context:
+    """Dials of one run; JSON-friendly, frozen, checked on creation.
+
+    Raises:
+        SettingsError: a value is out of range or two values contradict each other.
+    """
+
+    __pydantic_config__ = ConfigDict(title="Context", use_attribute_docstrings=True)
+
+    user_id: str = "local"
+    """Whose profile and notes are used. Any non-empty text."""
+
+    model: str | None = None
+    """`provider:name` for this run only; None keeps the graph's model."""
+
+    window: int | None = None
+    """Input limit of the model in tokens, at least 256; None takes the model's own profile."""
+
+    max_output_tokens: int | None = None
+    """Reply reserve in tokens, at least 1; None: an eighth of the window, at most 4,096. Sent to the model when set."""
+
+    safety_fraction: float | None = None
+    """Share of the budget that is used, in (0, 1]; None: 0.95 when counts are exact or anchored, else 0.80."""
+
+    policy: PolicyName = "summarize"
+    """How messages leave the working set."""
+
+    high_watermark: float = 0.75
+    """Share of the budget at which compaction starts, in (0, 1); at 1 it would fire only after a call had failed."""
+
+    low_watermark: float = 0.40
+    """Share of the budget down to which eviction and compaction go, in (0, 1), below `high_watermark`."""
+
+    keep_last_turns: int = 3
+    """Turns kept word for word by `summarize` and `sliding_window`, at least 1."""
+
+    keep_last_messages: int = 20
+    """Messages kept by `head_tail`, at least 1; the cut moves forward to a legal point."""
+
+    context_limit: int | None = None
+    """Turns above which `summarize` compacts whatever the tokens, above `keep_last_turns`; None: tokens only."""
+
+    tool_output_tokens: int = 2000
+    """Tool results above this many tokens keep head, tail and a handle; at least 64."""
+
+    recall_tokens: int = 1000
+    """Tokens for recalled passages in the prompt; 0 switches automatic recall off."""
+
+    notes_tokens: int = 600
+    """Tokens for long-term notes and for session notes in the prompt, each; 0 injects none."""
+
+    distillation: tuple[DistillationMode, ...] = ("tool",)
+    """When session notes are made: `tool` (the model asks), `turn` (after each turn), `session` (at its end)."""
+
+    pins: tuple[str, ...] = ()
+    """Sentences that are in every prompt, word for word."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "distillation", tuple(self.distillation))
+        object.__setattr__(self, "pins", tuple(self.pins))
+        self._check_names()
+        self._check_sizes()
+        self._check_fractions()
+
+    def _check_names(self) -> None:
+        if not isinstance(self.user_id, str) or not self.user_id:
+            raise SettingsError(f"`user_id` must be a non-empty text, got {self.user_id!r}")
+        if self.policy not in POLICIES:
+            raise SettingsError(f"`policy` is {self.policy!r}; choose one of {', '.join(POLICIES)}")
+        for mode in self.distillation:
+            if mode not in DISTILLATION_MODES:
+                raise SettingsError(f"`distillation` has {mode!r}; choose from {', '.join(DISTILLATION_MODES)}")
+
+    def _check_sizes(self) -> None:
+        at_least = {
+            "window": 256,
+            "max_output_tokens": 1,
+            "keep_last_turns": 1,
+            "keep_last_messages": 1,
+            "context_limit": 2,
+            "tool_output_tokens": 64,
+            "recall_tokens": 0,
+            "notes_tokens": 0,
+        }
+        for name, least in at_least.items():
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise SettingsError(f"`{name}` must be a whole number of at least {least}, got {value!r}")
+        if self.window is not None and self.max_output_tokens is not None and self.max_output_tokens >= self.window:
+            raise SettingsError(
+                f"`max_output_tokens` ({self.max_output_tokens:,}) leaves no room in a `window` of {self.window:,}; "
+                f"lower it below {self.window:,}"
+            )
+        if self.context_limit is not None and self.keep_last_turns >= self.context_limit:
+            raise SettingsError(
+                f"`keep_last_turns` ({self.keep_last_turns}) must be below `context_limit` ({self.context_limit}): "
+                "keeping as many turns as trigger a summary would summarise nothing"
+            )
+
+    def _check_fractions(self) -> None:
+        for name in ("high_watermark", "low_watermark"):
+            value = getattr(self, name)
+            if not _is_number(value) or not 0 < value < 1:
+                raise SettingsError(f"`{name}` must be a fraction between 0 and 1, both excluded, got {value!r}")
+        if self.low_watermark >= self.high_watermark:
+            raise SettingsError(
+                f"`low_watermark` ({self.low_watermark}) must be below `high_watermark` ({self.high_watermark})"
+            )
+        if self.safety_fraction is not None and (
+            not _is_number(self.safety_fraction) or not 0 < self.safety_fraction <= 1
+        ):
+            raise SettingsError(f"`safety_fraction` must be in (0, 1], got {self.safety_fraction!r}")
+
+    @classmethod
+    def from_mapping(cls, values: dict[str, Any]) -> "Context":
+        """Make a context from JSON-like values and refuse names that are not dials.
+
+        Raises:
+            SettingsError: an unknown name or a value out of range.
+        """
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise SettingsError(f"unknown dial {unknown[0]!r}; the dials are {', '.join(sorted(known))}")
+        return cls(**values)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

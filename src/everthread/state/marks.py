@@ -1,0 +1,45 @@
+"""What Everthread writes into a message's metadata, in one place.
+
+Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people can read them.
+"""
+
+from typing import Any, TypeVar
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+MARK = "everthread"
+"""Key in `additional_kwargs` under which all our metadata lives."""
+
+MessageT = TypeVar("MessageT", bound=BaseMessage)
+
+
+def marks(message: BaseMessage) -> dict[str, Any]:
+    """Return our metadata of a message; empty when there is none."""
+    found = message.additional_kwargs.get(MARK)
+    return found if isinstance(found, dict) else {}
+
+
+def marked(message: MessageT, **values: Any) -> MessageT:
+    """Copy a message with more metadata; the original is not touched."""
+    kwargs = {**message.additional_kwargs, MARK: {**marks(message), **values}}
+    return message.model_copy(update={"additional_kwargs": kwargs})
+
+
+def synthetic(kind: str, content: str, **values: Any) -> HumanMessage:
+    """Make a message that carries memory or a request of ours and never counts as a user's turn."""
+    return HumanMessage(content=content, additional_kwargs={MARK: {"kind": kind, **values}})
+
+
+def is_synthetic(message: BaseMessage) -> bool:
+    """Tell whether a message was made by Everthread rather than by the user, the model or a tool."""
+    return "kind" in marks(message)
+
+
+def is_masked(message: BaseMessage) -> bool:
+    """Tell whether the message is a shortened stand-in whose full text is in the transcript."""
+    return "handle" in marks(message)
+
+
+def sequence(message: BaseMessage) -> int:
+    """Return the message's place in its thread, from 0; -1 when the reducer has not seen it."""
+    return int(marks(message).get("seq", -1))

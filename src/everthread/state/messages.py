@@ -1,0 +1,161 @@
+"""The messages channel: the reducer and everything that knows of `DeltaChannel`, which is beta.
+
+A plain channel writes every message again at every checkpoint, so a thread grows with the square of
+its turns. A delta channel stores each write once and replays it, which asks for a reducer that gives
+the same result however the writes are batched.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    convert_to_messages,
+    message_chunk_to_message,
+)
+from langchain_core.messages.base import BaseMessageChunk
+from langgraph.channels.delta import DeltaChannel
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from everthread.state.marks import MARK, marked, marks, sequence
+
+SNAPSHOT_EVERY = 50
+"""Writes between two full snapshots: a longer walk back costs time at load, a shorter one bytes."""
+
+
+_RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def reduce_messages(current: Sequence[Any] | None, writes: Sequence[Any]) -> list[BaseMessage]:
+    """Apply writes to the working set, one after the other.
+
+    A message with a known id replaces it in place, a `RemoveMessage` removes it, everything else is
+    appended with an id, its place in the thread and its predecessor. The result depends only on the
+    sequence of messages, never on how they were batched or on a clock, so a replay gives the same ids.
+
+    Args:
+        current: the working set, oldest first.
+        writes: messages, message-like values, or lists of them.
+
+    Returns:
+        A new list; the arguments are not touched.
+    """
+    # The state may come from a plain `add_messages` channel, whose messages have no place yet.
+    messages = list(current or [])
+    if messages and sequence(messages[-1]) < 0:
+        messages = _stamped(messages)
+    places = {message.id: place for place, message in enumerate(messages)}
+    for message in _flatten(writes):
+        if isinstance(message, RemoveMessage):
+            if message.id == REMOVE_ALL_MESSAGES:
+                messages, places = [], {}
+            elif message.id in places:
+                del messages[places[message.id]]
+                places = {kept.id: place for place, kept in enumerate(messages)}
+            continue
+        last = messages[-1] if messages else None
+        if message.id not in places and (asked := _retried(message, messages)) is not None:
+            # Without its date the message counts as new again, and the run answers it.
+            messages[places[asked.id]] = _undated(asked)
+            continue
+        if message.id is not None and message.id in places:
+            place = places[message.id]
+            messages[place] = _replacing(message, messages[place])
+        else:
+            appended = _appended(message, last)
+            places[appended.id] = len(messages)
+            messages.append(appended)
+    return messages
+
+
+Messages = Annotated[list[AnyMessage], DeltaChannel(reduce_messages, snapshot_frequency=SNAPSHOT_EVERY)]
+"""The working set as a state channel."""
+
+
+def clean(text: str) -> str:
+    """Replace what breaks stores and providers: NUL characters and lone surrogates."""
+    if "\x00" in text:
+        text = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _flatten(writes: Iterable[Any]) -> Iterable[BaseMessage]:
+    for write in writes:
+        for value in write if isinstance(write, list) else [write]:
+            message = value if isinstance(value, BaseMessage) else convert_to_messages([value])[0]
+            if isinstance(message, BaseMessageChunk):
+                message = message_chunk_to_message(message)
+            yield message
+
+
+def _stamped(messages: list[BaseMessage]) -> list[BaseMessage]:
+    stamped: list[BaseMessage] = []
+    for message in messages:
+        stamped.append(_appended(message, stamped[-1] if stamped else None))
+    return stamped
+
+
+def _retried(message: BaseMessage, messages: Sequence[BaseMessage]) -> BaseMessage | None:
+    """Return the unanswered message that a client sends again after an error.
+
+    Only messages whose id the client did not choose count: none, or the random one that LangGraph
+    stamps. Two messages with ids of their own are two messages.
+    """
+    if not isinstance(message, HumanMessage) or not (message.id is None or _RANDOM_ID.fullmatch(message.id)):
+        return None
+    if not messages or _is_answer(messages[-1]):
+        return None
+    asked = next((earlier for earlier in reversed(messages) if isinstance(earlier, HumanMessage)), None)
+    if asked is None or _clean_content(message.content) != asked.content or message.name != asked.name:
+        return None
+    return asked
+
+
+def _undated(message: BaseMessage) -> BaseMessage:
+    kept = {key: value for key, value in marks(message).items() if key != "at"}
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MARK: kept}})
+
+
+def _is_answer(message: BaseMessage) -> bool:
+    return isinstance(message, AIMessage) and not message.tool_calls
+
+
+def _appended(message: BaseMessage, last: BaseMessage | None) -> BaseMessage:
+    seq = sequence(last) + 1 if last is not None else 0
+    previous = last.id if last is not None else None
+    changed = message.model_copy(update={"content": _clean_content(message.content)})
+    if changed.id is None:
+        changed.id = _identifier(changed, seq, previous)
+    return marked(changed, seq=seq, previous=previous)
+
+
+def _replacing(message: BaseMessage, old: BaseMessage) -> BaseMessage:
+    kept = {key: value for key, value in marks(old).items() if key in ("seq", "previous", "at")}
+    merged = {**kept, **marks(message)}
+    kwargs = {**message.additional_kwargs, MARK: merged}
+    return message.model_copy(update={"content": _clean_content(message.content), "additional_kwargs": kwargs})
+
+
+def _identifier(message: BaseMessage, seq: int, previous: str | None) -> str:
+    told = f"{previous}\x00{seq}\x00{message.type}\x00{message.content!r}"
+    return "m-" + hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def _clean_content(content: Any) -> Any:
+    if isinstance(content, str):
+        return clean(content)
+    if isinstance(content, list):
+        return [_clean_content(block) for block in content]
+    if isinstance(content, dict):
+        return {key: _clean_content(value) for key, value in content.items()}
+    return content

@@ -1,0 +1,57 @@
+"""Store namespaces, and the one encoding that makes any id a legal and unambiguous label."""
+
+import hashlib
+import re
+
+Namespace = tuple[str, ...]
+
+SESSIONS: Namespace = ("sessions",)
+"""One record per thread: user, last activity, consolidated up to."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def label(identifier: str) -> str:
+    """Encode an id as a namespace label: plain ids stay readable, all others become a digest.
+
+    Stores refuse labels that are empty or hold a dot, and `%`, `*` or `[` mean something to some
+    of them. A plain id never starts with `~`, so a digest can never collide with one.
+    """
+    if _PLAIN.fullmatch(identifier):
+        return identifier
+    return "~" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def user(user_id: str, *rest: str) -> Namespace:
+    """Namespace of one user's records, such as `("users", "u-1", "trips")`."""
+    return ("users", label(user_id), *rest)
+
+
+def thread(thread_id: str, *rest: str) -> Namespace:
+    """Namespace of one thread's records, such as `("threads", "t-1", "ledger")`."""
+    return ("threads", label(thread_id), *rest)
+
+
+def profile(user_id: str) -> Namespace:
+    """Structured profile; its only key is `profile`."""
+    return user(user_id, "profile")
+
+
+def notes(user_id: str) -> Namespace:
+    """Long-term notes by note id."""
+    return user(user_id, "notes")
+
+
+def session_notes(thread_id: str) -> Namespace:
+    """Session notes by note id, until consolidation moves or drops them."""
+    return thread(thread_id, "notes")
+
+
+def transcript(thread_id: str) -> Namespace:
+    """Archived messages by message id."""
+    return thread(thread_id, "transcript")
+
+
+def ledger(thread_id: str) -> Namespace:
+    """Events by time-ordered id."""
+    return thread(thread_id, "ledger")

@@ -1,0 +1,57 @@
+"""Notes: one fact each, with where it came from."""
+
+import hashlib
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+NoteKind = Literal["preference", "constraint", "fact", "habit"]
+NoteScope = Literal["durable", "session"]
+NoteStatus = Literal["active", "superseded", "expired", "retracted"]
+NoteOrigin = Literal["user", "tool", "import"]
+
+
+class Source(BaseModel):
+    """Where a note was said."""
+
+    model_config = ConfigDict(frozen=True)
+
+    thread_id: str
+    message_ids: tuple[str, ...] = ()
+    quote: str = ""
+    """The user's own words, verbatim."""
+
+
+class Note(BaseModel):
+    """One fact about the user, in one or two sentences."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    text: str
+    keywords: tuple[str, ...] = ()
+    """One to three lowercase words."""
+    kind: NoteKind = "preference"
+    scope: NoteScope = "durable"
+    """`session` notes are for this trip or case only and never become long-term."""
+    date: str
+    """Day it was said, ISO 8601."""
+    status: NoteStatus = "active"
+    origin: NoteOrigin = "user"
+    confidence: float = Field(default=1.0, ge=0, le=1)
+    confirmations: tuple[str, ...] = ()
+    """Days on which it was said again, ISO 8601."""
+    valid_to: str | None = None
+    """Day on which another note took its place, ISO 8601."""
+    superseded_by: str | None = None
+    """Id of the note that took its place."""
+    sources: tuple[Source, ...] = ()
+
+    def value(self) -> dict[str, Any]:
+        """Return the note as JSON for the store."""
+        return self.model_dump(mode="json")
+
+
+def note_id(*parts: str) -> str:
+    """Derive a note's id from what it is about, so that a retry can never double it."""
+    return "n-" + hashlib.sha256("\x00".join(parts).encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,0 +1,86 @@
+"""What a thread keeps between super-steps, what callers send, and what nodes return."""
+
+from typing import Annotated, Any, NotRequired
+
+from langgraph.channels import UntrackedValue
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from everthread.state.messages import Messages
+
+
+class Memory(TypedDict, total=False):
+    """What `inject_memory` resolved for this run; rendered text plus the ids it came from."""
+
+    today: str
+    """ISO date, so that a model can read `next month`."""
+    profile: str
+    """`<user_profile>` block or empty."""
+    notes: str
+    """`<memories>` block with the long-term notes or empty."""
+    note_ids: list[str]
+    session_notes: list[dict[str, Any]]
+    """Active session notes, oldest first; shown only while their source turn is out of the working set."""
+    recalled: list[dict[str, Any]]
+    """Passages of the transcript picked for the current question."""
+
+
+class State(TypedDict, total=False):
+    """The state of one thread. `messages` is the bounded working set, not the whole transcript."""
+
+    messages: Messages
+    summary: dict[str, Any] | None
+    """`Summary` as JSON: checkpoints then need no allow-list entry for our classes."""
+    end_session: bool
+    overflows: int
+    """Refusals of the current prompt by the provider."""
+    ceiling: int | None
+    """Tokens that the history may take after a refusal; None when nothing was refused in this turn."""
+    turns: int
+    """User turns so far."""
+    prefix: bytes
+    """Four bytes per message of the last prompt, to measure what a provider could have cached."""
+    is_full: Annotated[bool, UntrackedValue]
+    """The working set is over the high watermark: `summarize` is next."""
+    memory_digest: str
+    """Digest of the rendered memory of the last run, to tell whether the prompt's head moved."""
+    memory: Annotated[Memory, UntrackedValue]
+    """Resolved anew in every run and never written to a checkpoint."""
+
+
+@with_config(ConfigDict(title="Input", use_attribute_docstrings=True))
+class Input(TypedDict, total=False):
+    """What a caller sends: a message, the end of the session, or both."""
+
+    messages: Annotated[Messages, Field(title="Messages", description="New messages of the user, usually one.")]
+    end_session: Annotated[
+        bool,
+        Field(
+            default=False,
+            title="End session",
+            description="Consolidate the session notes after this message, or at once when there is none.",
+        ),
+    ]
+
+
+class Output(TypedDict, total=False):
+    """What a run returns."""
+
+    messages: Messages
+    summary: NotRequired[dict[str, Any] | None]
+    turns: NotRequired[int]
+
+
+class Update(TypedDict, total=False):
+    """The keys that a node changed."""
+
+    messages: list[Any]
+    summary: dict[str, Any] | None
+    end_session: bool
+    overflows: int
+    ceiling: int | None
+    turns: int
+    prefix: bytes
+    is_full: bool
+    memory_digest: str
+    memory: Memory

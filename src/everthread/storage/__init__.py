@@ -1,0 +1,1 @@
+"""Where threads and memories live: one database for checkpoints and store."""

@@ -1,0 +1,94 @@
+"""Read a database URL and prepare the file it names."""
+
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from everthread.errors import SettingsError, StorageError
+
+OUR_TABLES = frozenset({"checkpoints", "writes", "store", "store_migrations", "thread_locks"})
+"""Tables of LangGraph's saver and store, and ours."""
+
+_FORMS = "`sqlite:///relative.db`, `sqlite:////absolute/path.db` or `sqlite://` (in memory)"
+
+
+@dataclass(frozen=True)
+class Location:
+    """A parsed database URL."""
+
+    url: str
+    path: Path | None
+    """File of the database; None for one in memory."""
+
+    @property
+    def target(self) -> str:
+        """What `sqlite3.connect` takes."""
+        return ":memory:" if self.path is None else str(self.path)
+
+
+def locate(url: str) -> Location:
+    """Parse a database URL.
+
+    Raises:
+        SettingsError: the URL is not one of the known forms.
+    """
+    if url.startswith(("postgresql://", "postgres://")):
+        raise SettingsError("Postgres is not supported by this version yet; use " + _FORMS)
+    if not url.startswith("sqlite://"):
+        raise SettingsError(f"database URL {url!r} is not understood; use {_FORMS}")
+    rest = url.removeprefix("sqlite://")
+    if rest in ("", "/", "/:memory:"):
+        return Location(url, None)
+    if not rest.startswith("/"):
+        raise SettingsError(f"database URL {url!r} needs three slashes before a path; use {_FORMS}")
+    return Location(url, Path(rest[1:]).expanduser())
+
+
+def prepare(location: Location, *, create: bool = True) -> None:
+    """Make sure the file is ours or new, with access for its owner only.
+
+    Args:
+        location: where the database is.
+        create: make the file when it does not exist.
+
+    Raises:
+        StorageError: missing, unreadable, not SQLite, or the database of another program.
+    """
+    path = location.path
+    if path is None:
+        return
+    if path.exists():
+        _check(path)
+        return
+    if not create:
+        raise StorageError(f"there is no database at {str(path)!r}; check the path or start a conversation first")
+    if not path.parent.is_dir():
+        raise StorageError(f"the folder {str(path.parent)!r} does not exist; create it or choose another path")
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise StorageError(f"cannot create the database {str(path)!r}: {error.strerror}") from error
+
+
+def _check(path: Path) -> None:
+    if path.is_dir():
+        raise StorageError(f"{str(path)!r} is a folder, not a database file")
+    if not os.access(path, os.R_OK):
+        raise StorageError(f"cannot read the database {str(path)!r}: permission denied")
+    if not os.access(path, os.W_OK):
+        raise StorageError(f"cannot write the database {str(path)!r}: it is read-only")
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as connection:
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise StorageError(
+            f"{str(path)!r} is not a readable SQLite database ({error}); it was left as it is"
+        ) from error
+    tables = {str(row[0]) for row in rows}
+    if tables and not tables & OUR_TABLES:
+        raise StorageError(
+            f"{str(path)!r} belongs to another program (it has the table {sorted(tables)[0]!r}); "
+            "it was left as it is, choose another path"
+        )

@@ -1,0 +1,122 @@
+"""The thread lock: one run at a time on a thread, across threads and processes.
+
+Two processes on one `thread_id` otherwise keep about half of the messages without any exception. A
+lock is a lease: its holder renews it while it runs, and a holder that died frees it by expiry.
+"""
+
+import asyncio
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from everthread.errors import ThreadBusyError
+from everthread.storage.locations import Location
+
+LEASE_SECONDS = 15.0
+"""How long a lease outlives its last renewal."""
+
+_FIRST_WAIT_SECONDS = 0.005
+_LONGEST_WAIT_SECONDS = 0.1
+
+
+class ThreadLocks:
+    """Leases on threads, kept in the database they protect.
+
+    Args:
+        location: the database; one in memory keeps its leases in the process.
+        timeout_seconds: how long a run waits for another one on the same thread; 0 never waits.
+    """
+
+    def __init__(self, location: Location, *, timeout_seconds: float = 600.0) -> None:
+        self.timeout_seconds = timeout_seconds
+        self._held: dict[str, str] = {}
+        self._guard = threading.Lock()
+        self._stop = threading.Event()
+        self._renewer: threading.Thread | None = None
+        self._database = sqlite3.connect(location.target, timeout=30, isolation_level=None, check_same_thread=False)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=NORMAL")
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS thread_locks (thread_id TEXT PRIMARY KEY, holder TEXT, expires REAL)"
+        )
+
+    def close(self) -> None:
+        """Stop renewing and close the connection; leases that are still held expire."""
+        self._stop.set()
+        if self._renewer is not None:
+            self._renewer.join()
+        self._database.close()
+
+    @contextmanager
+    def hold(self, thread_id: str) -> Iterator[None]:
+        """Hold a thread's lock for the length of a block.
+
+        Raises:
+            ThreadBusyError: another run kept it for longer than the timeout.
+        """
+        holder = uuid.uuid4().hex
+        for pause in self._attempts(thread_id, holder):
+            time.sleep(pause)
+        try:
+            yield
+        finally:
+            self._release(thread_id, holder)
+
+    @asynccontextmanager
+    async def ahold(self, thread_id: str) -> AsyncIterator[None]:
+        """Hold a thread's lock for the length of an async block; see `hold`."""
+        holder = uuid.uuid4().hex
+        for pause in self._attempts(thread_id, holder):
+            await asyncio.sleep(pause)
+        try:
+            yield
+        finally:
+            self._release(thread_id, holder)
+
+    def _attempts(self, thread_id: str, holder: str) -> Iterator[float]:
+        """Yield the pauses to make until the lease is ours."""
+        deadline = time.monotonic() + self.timeout_seconds
+        pause = _FIRST_WAIT_SECONDS
+        while not self._acquire(thread_id, holder):
+            if time.monotonic() >= deadline:
+                raise ThreadBusyError(
+                    f"thread {thread_id!r} is busy: another run held its lock for {self.timeout_seconds:g} s; "
+                    "wait for that run or raise `lock_timeout_seconds`"
+                )
+            yield pause
+            pause = min(pause * 1.5, _LONGEST_WAIT_SECONDS)
+
+    def _acquire(self, thread_id: str, holder: str) -> bool:
+        now = time.time()
+        with self._guard:
+            # One statement is one transaction: no other process can come between check and write.
+            cursor = self._database.execute(
+                "INSERT INTO thread_locks VALUES (?, ?, ?) ON CONFLICT (thread_id) DO UPDATE"
+                " SET holder = excluded.holder, expires = excluded.expires WHERE thread_locks.expires < ?",
+                (thread_id, holder, now + LEASE_SECONDS, now),
+            )
+            if cursor.rowcount == 0:
+                return False
+            self._held[thread_id] = holder
+            if self._renewer is None:
+                self._renewer = threading.Thread(target=self._renew, name="everthread-locks", daemon=True)
+                self._renewer.start()
+            return True
+
+    def _release(self, thread_id: str, holder: str) -> None:
+        with self._guard:
+            if self._held.get(thread_id) == holder:
+                del self._held[thread_id]
+            self._database.execute("DELETE FROM thread_locks WHERE thread_id = ? AND holder = ?", (thread_id, holder))
+
+    def _renew(self) -> None:
+        while not self._stop.wait(LEASE_SECONDS / 3):
+            with self._guard:
+                expires = time.time() + LEASE_SECONDS
+                self._database.executemany(
+                    "UPDATE thread_locks SET expires = ? WHERE thread_id = ? AND holder = ?",
+                    [(expires, thread_id, holder) for thread_id, holder in self._held.items()],
+                )

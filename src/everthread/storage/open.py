@@ -1,0 +1,114 @@
+"""Open one database as a checkpointer, a store and the thread locks."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
+
+import aiosqlite
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.base import BaseStore
+from langgraph.store.sqlite import SqliteStore
+from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+from everthread.errors import StorageError
+from everthread.storage.locations import Location, locate, prepare
+from everthread.storage.locks import ThreadLocks
+
+_PRAGMAS = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA busy_timeout=30000")
+
+
+@dataclass(frozen=True)
+class Storage:
+    """One open database."""
+
+    url: str
+    checkpointer: BaseCheckpointSaver[str]
+    store: BaseStore
+    locks: ThreadLocks
+
+
+@contextmanager
+def open_storage(url: str, *, create: bool = True, lock_timeout_seconds: float = 600.0) -> Iterator[Storage]:
+    """Open a database for `invoke` and `stream`.
+
+    Args:
+        url: `sqlite:///path`, `sqlite:////absolute/path` or `sqlite://` for one in memory.
+        create: make the file when it does not exist, readable by its owner only.
+        lock_timeout_seconds: how long a run waits for another one on the same thread.
+
+    Raises:
+        SettingsError: the URL is not understood.
+        StorageError: the file cannot be opened, is not SQLite, or belongs to another program.
+    """
+    location = locate(url)
+    prepare(location, create=create)
+    with ExitStack() as stack:
+        try:
+            locks = stack.enter_context(closing(ThreadLocks(location, timeout_seconds=lock_timeout_seconds)))
+            saver = SqliteSaver(stack.enter_context(closing(_connect(location))), serde=_serializer())
+            saver.setup()
+            store = SqliteStore(stack.enter_context(closing(_connect(location, autocommit=True))))
+            store.setup()
+        except sqlite3.Error as error:
+            raise _unusable(location, error) from error
+        yield Storage(url, saver, store, locks)
+
+
+@asynccontextmanager
+async def aopen_storage(
+    url: str, *, create: bool = True, lock_timeout_seconds: float = 600.0
+) -> AsyncIterator[Storage]:
+    """Open a database for `ainvoke` and `astream`; arguments and errors as in `open_storage`."""
+    location = locate(url)
+    prepare(location, create=create)
+    async with AsyncExitStack() as stack:
+        try:
+            locks = stack.enter_context(closing(ThreadLocks(location, timeout_seconds=lock_timeout_seconds)))
+            saver_connection = await stack.enter_async_context(aiosqlite.connect(location.target, timeout=30))
+            store_connection = await stack.enter_async_context(
+                aiosqlite.connect(location.target, timeout=30, isolation_level=None)
+            )
+            for connection in (saver_connection, store_connection):
+                for pragma in _PRAGMAS:
+                    await connection.execute(pragma)
+            saver = AsyncSqliteSaver(saver_connection, serde=_serializer())
+            await saver.setup()
+            store = AsyncSqliteStore(store_connection)
+            await store.setup()
+        except sqlite3.Error as error:
+            raise _unusable(location, error) from error
+        stack.push_async_callback(_stop_batching, store)
+        yield Storage(url, saver, store, locks)
+
+
+def _connect(location: Location, *, autocommit: bool = False) -> sqlite3.Connection:
+    # The saver and the store guard their connection with a lock of their own.
+    connection = sqlite3.connect(
+        location.target,
+        timeout=30,
+        check_same_thread=False,
+        isolation_level=None if autocommit else "DEFERRED",
+    )
+    for pragma in _PRAGMAS:
+        connection.execute(pragma)
+    return connection
+
+
+def _serializer() -> JsonPlusSerializer:
+    # None is the strict list: a crafted checkpoint row must not import and run code.
+    return JsonPlusSerializer(allowed_msgpack_modules=None)
+
+
+def _unusable(location: Location, error: sqlite3.Error) -> StorageError:
+    return StorageError(f"cannot open the database {location.url!r}: {error}; it was left as it is")
+
+
+async def _stop_batching(store: AsyncSqliteStore) -> None:
+    """End the store's background task, which would otherwise outlive its connection."""
+    task = getattr(store, "_task", None)
+    if task is not None:
+        task.cancel()

@@ -1,0 +1,95 @@
+"""The transcript: every message that left the working set, in the store, in order.
+
+Everything goes through LangGraph's `BaseStore`, so nodes can use it with `runtime.store`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, messages_from_dict, messages_to_dict
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp
+
+from everthread.state import namespaces
+from everthread.state.marks import is_masked, is_synthetic, marks, sequence
+
+__all__ = ["append_operations", "archived", "full_text", "message_text", "transcript"]
+
+_PAGE = 500
+
+
+def append_operations(
+    thread_id: str, user_id: str, messages: Iterable[BaseMessage], *, why: str, at: str
+) -> list[PutOp]:
+    """Prepare the writes that archive messages; the key is the message id, so a retry changes nothing.
+
+    Args:
+        thread_id: the thread they belong to.
+        user_id: whose conversation it is.
+        messages: complete messages; masked stand-ins and synthetic ones are left out.
+        why: `evicted`, `compacted` or `offloaded`.
+        at: time of the decision, ISO 8601.
+    """
+    namespace = namespaces.transcript(thread_id)
+    return [
+        PutOp(namespace, str(message.id), _record(message, user_id, why, at), index=None)
+        for message in messages
+        if not is_masked(message) and not is_synthetic(message)
+    ]
+
+
+def archived(store: BaseStore, thread_id: str) -> list[BaseMessage]:
+    """Return all archived messages of a thread, oldest first."""
+    items: list[Any] = []
+    while page := store.search(namespaces.transcript(thread_id), limit=_PAGE, offset=len(items)):
+        items.extend(page)
+        if len(page) < _PAGE:
+            break
+    return sorted((_message(item) for item in items), key=sequence)
+
+
+def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return every message of a thread, oldest first: what was archived and what is still in state.
+
+    A masked message is given in full, from the archive.
+    """
+    known = {message.id: message for message in archived(store, thread_id)}
+    for message in working_set:
+        if not is_synthetic(message) and not (is_masked(message) and message.id in known):
+            known[message.id] = message
+    return sorted(known.values(), key=sequence)
+
+
+def full_text(store: BaseStore, thread_id: str, message_id: str) -> str | None:
+    """Return the whole text of an archived message; None when the thread has no such message."""
+    item = store.batch([GetOp(namespaces.transcript(thread_id), message_id)])[0]
+    return str(item.value["text"]) if isinstance(item, Item) else None
+
+
+def message_text(message: BaseMessage) -> str:
+    """Return what a message says, tool calls included, as plain text."""
+    text = message.text if isinstance(message.text, str) else str(message.text)
+    if isinstance(message, AIMessage) and message.tool_calls:
+        calls = "\n".join(f"{call['name']}({_arguments(call['args'])})" for call in message.tool_calls)
+        return f"{text}\n{calls}" if text else calls
+    return text
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+
+
+def _record(message: BaseMessage, user_id: str, why: str, at: str) -> dict[str, Any]:
+    return {
+        "seq": sequence(message),
+        "role": message.type,
+        "text": message_text(message),
+        "message": messages_to_dict([message])[0],
+        "previous": marks(message).get("previous"),
+        "user_id": user_id,
+        "date": marks(message).get("at", at),
+        "why": why,
+    }
+
+
+def _message(item: Item) -> BaseMessage:
+    return messages_from_dict([item.value["message"]])[0]

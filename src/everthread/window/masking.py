@@ -1,0 +1,102 @@
+"""Mask a long text: its head, its tail, what was left out, and a handle to read it back."""
+
+import hashlib
+from collections.abc import Callable
+
+from langchain_core.messages import BaseMessage
+
+from everthread.state.marks import MessageT, marked, marks
+
+HEAD_SHARE = 0.50
+"""Share of the limit that the head gets (BEHAVIOUR §3: half from the head, a quarter from the tail)."""
+
+TAIL_SHARE = 0.25
+"""Share of the limit that the tail gets; the marker has the rest."""
+
+STUB_TOKENS = 120
+"""Size of a masked result that is no longer of the current turn."""
+
+_CHARACTERS_PER_TOKEN = 12
+"""A token is rarely longer; bounds how much text one cut has to count."""
+
+CountText = Callable[[str], int]
+"""Tokens of a text."""
+
+
+def handle_of(message_id: str) -> str:
+    """Derive the handle under which the full text of a message can be read."""
+    return "h" + hashlib.sha256(message_id.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def handles_in(messages: list[BaseMessage]) -> list[str]:
+    """Return the handles that a prompt shows."""
+    return [str(marks(message)["handle"]) for message in messages if "handle" in marks(message)]
+
+
+def mask(message: MessageT, limit: int, count: CountText) -> MessageT:
+    """Copy a message with its text cut to about `limit` tokens and a handle to the rest.
+
+    A message that was masked before is cut further and keeps its handle.
+    """
+    handle = str(marks(message).get("handle") or handle_of(str(message.id)))
+    full_tokens = int(marks(message).get("tokens") or 0) or count(str(message.text))
+    text = masked_text(str(message.text), limit, count, handle=handle, full_tokens=full_tokens)
+    return marked(message.model_copy(update={"content": text}), handle=handle, tokens=full_tokens)
+
+
+def masked_text(text: str, limit: int, count: CountText, *, handle: str, full_tokens: int) -> str:
+    """Return head, marker and tail of a text.
+
+    Args:
+        text: the text to cut.
+        limit: tokens of the result, about; the marker itself takes some thirty.
+        count: tokens of a text.
+        handle: what `read_tool_output` takes.
+        full_tokens: size of the complete text.
+    """
+    head = _head(text, int(limit * HEAD_SHARE), count)
+    tail = _tail(text[len(head) :], int(limit * TAIL_SHARE), count)
+    shown = count(head) + count(tail)
+    marker = (
+        f"[… {max(full_tokens - shown, 0):,} of {full_tokens:,} tokens left out; "
+        f'read_tool_output(handle="{handle}") returns them …]'
+    )
+    return "\n".join(part for part in (head.rstrip(), marker, tail.lstrip()) if part)
+
+
+def _head(text: str, tokens: int, count: CountText) -> str:
+    end = _longest(len(text), tokens, lambda size: count(text[:size]))
+    if end == len(text):
+        return text
+    return text[: _border(text, end)]
+
+
+def _tail(text: str, tokens: int, count: CountText) -> str:
+    size = _longest(len(text), tokens, lambda size: count(text[len(text) - size :]))
+    start = len(text) - size
+    found = text.find("\n", start)
+    if 0 <= found < start + size // 2:
+        return text[found + 1 :]
+    found = text.find(" ", start)
+    return text[found + 1 :] if 0 <= found < start + size // 2 else text[start:]
+
+
+def _border(text: str, end: int) -> int:
+    """Move a cut back to the end of a line or of a word, unless that costs half of the text."""
+    for separator in ("\n", ", ", " "):
+        found = text.rfind(separator, end // 2, end)
+        if found > 0:
+            return found + len(separator)
+    return end
+
+
+def _longest(length: int, tokens: int, count: Callable[[int], int]) -> int:
+    """Return the largest size, in characters, that counts at most `tokens`."""
+    low, high = 0, min(length, max(tokens, 0) * _CHARACTERS_PER_TOKEN)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(middle) <= tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,457 @@
+"""The graph from end to end with a scripted model and a real database."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import call
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.types import Command, interrupt
+
+from everthread import Context, build_graph, open_storage
+from everthread.agents.notes import save_memory_note
+from everthread.errors import BudgetError, ModelError, SettingsError
+from everthread.ledger import events
+from everthread.models.scripted import ScriptedModel
+from everthread.state import Agent, namespaces
+from everthread.state.marks import marks
+from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.transcript import transcript
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+@tool
+def look(n: int) -> str:
+    """Look something up."""
+    return "\n".join(f"row {number} of the table" for number in range(n))
+
+
+@tool
+def approve(what: str) -> str:
+    """Ask the user."""
+    return f"approved: {interrupt({'what': what})}"
+
+
+@tool
+def fail() -> str:
+    """Fail."""
+    raise ValueError("the shelf is empty")
+
+
+AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note, look, approve, fail])
+
+
+@pytest.fixture
+def storage() -> Iterator[Storage]:
+    with open_storage("sqlite://") as opened:
+        yield opened
+
+
+def calls(*wanted: dict[str, Any]) -> AIMessage:
+    return AIMessage("", tool_calls=list(wanted))
+
+
+def graph_of(storage: Storage, *replies: Any, summarizer: Any = "offline") -> tuple[Any, ScriptedModel]:
+    model = ScriptedModel(list(replies))
+    return build_graph(AGENT, model=model, summarizer=summarizer, storage=storage), model
+
+
+def ask(graph: Any, text: str | None, **dials: Any) -> dict[str, Any]:
+    result = graph.invoke({"messages": text} if text else {"end_session": True}, CONFIG, context=Context(**dials))
+    assert isinstance(result, dict)
+    return result
+
+
+def names(storage: Storage) -> list[str]:
+    return [event.event for event in events(storage.store, "t")]
+
+
+def test_a_turn_is_answered(storage: Storage) -> None:
+    graph, model = graph_of(storage, "hello")
+
+    result = ask(graph, "hi")
+
+    assert [message.text for message in result["messages"]] == ["hi", "hello"]
+    assert [message.type for message in model.prompts[0]] == ["system", "human"]
+
+
+def test_tools_are_called_and_trim_runs_before_every_model_call(storage: Storage) -> None:
+    graph, _ = graph_of(storage, calls(call("look", "c", n=2)), "found")
+
+    steps = [next(iter(part)) for part in graph.stream({"messages": "hi"}, CONFIG, stream_mode="updates")]
+
+    assert steps == ["inject_memory", "trim", "model", "tools", "trim", "model", "distill_notes"]
+
+
+def test_a_failing_tool_answers_its_call_with_the_error(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("fail", "c")), "sorry")
+
+    ask(graph, "hi")
+
+    assert "the shelf is empty" in model.prompts[1][-1].text
+
+
+def test_a_call_of_an_unknown_tool_is_answered(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("fly", "c")), "sorry")
+
+    ask(graph, "hi")
+
+    assert isinstance(model.prompts[1][-1], ToolMessage)
+
+
+def test_calls_without_ids_get_ids_of_their_own(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("look", "", n=1), call("look", "", n=1)), "done")
+
+    ask(graph, "hi")
+
+    ids = [message.tool_call_id for message in model.prompts[1] if isinstance(message, ToolMessage)]
+    assert len(set(ids)) == 2
+
+
+def test_a_malformed_call_is_answered_with_what_is_missing(storage: Storage) -> None:
+    broken = AIMessage(
+        "", invalid_tool_calls=[{"name": "look", "args": "{", "id": "c", "error": "", "type": "invalid_tool_call"}]
+    )
+    graph, model = graph_of(storage, broken, "again")
+
+    ask(graph, "hi")
+
+    assert "n: Field required" in model.prompts[1][-1].text
+
+
+def test_a_long_tool_result_is_offloaded_and_can_be_read_back(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("look", "c", n=3000)), "long", calls(), "read")
+
+    ask(graph, "hi", tool_output_tokens=200)
+
+    masked = model.prompts[1][-1]
+    handle = marks(masked)["handle"]
+    assert f'read_tool_output(handle="{handle}")' in masked.text
+    assert "read_tool_output" in str(model.tools[1])
+    assert "read_tool_output" not in str(model.tools[0])
+
+
+def test_a_handle_is_read_back_by_the_model(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("look", "c", n=3000)), "long")
+    masked = ask(graph, "hi", tool_output_tokens=500)["messages"][2]
+    handle = marks(masked)["handle"]
+    more, model = graph_of(storage, calls(call("read_tool_output", "d", handle=handle, offset=6000)), "read")
+
+    ask(more, "go on", tool_output_tokens=500)
+
+    assert "row 900 of the table" in model.prompts[1][-1].text
+
+
+def test_an_interrupt_pauses_and_resumes(storage: Storage) -> None:
+    graph, _ = graph_of(storage, calls(call("approve", "c", what="Paris")), "booked")
+
+    paused = ask(graph, "book it")
+    result = graph.invoke(Command(resume="yes"), CONFIG, context=Context())
+
+    assert paused["__interrupt__"][0].value == {"what": "Paris"}
+    assert result["messages"][-2].text == "approved: yes"
+
+
+def test_a_new_message_instead_of_an_approval_leaves_no_call_unanswered(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("approve", "c", what="Paris")), "fine, no booking")
+    ask(graph, "book it")
+
+    ask(graph, "forget it")
+
+    assert [message.type for message in model.prompts[1]] == ["system", "human", "ai", "tool", "human"]
+
+
+def test_the_prompt_stays_in_the_window_however_long_the_thread(storage: Storage) -> None:
+    graph, model = graph_of(storage, *[f"answer {number} " + "word " * 80 for number in range(40)])
+
+    for number in range(40):
+        ask(graph, f"question {number} " + "word " * 80, window=2_000)
+
+    assembled = [event for event in events(storage.store, "t") if event.event == "prompt_assembled"]
+    assert max(event.tokens + event.breakdown["reply_reserve"] for event in assembled) <= 2_000
+    assert all(prompt[1].text.startswith("question 0 ") for prompt in model.prompts)
+
+
+def test_nothing_is_lost_by_eviction_and_compaction(storage: Storage) -> None:
+    graph, _ = graph_of(storage, *[f"answer {number} " + "word " * 80 for number in range(30)])
+    for number in range(30):
+        result = ask(graph, f"question {number} " + "word " * 80, window=2_000)
+
+    told = [message.text.split(" word")[0] for message in transcript(storage.store, "t", result["messages"])]
+
+    assert told == [f"{who} {number}" for number in range(30) for who in ("question", "answer")]
+    assert "compacted" in names(storage)
+
+
+def test_context_limit_compacts_all_but_the_last_turns_after_the_reply(storage: Storage) -> None:
+    graph, _ = graph_of(storage, *"abcde")
+    for text in ("1", "2", "3", "4"):
+        result = ask(graph, text, context_limit=4, keep_last_turns=2)
+    assert len(result["messages"]) == 8
+
+    result = ask(graph, "5", context_limit=4, keep_last_turns=2)
+
+    assert [message.text for message in result["messages"]] == ["1", "4", "d", "5", "e"]
+    assert result["summary"]["covers"] == 5
+
+
+def test_the_summary_is_written_by_the_summarizer_and_shown_as_a_pair(storage: Storage) -> None:
+    summarizer = ScriptedModel(["The user counts and the assistant spells the alphabet."])
+    graph, model = graph_of(storage, *"abcd", summarizer=summarizer)
+    for text in ("1", "2", "3"):
+        ask(graph, text, context_limit=2, keep_last_turns=1)
+
+    ledger = [event for event in events(storage.store, "t") if event.event == "compacted"]
+    assert [event.writer for event in ledger] == ["model"]
+    ask(graph, "4", context_limit=9)
+    assert [message.text for message in model.prompts[3][2:4]] == [
+        "Summarize the conversation so far.",
+        "The user counts and the assistant spells the alphabet.",
+    ]
+
+
+@pytest.mark.parametrize("reply", ["", "ok", RuntimeError("no credit"), "far too long " * 3_000])
+def test_a_summarizer_that_fails_costs_nothing_but_an_event(storage: Storage, reply: Any) -> None:
+    graph, _ = graph_of(storage, *"abc", summarizer=ScriptedModel([reply]))
+
+    for text in ("the budget is 900 EUR", "2", "3"):
+        result = ask(graph, text, context_limit=2, keep_last_turns=1)
+
+    assert result["messages"][-1].text == "c"
+    assert result["summary"]["writer"] == "extractive"
+
+
+def test_a_note_is_saved_kept_after_the_session_and_known_in_the_next(storage: Storage) -> None:
+    saved = calls(
+        call("save_memory_note", "c", text="Is vegetarian", keywords=["Food"]),
+        call("save_memory_note", "d", text="Wants a window seat", keywords=["seat"], scope="session"),
+    )
+    graph, model = graph_of(storage, saved, "noted", "you are vegetarian")
+    ask(graph, "I am vegetarian; this time a window seat")
+    ask(graph, None)
+
+    other: Any = {"configurable": {"thread_id": "t2"}}
+    graph.invoke({"messages": "what do you know?"}, other)
+
+    system = model.prompts[2][0].text
+    assert "Is vegetarian. [food]" in system
+    assert "window seat" not in system.split("</memory_policy>")[1]
+    assert storage.store.search(namespaces.session_notes("t")) == []
+
+
+def test_the_session_can_end_with_its_last_message(storage: Storage) -> None:
+    graph, _ = graph_of(storage, calls(call("save_memory_note", "c", text="Likes tea", keywords=[])), "noted")
+
+    result = graph.invoke({"messages": "I like tea", "end_session": True}, CONFIG)
+
+    assert result["messages"][-1].text == "noted"
+    assert [item.value["text"] for item in storage.store.search(namespaces.notes("local"))] == ["Likes tea."]
+    assert graph.get_state(CONFIG).values["end_session"] is False
+
+
+def test_the_guard_keeps_a_sensitive_note_out_of_store_and_ledger(storage: Storage) -> None:
+    graph, model = graph_of(
+        storage, calls(call("save_memory_note", "c", text="Her SSN is 078-05-1120", keywords=[])), "sorry"
+    )
+
+    ask(graph, "remember it")
+
+    assert "never stored" in model.prompts[1][-1].text
+    assert "note_blocked" in names(storage)
+    assert "078-05" not in str([event.model_dump() for event in events(storage.store, "t")])
+
+
+def test_session_notes_return_when_their_source_turn_is_out_of_the_working_set(storage: Storage) -> None:
+    note = calls(call("save_memory_note", "c", text="Wants a window seat", keywords=[], scope="session"))
+    graph, model = graph_of(storage, note, "noted", "b", "c", "d")
+    for text in ("hello", "this time a window seat", "3", "4"):
+        if text == "hello":
+            continue
+        ask(graph, text, context_limit=2, keep_last_turns=1)
+
+    # The anchor is the note's source, so it stays in view and the note has no reason to return.
+    assert not any("## Session notes" in message.text for message in model.prompts[-1])
+
+
+def test_a_session_note_of_a_folded_turn_is_back_in_the_prompt(storage: Storage) -> None:
+    note = calls(call("save_memory_note", "c", text="Wants a window seat", keywords=[], scope="session"))
+    graph, model = graph_of(storage, "a", note, "noted", "b", "c", "d")
+
+    for text in ("hello", "this time a window seat", "3", "4", "5"):
+        ask(graph, text, context_limit=2, keep_last_turns=1)
+
+    assert any("## Session notes" in message.text for message in model.prompts[-1])
+    assert not any("## Session notes" in message.text for message in model.prompts[2])
+
+
+def test_a_correction_on_another_thread_is_effective_at_once(storage: Storage) -> None:
+    graph, model = graph_of(storage, "a", "b")
+    ask(graph, "1")
+    storage.store.put(namespaces.profile("local"), "profile", {"name": "Ada"})
+
+    ask(graph, "2")
+
+    assert "name: Ada" in model.prompts[1][0].text
+
+
+def test_an_unchanged_head_is_cacheable(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "a", "b")
+    ask(graph, "1")
+    ask(graph, "2")
+
+    second = [event for event in events(storage.store, "t") if event.event == "prompt_assembled"][1]
+
+    assert second.tokens - second.cacheable_tokens < 20
+
+
+def test_an_error_of_the_model_keeps_the_message_once_and_the_next_run_continues(storage: Storage) -> None:
+    graph, model = graph_of(storage, ModelError("the provider is down", kind="server"), "hello")
+    with pytest.raises(ModelError, match="provider is down"):
+        ask(graph, "hi")
+
+    result = ask(graph, "hi")
+
+    assert [message.text for message in result["messages"]] == ["hi", "hello"]
+    assert [message.text for message in model.prompts[1][1:]] == ["hi"]
+
+
+def test_a_failed_turn_is_continued_without_a_message(storage: Storage) -> None:
+    graph, _ = graph_of(storage, ModelError("down"), "hello")
+    with pytest.raises(ModelError):
+        ask(graph, "hi")
+
+    assert graph.invoke(None, CONFIG)["messages"][-1].text == "hello"
+
+
+def test_an_overflow_is_retried_with_a_smaller_budget(storage: Storage) -> None:
+    refusal = RuntimeError("This model's maximum context length is 900 tokens. However, your messages resulted in 1000")
+    graph, model = graph_of(storage, *["word " * 100] * 6, refusal, refusal, "short")
+    for number in range(6):
+        ask(graph, f"{number} " + "word " * 100, window=8_000)
+
+    result = ask(graph, "now", window=8_000)
+
+    assert result["messages"][-1].text == "short"
+    sizes = [len(prompt) for prompt in model.prompts[-3:]]
+    assert sizes[0] > sizes[1] > sizes[2]
+    assert names(storage).count("overflow") == 2
+
+
+def test_a_prompt_refused_six_times_ends_with_how_far_it_got(storage: Storage) -> None:
+    graph, model = graph_of(storage, *[RuntimeError("prompt is too long: context_length_exceeded")] * 6)
+
+    with pytest.raises((ModelError, BudgetError)):
+        ask(graph, "hi")
+
+    assert len(model.prompts) <= 6
+
+
+def test_a_window_too_small_for_the_system_prompt_is_refused_with_the_numbers(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "never")
+
+    with pytest.raises(BudgetError, match="`window` is 300 tokens"):
+        ask(graph, "hi", window=300)
+
+
+def test_a_run_without_anything_to_answer_says_so(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello")
+    ask(graph, "hi")
+
+    with pytest.raises(SettingsError, match="nothing to answer"):
+        graph.invoke({"messages": []}, CONFIG)
+
+
+def test_a_graph_without_a_store_says_so() -> None:
+    graph = build_graph(AGENT, model=ScriptedModel(["x"]))
+
+    with pytest.raises(SettingsError, match="no store"):
+        graph.invoke({"messages": "hi"})
+
+
+def test_a_run_without_a_thread_says_so(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "x")
+
+    with pytest.raises(SettingsError, match="thread_id"):
+        graph.invoke({"messages": "hi"})
+
+
+def test_users_do_not_share_notes(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("save_memory_note", "c", text="Likes tea", keywords=[])), "ok", "no")
+    graph.invoke({"messages": "tea", "end_session": True}, CONFIG, context=Context(user_id="1"))
+
+    graph.invoke({"messages": "hi"}, {"configurable": {"thread_id": "x"}}, context=Context(user_id="10"))
+
+    assert "tea" not in model.prompts[2][0].text
+
+
+def test_a_second_process_continues_the_thread(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage:
+        ask(graph_of(storage, "a")[0], "1")
+
+    with open_storage(url) as storage:
+        graph, model = graph_of(storage, "b")
+        ask(graph, "2")
+
+    assert [message.text for message in model.prompts[0][1:]] == ["1", "a", "2"]
+
+
+async def test_the_async_flavour_does_the_same(tmp_path: Path) -> None:
+    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        graph, model = graph_of(storage, calls(call("look", "c", n=900)), "b", *"cdef")
+        for number in range(5):
+            result = await graph.ainvoke(
+                {"messages": f"question {number}"}, CONFIG, context=Context(context_limit=2, keep_last_turns=1)
+            )
+        ended = await graph.ainvoke({"end_session": True}, CONFIG)
+
+    assert result["summary"]["version"] >= 1
+    assert ended["turns"] == 5
+    assert model.left == 0
+
+
+@pytest.mark.parametrize("mode", ["values", "updates", "messages", "custom"])
+async def test_every_stream_mode_works_sync_and_async(mode: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage:
+        graph, _ = graph_of(storage, "one two")
+        assert list(graph.stream({"messages": "hi"}, CONFIG, stream_mode=mode))
+
+    async with aopen_storage(url) as storage:
+        graph, _ = graph_of(storage, "three four")
+        assert [part async for part in graph.astream({"messages": "hi"}, CONFIG, stream_mode=mode)]
+
+
+def test_messages_are_streamed_in_pieces(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "one two three")
+
+    parts = [part.text for part, _ in graph.stream({"messages": "hi"}, CONFIG, stream_mode="messages")]
+
+    assert "".join(parts) == "one two three"
+    assert len(parts) > 1
+
+
+def test_history_and_forks_work(storage: Storage) -> None:
+    graph, model = graph_of(storage, "a", "b", "c")
+    ask(graph, "1")
+    ask(graph, "2")
+    after_first = next(
+        state for state in graph.get_state_history(CONFIG) if not state.next and len(state.values["messages"]) == 2
+    )
+
+    graph.invoke({"messages": "other"}, after_first.config)
+
+    assert [message.text for message in model.prompts[2][1:]] == ["1", "a", "other"]
+
+
+def test_update_state_edits_the_working_set(storage: Storage) -> None:
+    graph, model = graph_of(storage, "a", "b")
+    first = ask(graph, "1")["messages"][0]
+    graph.update_state(CONFIG, {"messages": [HumanMessage("one", id=first.id)]})
+
+    ask(graph, "2")
+
+    assert [message.text for message in model.prompts[1][1:]] == ["one", "a", "2"]

@@ -1,0 +1,126 @@
+"""What leaves the working set."""
+
+import pytest
+from conversation import conversation, tool_round
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from everthread.errors import BudgetError
+from everthread.state import Context
+from everthread.state.context import POLICIES
+from everthread.state.messages import reduce_messages
+from everthread.window.eviction import Plan, Planner
+from everthread.window.tokens import counter_for
+from everthread.window.turns import legal
+
+COUNTER = counter_for("gpt-4o")
+
+
+def planned(messages: list[BaseMessage], budget: int, **dials: object) -> Plan:
+    return Planner(messages, budget=budget, context=Context(**dials), counter=COUNTER).run()  # type: ignore[arg-type]
+
+
+def applied(messages: list[BaseMessage], plan: Plan) -> list[BaseMessage]:
+    gone = {message.id for message in plan.evicted}
+    return [plan.masked.get(str(message.id), message) for message in messages if message.id not in gone]
+
+
+def size(messages: list[BaseMessage]) -> int:
+    return sum(map(COUNTER.message, legal(messages)))
+
+
+def test_a_working_set_within_the_budget_is_left_alone() -> None:
+    plan = planned(conversation(5), 10_000)
+
+    assert not plan.evicted
+    assert not plan.masked
+
+
+def test_eviction_goes_down_to_the_low_watermark() -> None:
+    messages = conversation(20)
+
+    left = applied(messages, planned(messages, size(messages) - 1, low_watermark=0.5))
+
+    assert size(left) <= size(messages) * 0.5
+    assert size(left) > size(messages) * 0.4
+
+
+def test_the_anchor_and_the_current_turn_stay() -> None:
+    messages = conversation(20)
+
+    left = applied(messages, planned(messages, 200))
+
+    assert [left[0].id, left[-1].id, left[-2].id] == ["h0", "b19", "h19"]
+
+
+def test_old_tool_results_are_masked_before_any_turn_leaves() -> None:
+    messages = conversation(6, tool_words=600)
+
+    plan = planned(messages, size(messages) - 500, low_watermark=0.6)
+
+    assert plan.masked
+    assert not plan.evicted
+
+
+def test_one_turn_over_the_budget_loses_its_older_rounds_and_keeps_question_and_newest() -> None:
+    rounds = [message for number in range(40) for message in tool_round([f"c{number}"], "data " * 50)]
+    messages = reduce_messages([], [[HumanMessage("find the fault", id="q"), *rounds]])
+
+    left = applied(messages, planned(messages, 1_000))
+
+    assert left[0].id == "q"
+    assert [message.id for message in left[-2:]] == ["a-c39", "t-c39"]
+    assert size(left) <= 1_000
+
+
+def test_a_newest_result_over_the_budget_is_masked() -> None:
+    messages = reduce_messages([], [[HumanMessage("read it", id="q"), *tool_round(["1", "2"], "data " * 9_000)]])
+
+    left = applied(messages, planned(messages, 1_000))
+
+    assert size(left) <= 1_000
+    assert len(left) == 4
+
+
+def test_a_question_over_the_budget_is_refused_with_the_numbers() -> None:
+    with pytest.raises(BudgetError, match=r"needs [\d,]+ tokens but the budget for the conversation is 100"):
+        planned([HumanMessage("word " * 500, id="q")], 100)
+
+
+def test_an_oversized_anchor_never_costs_the_recent_turns() -> None:
+    messages = reduce_messages([], [[HumanMessage("task " * 3_000, id="big"), *conversation(2)]])
+
+    left = applied(messages, planned(messages, 600))
+
+    assert left[0].id == "big"
+    assert size(left[:1]) < 150
+    assert {"h1", "b1"} <= {message.id for message in left}
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 200), st.integers(0, 3), st.integers(0, 400)), min_size=1, max_size=12),
+    st.integers(300, 3_000),
+    st.sampled_from(POLICIES),
+)
+def test_trimming_keeps_the_invariants(shape: list[tuple[int, int, int]], budget: int, policy: str) -> None:
+    messages: list[BaseMessage] = []
+    for number, (words, calls, tool_words) in enumerate(shape):
+        messages.append(HumanMessage("word " * words, id=f"h{number}"))
+        if calls:
+            messages += tool_round([f"{number}-{n}" for n in range(calls)], "data " * tool_words)
+            messages.append(AIMessage("done", id=f"b{number}"))
+    messages = reduce_messages([], [messages])
+
+    plan = planned(messages, budget, policy=policy)
+    left = applied(messages, plan)
+
+    assert size(left) <= budget
+    assert messages[-1].id == left[-1].id
+    assert left[0].id == "h0"
+    answered = {m.tool_call_id for m in left if isinstance(m, ToolMessage)}
+    assert answered == {c["id"] for m in left if isinstance(m, AIMessage) for c in m.tool_calls}
+    again = planned(left, budget, policy=policy)
+    assert not again.evicted
+    assert not again.masked

@@ -1,0 +1,48 @@
+"""Masked texts."""
+
+import pytest
+from langchain_core.messages import ToolMessage
+
+from everthread.state.marks import marks
+from everthread.window.masking import handle_of, mask
+from everthread.window.tokens import counter_for
+
+COUNT = counter_for("gpt-4o").text
+LOG = "\n".join(f"line {number} of the log" for number in range(2000))
+
+
+def _result(text: str = LOG) -> ToolMessage:
+    return ToolMessage(text, tool_call_id="c", id="r-1")
+
+
+@pytest.mark.parametrize("limit", [100, 500, 2000])
+def test_a_mask_is_about_as_long_as_asked(limit: int) -> None:
+    assert COUNT(mask(_result(), limit, COUNT).text) <= limit + 40
+
+
+def test_a_mask_keeps_head_and_tail_at_line_borders() -> None:
+    lines = mask(_result(), 200, COUNT).text.splitlines()
+
+    assert lines[0] == "line 0 of the log"
+    assert lines[-1] == "line 1999 of the log"
+    assert all(line in LOG or "left out" in line for line in lines)
+
+
+def test_a_mask_says_what_is_left_out_and_how_to_read_it() -> None:
+    text = mask(_result(), 200, COUNT).text
+
+    assert f"of {COUNT(LOG):,} tokens left out" in text
+    assert f'read_tool_output(handle="{handle_of("r-1")}")' in text
+
+
+def test_a_second_mask_keeps_handle_and_full_size() -> None:
+    once = mask(_result(), 800, COUNT)
+
+    twice = mask(once, 100, COUNT)
+
+    assert marks(twice)["handle"] == marks(once)["handle"]
+    assert f"of {COUNT(LOG):,} tokens" in twice.text
+
+
+def test_a_text_without_any_border_is_cut_all_the_same() -> None:
+    assert COUNT(mask(_result("x" * 50_000), 100, COUNT).text) <= 140

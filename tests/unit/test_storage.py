@@ -1,0 +1,91 @@
+"""Opening a database."""
+
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import EverthreadError, SettingsError, StorageError
+from everthread.storage.locations import locate
+from everthread.storage.open import aopen_storage, open_storage
+
+
+def test_values_survive_a_restart(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage:
+        storage.store.put(("a",), "k", {"x": 1})
+
+    with open_storage(url) as storage:
+        item = storage.store.get(("a",), "k")
+
+    assert item is not None
+    assert item.value == {"x": 1}
+
+
+async def test_the_async_storage_reads_what_the_sync_one_wrote(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage:
+        storage.store.put(("a",), "k", {"x": 1})
+
+    async with aopen_storage(url) as storage:
+        item = await storage.store.aget(("a",), "k")
+
+    assert item is not None
+
+
+def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db"):
+        mode = stat.S_IMODE((tmp_path / "a.db").stat().st_mode)
+
+    assert mode == 0o600
+
+
+def test_the_database_uses_a_write_ahead_log(tmp_path: Path) -> None:
+    with (
+        open_storage(f"sqlite:///{tmp_path}/a.db"),
+        closing(sqlite3.connect(tmp_path / "a.db")) as database,
+    ):
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize("url", ["mysql://x", "sqlite:/a", "sqlite://a.db", "", "postgresql://x/y"])
+def test_an_unknown_url_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match="sqlite:///"):
+        locate(url)
+
+
+def test_a_file_that_is_not_sqlite_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    path.write_text("my diary " * 200)
+
+    with pytest.raises(StorageError, match="not a readable SQLite database"), open_storage(f"sqlite:///{path}"):
+        pass
+
+    assert path.read_text() == "my diary " * 200
+
+
+def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        database.execute("CREATE TABLE invoices (id)")
+
+    with (
+        pytest.raises(StorageError, match="belongs to another program"),
+        open_storage(f"sqlite:///{tmp_path}/a.db"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("name", ["", "missing/a.db"])
+def test_a_folder_or_a_missing_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EverthreadError, match="folder"), open_storage(f"sqlite:///{tmp_path}/{name}"):
+        pass
+
+
+def test_reading_does_not_create_a_file(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no database"), open_storage(f"sqlite:///{tmp_path}/a.db", create=False):
+        pass
+
+    assert os.listdir(tmp_path) == []
