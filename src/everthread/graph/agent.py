@@ -1,6 +1,6 @@
 """Wire the nodes into a graph."""
 
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -53,7 +53,7 @@ def build_graph(
         agent=agent,
         model=chat,
         summarizer=chat if summarizer is None else resolve(summarizer),
-        resolve=resolve,
+        resolve=cache(resolve),
         name_of=model_name,
         read_tool_output=read_tool_output,
     )

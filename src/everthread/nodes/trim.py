@@ -6,6 +6,7 @@ from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
 from langgraph.store.base import PutOp
 
+from everthread.errors import BudgetError
 from everthread.ledger.events import Event, Evicted, Masked
 from everthread.ledger.record import now, record
 from everthread.nodes.inject_memory import resolve_memory
@@ -48,7 +49,14 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     messages = state.get("messages", [])
     if not messages:
         return update
-    plan = Planner(messages, budget=room, context=context, counter=counter).run()
+    try:
+        plan = Planner(messages, budget=room, context=context, counter=counter).run()
+    except BudgetError as error:
+        if refusals := state.get("overflows", 0):
+            raise BudgetError(
+                f"the provider refused the prompt as too long {refusals} times, and it cannot get any smaller: {error}"
+            ) from error
+        raise
     if not plan.evicted and not plan.masked:
         return update
     operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)

@@ -63,7 +63,7 @@ class Budget:
         Raises:
             BudgetError: what is in every prompt fills the window.
         """
-        if self.tokens > 0:
+        if math.floor(self.room * self.safety_fraction) > 0:
             return self
         parts = ", ".join(f"{name} {tokens:,}" for name, tokens in self.fixed.items() if tokens)
         needed = self.window - self.room + 1

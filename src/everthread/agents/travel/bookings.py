@@ -1,0 +1,130 @@
+"""Bookings as they are stored: one record for each approved call, whatever happens in between."""
+
+import base64
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from langgraph.store.base import BaseStore
+
+from everthread.agents.travel.options import Option, money
+from everthread.state import namespaces
+
+_PAGE = 100
+"""Records read at once; stores return ten when they are not asked for more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Booking:
+    """A booked option with everything it was approved with."""
+
+    reference: str
+    kind: str
+    headline: str
+    facts: tuple[str, ...]
+    starts: date
+    ends: date
+    travellers: tuple[str, ...]
+    price: float
+    currency: str
+    terms: str
+    source: str
+    option_id: str
+    booked_on: date
+    note: str = ""
+    """What the user wants the provider to know, such as a meal."""
+    comment: str = ""
+    """What the user said with the approval."""
+    thread_id: str = ""
+    """Conversation in which it was booked."""
+
+    def describe(self) -> str:
+        """Describe the booking with every detail, for the model."""
+        lines = [
+            f"{self.reference} · {self.headline} · {money(self.price, self.currency)} ({self.source})",
+            *self.facts,
+            f"travellers: {', '.join(self.travellers)}",
+            self.terms,
+            *([f"note: {self.note}"] if self.note else []),
+            f"booked on {self.booked_on}",
+        ]
+        return "\n   ".join(lines)
+
+
+def booking_key(thread_id: str, tool_call_id: str, option_id: str) -> str:
+    """Return the store key of one call of `book`.
+
+    Tools run at least once, and the same call must land on the same record. Some models number their
+    calls from 1 in every thread, so the call id alone would make two bookings one.
+    """
+    return hashlib.sha256("\x1f".join((thread_id, tool_call_id, option_id)).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def make_booking(
+    key: str,
+    option: Option,
+    travellers: Sequence[str],
+    *,
+    booked_on: date,
+    note: str = "",
+    comment: str = "",
+    thread_id: str = "",
+) -> Booking:
+    """Make the record of an approved option; the reference follows from the key."""
+    return Booking(
+        reference=f"SBX-{base64.b32encode(bytes.fromhex(key)).decode()[:6]}",
+        kind=option.kind,
+        headline=option.headline,
+        facts=option.facts,
+        starts=option.starts,
+        ends=option.ends,
+        travellers=tuple(travellers),
+        price=option.price,
+        currency=option.currency,
+        terms=option.terms,
+        source=option.source,
+        option_id=option.option_id,
+        booked_on=booked_on,
+        note=note,
+        comment=comment,
+        thread_id=thread_id,
+    )
+
+
+def save(store: BaseStore, user_id: str, key: str, booking: Booking) -> None:
+    """Store a booking under the user's trips."""
+    value = {"type": "booking", **dataclasses.asdict(booking)}
+    value |= {name: value[name].isoformat() for name in ("starts", "ends", "booked_on")}
+    value |= {name: list(value[name]) for name in ("facts", "travellers")}
+    store.put(namespaces.user(user_id, "trips"), key, value)
+
+
+def find(store: BaseStore, user_id: str, key: str) -> Booking | None:
+    """Return the booking of a key; None when there is none."""
+    item = store.get(namespaces.user(user_id, "trips"), key)
+    return _read(item.value) if item else None
+
+
+def all_bookings(store: BaseStore, user_id: str) -> list[Booking]:
+    """Return a user's bookings by first day; other records of past trips are left out."""
+    namespace = namespaces.user(user_id, "trips")
+    found: list[Booking] = []
+    offset = 0
+    while page := store.search(namespace, limit=_PAGE, offset=offset):
+        found += [booking for item in page if item.namespace == namespace and (booking := _read(item.value))]
+        offset += len(page)
+    return sorted(found, key=lambda booking: (booking.starts, booking.reference))
+
+
+def _read(value: Mapping[str, Any]) -> Booking | None:
+    """Read a record; None for one that is no booking, such as an imported trip."""
+    if value.get("type") != "booking":
+        return None
+    names = {field.name for field in dataclasses.fields(Booking)}
+    fields = {name: item for name, item in value.items() if name in names}
+    fields |= {name: date.fromisoformat(fields[name]) for name in ("starts", "ends", "booked_on")}
+    fields |= {name: tuple(fields[name]) for name in ("facts", "travellers")}
+    return Booking(**fields)
