@@ -11,7 +11,7 @@ from everthread.agents import travel
 from everthread.agents.handles import read_tool_output
 from everthread.graph.flavours import TwoFlavours
 from everthread.graph.threads import ThreadGraph
-from everthread.models.provider import model_name, resolve
+from everthread.models.provider import resolve, tokenizer_name
 from everthread.nodes.consolidate import consolidate
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
@@ -54,7 +54,7 @@ def build_graph(
         model=chat,
         summarizer=chat if summarizer is None else resolve(summarizer),
         resolve=cache(resolve),
-        name_of=model_name,
+        name_of=tokenizer_name,
         read_tool_output=read_tool_output,
     )
     graph = _wired(wiring)

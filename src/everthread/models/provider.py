@@ -20,6 +20,8 @@ MAX_RETRIES = 2
 _FORMS = "`offline`, `openai:NAME`, or `PROVIDER:NAME` with langchain's provider packages, such as `anthropic:NAME`"
 
 _PLACEHOLDER_KEY = "not-needed"
+
+_OWN = frozenset({"everthread-offline", "scripted", "replay"})
 """Local servers want a key in the header and ignore what it is."""
 
 _PACKAGES = {
@@ -84,6 +86,11 @@ def model_name(model: BaseChatModel) -> str | None:
         if isinstance(value, str) and value:
             return value.removeprefix("models/")
     return None
+
+
+def tokenizer_name(model: BaseChatModel) -> str | None:
+    """Give the name by which a model's tokens are counted; our own models count as we do."""
+    return model_name(model) or (DEFAULT_MODEL if model._llm_type in _OWN else None)
 
 
 def input_limit(model: BaseChatModel) -> int | None:

@@ -2,8 +2,9 @@
 
 # No `from __future__ import annotations` here: langgraph finds the injected runtime by the annotation itself.
 
+import inspect
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage
@@ -52,7 +53,11 @@ def travel_tools(inventory: Inventory | None = None, *, today: Callable[[], date
         desk.book,
         desk.list_bookings,
     )
-    return tuple(StructuredTool.from_function(call, handle_tool_error=_error_text) for call in calls)
+    # `getdoc` takes the indentation away, which Python itself does only from 3.13 on.
+    return tuple(
+        StructuredTool.from_function(call, description=inspect.getdoc(call), handle_tool_error=_error_text)
+        for call in calls
+    )
 
 
 class TravelDesk:
@@ -160,7 +165,7 @@ class TravelDesk:
 
 def _day(text: str, role: str) -> date:
     try:
-        return date.fromisoformat(text.strip())
+        return datetime.strptime(text.strip(), "%Y-%m-%d").date()
     except ValueError:
         raise TravelError(
             f"`{role}` must be a date as YYYY-MM-DD, got {text[:40]!r}; work it out from today's date, or ask the user"

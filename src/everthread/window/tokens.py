@@ -1,0 +1,394 @@
+"""Count what a prompt costs in tokens, as the provider does: messages, calls and results, tool schemas, images.
+
+The constants that are ours were fitted to token counts logged by OpenAI for gpt-4.1: of 1,143 differences between
+consecutive calls 98 % come out to the token.
+"""
+
+import base64
+import json
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
+
+from everthread.window.encoding import encoding, encoding_name_for
+from everthread.window.ranks import EncodingName
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+Accuracy = Literal["exact", "anchored", "estimated"]
+"""`exact`: the model's own tokeniser; `anchored`: corrected by what the provider reported; `estimated`: neither."""
+
+Tool: TypeAlias = "BaseTool | Mapping[str, Any] | Callable[..., Any]"
+"""What `bind_tools` takes: a LangChain tool, an OpenAI tool as a dictionary, a function or a class."""
+
+_REPLY: Final = 3
+"""Once a prompt: what primes the reply. Source: OpenAI cookbook, "How to count tokens with tiktoken"."""
+_MESSAGE: Final = 3
+"""Once a message, next to its role and content. Source: as above."""
+_NAME: Final = 1
+"""Once a name, next to the name itself. Source: as above."""
+_ONE_CALL: Final = 5
+"""A single call, next to its arguments and its tool's name, which stands in the call and again in the result."""
+_PARALLEL_CALLS: Final = 23
+"""Several calls in one message: they travel as one call of a wrapper, and so do their results."""
+_PARALLEL_CALL: Final = 3
+"""Each call among several, next to its name and arguments; its result is counted as a message of its own."""
+_PARALLEL_TOOL: Final = 57
+"""Description of the wrapper, which is there as soon as two tools are."""
+
+IMAGE_LOW: Final = 85
+"""An image in low detail, and the base of one in high detail. Source: OpenAI's image guide, gpt-4o."""
+IMAGE_TILE: Final = 170
+"""Each tile of 512 pixels square of an image in high detail. Source: as above."""
+IMAGE_UNKNOWN: Final = IMAGE_LOW + 4 * IMAGE_TILE
+"""An image whose size is not known: that of 1,024 pixels square."""
+AUDIO: Final = 600
+"""A recording: one minute at ten tokens a second, as OpenAI counts a user's audio; its length is not known here."""
+FILE: Final = 3_000
+"""A document or a film: the upper end of what Anthropic's guide gives for a page of PDF."""
+
+_TEXT_BLOCKS: Final = frozenset({"text", "input_text", "output_text", "text-plain"})
+_NOT_SENT: Final = frozenset({"reasoning", "reasoning_content", "thinking", "redacted_thinking"})
+"""Reasoning is billed when it is made and not sent again."""
+_CALL_BLOCKS: Final = frozenset({"tool_use", "tool_call", "tool_call_chunk", "function_call", "invalid_tool_call"})
+"""Some providers repeat a message's calls in its content; they are counted once."""
+_IMAGE_BLOCKS: Final = frozenset({"image", "image_url", "input_image"})
+_MEDIA_BLOCKS: Final = {
+    "audio": AUDIO,
+    "input_audio": AUDIO,
+    "file": FILE,
+    "input_file": FILE,
+    "document": FILE,
+    "video": FILE,
+}
+
+_IMAGE_HEAD: Final = 64_000
+"""Characters of base64, a multiple of four, in which the size of an image is looked for."""
+
+_CACHED_CHARACTERS: Final = 32_000_000
+
+
+class _Cache:
+    """Counts by content, least recently used first to go; safe to share between threads."""
+
+    def __init__(self, characters: int = _CACHED_CHARACTERS) -> None:
+        self._capacity = self._room = characters
+        self._entries: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> int | None:
+        """Return the tokens kept under a key."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            self._entries.move_to_end(key)
+            return entry[0]
+
+    def put(self, key: Hashable, tokens: int) -> int:
+        """Keep and return the tokens; the oldest entries leave once the keys hold too many characters."""
+        weight = _characters(key)
+        if weight > self._capacity:
+            return tokens
+        with self._lock:
+            if key not in self._entries:
+                self._entries[key] = (tokens, weight)
+                self._room -= weight
+            while self._room < 0:
+                self._room += self._entries.popitem(last=False)[1][1]
+        return tokens
+
+
+_caches: Final[dict[EncodingName, _Cache]] = {"o200k_base": _Cache(), "cl100k_base": _Cache()}
+
+
+@dataclass(frozen=True)
+class TokenCounter:
+    """Counts tokens for one family of models; make it with `counter_for`."""
+
+    encoding_name: EncodingName = "o200k_base"
+    exact: bool = False
+    """The encoding is the model's own."""
+    _cache: _Cache = field(default_factory=_Cache, repr=False, compare=False)
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """How far the counts can be trusted before the provider has reported anything."""
+        return "exact" if self.exact else "estimated"
+
+    def text(self, text: str) -> int:
+        """Return the tokens of a text on its own."""
+        if not text:
+            return 0
+        known = self._cache.get(text)
+        return self._cache.put(text, self._encoded(text)) if known is None else known
+
+    def message(self, message: BaseMessage) -> int:
+        """Return what a message adds to a prompt.
+
+        The name of a called tool is counted twice with the call, so that a result costs the same with its name and
+        without.
+        """
+        content, calls = message.content, _calls(message)
+        tokens = _MESSAGE + (self.text(message.role) if isinstance(message, ChatMessage) else 1)
+        if message.name and not isinstance(message, ToolMessage):
+            tokens += _NAME + self.text(message.name)
+        if isinstance(content, str) and not calls:
+            return tokens + self.text(content)
+        key = (_frozen(content), repr(calls))  # `repr` is four times as fast here, and arguments are short
+        known = self._cache.get(key)
+        if known is None:
+            known = self._cache.put(key, self._content(content, bool(calls)) + self._called(calls, bool(content)))
+        return tokens + known
+
+    def messages(self, messages: Sequence[BaseMessage]) -> int:
+        """Return the tokens of a prompt of these messages, without its tools."""
+        return sum(map(self.message, messages)) + _REPLY
+
+    def tools(self, tools: Sequence[Tool]) -> int:
+        """Return what the schemas of the bound tools add to a prompt.
+
+        OpenAI shows them to its models as TypeScript; most other families show JSON.
+        """
+        if not tools:
+            return 0
+        key = ("tools", self.exact, *map(_tool_key, tools))
+        known = self._cache.get(key)
+        if known is not None:
+            return known
+        schemas = list(map(_schema, tools))
+        if not self.exact:
+            return self._cache.put(key, self._encoded(json.dumps(schemas, ensure_ascii=False, default=str)))
+        wrapper = _PARALLEL_TOOL if len(schemas) > 1 else 0
+        return self._cache.put(key, self._encoded(render_tools(schemas)) + wrapper)
+
+    def _encoded(self, text: str) -> int:
+        return len(encoding(self.encoding_name).encode_ordinary(text))
+
+    def _called(self, calls: Sequence[tuple[str, object]], has_content: bool) -> int:
+        if not calls:
+            return 0
+        # Text before a call has not been seen in the logs; two messages are the most it can cost.
+        tokens = _MESSAGE + 1 if has_content else 0
+        sizes = [(self.text(name), self.text(args if isinstance(args, str) else _json(args))) for name, args in calls]
+        if len(sizes) == 1:
+            return tokens + _ONE_CALL + 2 * sizes[0][0] + sizes[0][1]
+        return tokens + _PARALLEL_CALLS + sum(_PARALLEL_CALL + name + args for name, args in sizes)
+
+    def _content(self, content: str | Sequence[str | Mapping[str, Any]], has_calls: bool) -> int:
+        if isinstance(content, str):
+            return self.text(content)
+        return sum(self.text(block) if isinstance(block, str) else self._block(block, has_calls) for block in content)
+
+    def _block(self, block: Mapping[str, Any], has_calls: bool) -> int:
+        kind = str(block.get("type", ""))
+        if kind in _TEXT_BLOCKS and isinstance(block.get("text"), str):
+            return self.text(block["text"])
+        if kind in _NOT_SENT or (has_calls and kind in _CALL_BLOCKS):
+            return 0
+        if kind in _IMAGE_BLOCKS:
+            return image_tokens(block)
+        return _MEDIA_BLOCKS[kind] if kind in _MEDIA_BLOCKS else self.text(_json(block))
+
+
+def counter_for(model_name: str | None) -> TokenCounter:
+    """Return what counts a model's tokens; counters of one encoding share their cache.
+
+    Args:
+        model_name: such as `gpt-4.1-mini` or `openai:gpt-5`; None when unknown.
+    """
+    return _counter(*encoding_name_for(model_name))
+
+
+@cache
+def _counter(name: EncodingName, exact: bool) -> TokenCounter:
+    return TokenCounter(name, exact, _caches[name])
+
+
+def image_tokens(block: Mapping[str, Any]) -> int:
+    """Return the tokens of an image: flat in low detail, else by tiles of 512 pixels once it is scaled down.
+
+    Source: OpenAI's image guide, gpt-4o: fit into 2,048 square, then the shorter side to 768.
+    """
+    inner = block.get("image_url")
+    detail = inner.get("detail") if isinstance(inner, Mapping) else block.get("detail")
+    if detail == "low":
+        return IMAGE_LOW
+    size = _image_size(block)
+    if size is None:
+        return IMAGE_UNKNOWN
+    scale = min(1.0, 2048 / max(size), 768 / min(size))
+    width, height = (max(1, round(side * scale)) for side in size)
+    return IMAGE_LOW + IMAGE_TILE * -(-width // 512) * -(-height // 512)
+
+
+def render_tools(schemas: Sequence[Mapping[str, Any]]) -> str:
+    """Return the TypeScript in which OpenAI shows tools to its models.
+
+    Args:
+        schemas: OpenAI tools, with or without the `function` envelope; one that is neither is shown as JSON.
+
+    Source: the reference renderer in openai/harmony, with references and alternatives written out.
+    """
+    lines = ["# Tools", "", "## functions", "", "namespace functions {", ""]
+    for schema in schemas:
+        function = schema.get("function", schema)
+        if "name" not in function:
+            lines += [_json(schema), ""]
+            continue
+        lines += _comment(function.get("description"), "")
+        parameters = function.get("parameters") or {}
+        if parameters.get("properties"):
+            definitions = parameters.get("$defs") or parameters.get("definitions") or {}
+            lines += [f"type {function['name']} = (_: {{", *_properties(parameters, definitions, 0), "}) => any;", ""]
+        else:
+            lines += [f"type {function['name']} = () => any;", ""]
+    return "\n".join([*lines, "} // namespace functions"])
+
+
+_DEEPEST: Final = 6
+"""Below this depth a type is shown as `any`."""
+
+
+def _properties(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> list[str]:
+    indent, lines = "  " * depth, []
+    for name, value in schema["properties"].items():
+        value = value if isinstance(value, Mapping) else {}
+        lines += _comment(value.get("title"), indent) + _comment(value.get("description"), indent)
+        optional = "" if name in (schema.get("required") or ()) else "?"
+        default = f" // default: {_json(value['default'])}" if "default" in value else ""
+        lines.append(f"{indent}{name}{optional}: {_type(value, definitions, depth)},{default}")
+    return lines
+
+
+def _type(schema: object, definitions: Mapping[str, Any], depth: int) -> str:
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return "any"
+    if "$ref" in schema:
+        target = str(schema["$ref"]).rpartition("/")[2]
+        # Inside its own definition a name is unknown, so that a schema that refers to itself comes to an end.
+        return _type(definitions.get(target), {k: v for k, v in definitions.items() if k != target}, depth)
+    for union in ("anyOf", "oneOf", "allOf"):
+        if union in schema:
+            return " | ".join(_type(one, definitions, depth) for one in schema[union])
+    if "enum" in schema:
+        return " | ".join(map(_json, schema["enum"]))
+    if "const" in schema:
+        return _json(schema["const"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return " | ".join(_type({**schema, "type": one}, definitions, depth) for one in kind)
+    if kind == "array":
+        return _type(schema.get("items"), definitions, depth) + "[]"
+    if schema.get("properties"):
+        return "\n".join(["{", *_properties(schema, definitions, depth + 1), "  " * depth + "}"])
+    return {"integer": "number", None: "any"}.get(kind, str(kind))
+
+
+def _comment(text: object, indent: str) -> list[str]:
+    return [f"{indent}// {line}" for line in text.split("\n")] if isinstance(text, str) and text else []
+
+
+def _schema(tool: Tool) -> Mapping[str, Any]:
+    if isinstance(tool, Mapping) and "function" in tool:
+        return tool
+    from langchain_core.utils.function_calling import convert_to_openai_tool  # slow to import, and seldom needed
+
+    try:
+        return convert_to_openai_tool(tool)
+    except ValueError:
+        if isinstance(tool, Mapping):
+            return tool  # a provider's own tool, such as a search, that is sent as it stands
+        raise
+
+
+def _tool_key(tool: Tool) -> Hashable:
+    if isinstance(tool, Mapping):
+        return repr(tool)
+    schema = getattr(tool, "args_schema", None)
+    if schema is None and isinstance(tool, Hashable):
+        return tool
+    return (type(tool), getattr(tool, "name", ""), getattr(tool, "description", ""), _frozen(schema))
+
+
+def _calls(message: BaseMessage) -> list[tuple[str, object]]:
+    """Return name and arguments of each call, as the provider gets them."""
+    if not isinstance(message, AIMessage):
+        return []
+    if message.tool_calls or message.invalid_tool_calls:
+        return [(call["name"], call["args"]) for call in message.tool_calls] + [
+            (call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls
+        ]
+    raw = message.additional_kwargs
+    functions = [call.get("function") or {} for call in raw.get("tool_calls") or ()]
+    functions += [raw["function_call"]] if raw.get("function_call") else []
+    return [(str(function.get("name", "")), function.get("arguments") or "") for function in functions]
+
+
+def _json(value: object) -> str:
+    """Return compact JSON, which is how the provider writes arguments, however they were sent."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str, skipkeys=True)
+
+
+def _frozen(value: object) -> Hashable:
+    """Return a key for JSON-like content that shares its texts and tells 1 from 1.0 and True."""
+    if isinstance(value, str | type):
+        return value
+    if isinstance(value, Mapping):
+        return ("{", *((_frozen(name), _frozen(inner)) for name, inner in value.items()))
+    if isinstance(value, list | tuple):
+        return ("[", *map(_frozen, value))
+    return ("=", type(value), repr(value))
+
+
+def _characters(key: Hashable) -> int:
+    if isinstance(key, str):
+        return len(key) + 100  # what an entry costs next to its text
+    return sum(map(_characters, key)) if isinstance(key, tuple) else 100
+
+
+def _image_size(block: Mapping[str, Any]) -> tuple[int, int] | None:
+    width, height = block.get("width"), block.get("height")
+    if isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0:
+        return width, height
+    return _size_in(_image_head(block))
+
+
+def _image_head(block: Mapping[str, Any]) -> bytes:
+    """Return the first bytes of an image that is in the block itself."""
+    inner, source = block.get("image_url"), block.get("source")
+    url = inner.get("url") if isinstance(inner, Mapping) else inner or block.get("url")
+    data = source.get("data") if isinstance(source, Mapping) else block.get("base64") or block.get("data")
+    if isinstance(url, str) and url.startswith("data:"):
+        data = url.partition(",")[2]
+    if not isinstance(data, str):
+        return b""
+    try:
+        return base64.b64decode(data[:_IMAGE_HEAD])
+    except ValueError:
+        return b""
+
+
+def _size_in(head: bytes) -> tuple[int, int] | None:
+    """Return width and height of a PNG, GIF or JPEG."""
+    width = height = 0
+    if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:
+        width, height = struct.unpack_from(">II", head, 16)
+    elif head.startswith(b"GIF8") and len(head) >= 10:
+        width, height = struct.unpack_from("<HH", head, 6)
+    elif head.startswith(b"\xff\xd8"):
+        place = 2
+        while place + 9 <= len(head) and head[place] == 0xFF:
+            # Start of frame is 0xC0 to 0xCF, but for three markers that are tables.
+            if 0xC0 <= head[place + 1] <= 0xCF and head[place + 1] not in (0xC4, 0xC8, 0xCC):
+                height, width = struct.unpack_from(">HH", head, place + 5)
+                break
+            place += 2 + int.from_bytes(head[place + 2 : place + 4], "big")
+    return (width, height) if width and height else None

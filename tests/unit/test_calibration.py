@@ -1,0 +1,142 @@
+"""What reports of the provider teach: an anchor, a slope, and that a refused prompt was too long."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
+
+from everthread.window.calibration import KEPT, SLOPES, Anchor, Calibration
+
+COUNTS = st.integers(min_value=1, max_value=2_000_000)
+REPORTS = st.lists(st.tuples(COUNTS, COUNTS), max_size=12)
+
+
+def taught(reports: list[tuple[int, int]], *, exact: bool = False) -> Calibration:
+    calibration = Calibration(exact=exact)
+    for counted, reported in reports:
+        calibration = calibration.observe(counted, reported)
+    return calibration
+
+
+def usage(**tokens: int) -> UsageMetadata:
+    return UsageMetadata(
+        input_tokens=tokens["input"], output_tokens=tokens["output"], total_tokens=sum(tokens.values())
+    )
+
+
+def test_counts_stand_before_any_report() -> None:
+    assert Calibration().apply(1234) == 1234
+
+
+def test_accuracy_turns_to_anchored_with_the_first_report() -> None:
+    assert [Calibration().accuracy, Calibration(exact=True).accuracy] == ["estimated", "exact"]
+    assert [taught([(10, 12)]).accuracy, taught([(10, 12)], exact=True).accuracy] == ["anchored", "anchored"]
+
+
+def test_anchor_takes_input_tokens_and_never_the_total() -> None:
+    reply = AIMessage("hi", usage_metadata=usage(input=900, output=4000))
+
+    assert Anchor.of(reply, 850) == Anchor(counted=850, reported=900)
+
+
+def test_reply_without_usage_gives_no_anchor() -> None:
+    assert Anchor.of(AIMessage("hi"), 850) is None
+    assert Anchor.of(AIMessage("hi", usage_metadata=usage(input=0, output=0)), 850) is None
+
+
+def test_anchor_adds_what_was_added_and_takes_off_what_was_removed() -> None:
+    anchor = Anchor(counted=1000, reported=1300)
+
+    assert [anchor.estimate(1100), anchor.estimate(600), anchor.estimate(1100, slope=1.5)] == [1400, 900, 1450]
+
+
+def test_exact_counts_learn_the_offset_and_keep_slope_one() -> None:
+    calibration = taught([(1000, 1400), (2000, 3000)], exact=True)
+
+    assert calibration.slope == 1.0
+    assert calibration.apply(2100) == 3100
+
+
+def test_one_report_gives_the_ratio_as_slope() -> None:
+    assert taught([(1000, 1200)]).apply(2000) == 2400
+
+
+def test_one_report_with_a_large_overhead_leaves_it_in_the_offset() -> None:
+    assert taught([(100, 2000)]).apply(200) == 2150  # slope held at 1.5; the rest does not grow
+
+
+def test_slope_and_offset_are_learned_from_several_reports() -> None:
+    calibration = taught([(n, 500 + round(1.25 * n)) for n in (1000, 2000, 3000)])
+
+    assert calibration.slope == 1.25
+    assert calibration.apply(10_000) == 13_000
+
+
+def test_one_odd_report_does_not_move_the_slope() -> None:
+    reports = [(n, 2 * n) for n in (1000, 2000, 3000, 4000, 5000)]
+
+    assert taught([*reports[:2], (2500, 9000), *reports[2:]]).slope == 2.0
+
+
+def test_reports_no_tokeniser_could_give_are_left_out() -> None:
+    calibration = taught([(1000, 1200)])
+
+    assert calibration.observe(50_000, 300) == calibration
+    assert calibration.observe(0, 300) == calibration
+    assert calibration.observe(1000, 0) == calibration
+
+
+def test_only_the_last_reports_are_kept() -> None:
+    calibration = taught([(n, n) for n in range(1, 2 * KEPT)])
+
+    assert [anchor.counted for anchor in calibration.anchors] == list(range(KEPT, 2 * KEPT))
+
+
+def test_nothing_kept_makes_a_new_calibration() -> None:
+    assert Calibration.from_json(None) == Calibration()
+
+
+@given(REPORTS, st.booleans())
+def test_calibration_survives_json(reports: list[tuple[int, int]], exact: bool) -> None:
+    calibration = taught(reports, exact=exact)
+
+    assert Calibration.from_json(json.loads(json.dumps(calibration.to_json()))) == calibration
+
+
+@given(REPORTS, st.booleans())
+def test_slope_stays_within_its_limits(reports: list[tuple[int, int]], exact: bool) -> None:
+    assert SLOPES[0] <= taught(reports, exact=exact).slope <= SLOPES[1]
+
+
+@given(REPORTS, COUNTS, COUNTS)
+def test_more_counted_is_never_less_applied(reports: list[tuple[int, int]], one: int, other: int) -> None:
+    calibration = taught(reports)
+
+    assert calibration.apply(min(one, other)) <= calibration.apply(max(one, other))
+
+
+@given(REPORTS, COUNTS)
+def test_applied_counts_are_never_below_half(reports: list[tuple[int, int]], counted: int) -> None:
+    assert taught(reports).apply(counted) >= round(counted * SLOPES[0])
+
+
+@given(REPORTS, COUNTS, st.booleans())
+def test_the_last_believable_report_is_reproduced(reports: list[tuple[int, int]], counted: int, exact: bool) -> None:
+    reported = counted + counted // 3
+
+    assert taught([*reports, (counted, reported)], exact=exact).apply(counted) == reported
+
+
+@given(REPORTS, COUNTS, COUNTS, st.booleans())
+def test_a_refused_prompt_counts_above_the_limit(
+    reports: list[tuple[int, int]], counted: int, limit: int, exact: bool
+) -> None:
+    assert taught(reports, exact=exact).observe_refusal(counted, limit).apply(counted) > limit
+
+
+def test_a_refusal_that_was_foreseen_teaches_nothing() -> None:
+    calibration = taught([(1000, 1500)])
+
+    assert calibration.observe_refusal(1000, 1400) == calibration

@@ -1,0 +1,312 @@
+"""The sandbox inventory: the same query gives the same options, with sane times, prices and errors."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import get_args
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everthread.agents.travel.errors import TravelError
+from everthread.agents.travel.inventory import CarQuery, FlightQuery, HotelQuery, InsuranceQuery, Inventory
+from everthread.agents.travel.options import Cabin, Journey, Option, Segment
+from everthread.agents.travel.sandbox import LABEL, SandboxInventory, option_ids
+from everthread.agents.travel.sandbox.airports import airports, cities
+from everthread.agents.travel.sandbox.flights import flight_time
+
+TODAY = date(2026, 11, 21)
+OUT, BACK = date(2026, 12, 4), date(2026, 12, 11)
+ROUND_TRIP = FlightQuery("San Francisco", "Paris", OUT, BACK)
+
+
+def inventory(today: date = TODAY) -> Inventory:
+    return SandboxInventory(lambda: today)
+
+
+def every_kind() -> list[Option]:
+    sandbox = inventory()
+    return [
+        *sandbox.flights(ROUND_TRIP).options,
+        *sandbox.hotels(HotelQuery("Paris", OUT, BACK, guests=3)).options,
+        *sandbox.cars(CarQuery("Lisbon", OUT, BACK)).options,
+        *sandbox.insurance(InsuranceQuery("Tokyo", OUT, BACK, 2500)).options,
+    ]
+
+
+def test_a_fresh_inventory_gives_the_same_options() -> None:
+    assert every_kind() == every_kind()
+
+
+def test_another_process_gives_the_same_options() -> None:
+    code = (
+        "from datetime import date; from everthread.agents.travel import SandboxInventory; "
+        "from everthread.agents.travel.inventory import FlightQuery; "
+        f"query = FlightQuery('SFO', 'CDG', date({OUT:%Y, %-m, %-d}), date({BACK:%Y, %-m, %-d})); "
+        f"print([o.describe() for o in SandboxInventory(lambda: date({TODAY:%Y, %-m, %-d})).flights(query).options])"
+    )
+    # Another seed of Python's own hash shows whether anything depends on it.
+    ran = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", code],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        env={"PYTHONHASHSEED": "7", "PYTHONPATH": ":".join(path for path in sys.path if path)},
+    )
+
+    assert ran.stdout.strip() == str([option.describe() for option in inventory().flights(ROUND_TRIP).options])
+
+
+def test_a_later_day_does_not_change_an_option() -> None:
+    option = inventory().flights(ROUND_TRIP).options[0]
+
+    assert inventory(OUT).option(option.option_id) == option
+
+
+def test_every_option_is_rebuilt_from_its_id_alone() -> None:
+    for option in every_kind():
+        assert inventory().option(option.option_id) == option
+
+
+def test_every_option_says_that_it_is_from_the_sandbox() -> None:
+    assert {option.source for option in every_kind()} == {LABEL}
+
+
+def test_an_id_survives_lower_case_and_backticks() -> None:
+    option = inventory().flights(ROUND_TRIP).options[0]
+
+    assert inventory().option(f" `{option.option_id.lower()}` ") == option
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda option_id: option_id.replace("-E1A-", "-F1A-"),
+        lambda option_id: option_id.replace("-E1A-", "-E2A-"),
+        lambda option_id: option_id.replace("20261204", "20261205"),
+        lambda option_id: option_id.replace("CDG", "ORY"),
+        lambda option_id: option_id[:-4] + "AAAA",
+        lambda option_id: option_id[:-5],
+        lambda option_id: "the cheap one",
+        lambda option_id: "",
+    ],
+)
+def test_a_changed_id_is_refused(tamper: Callable[[str], str]) -> None:
+    option_id = inventory().flights(ROUND_TRIP).options[0].option_id
+
+    with pytest.raises(TravelError, match="no search returned"):
+        inventory().option(tamper(option_id))
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [
+        ("FLT", ("QQQ", "CDG", OUT, "E1A")),
+        ("FLT", ("SFO", "CDG", OUT, "X1A")),
+        ("FLT", ("SFO", "CDG", OUT, "E1Z")),
+        ("FLT", ("SFO", "CDG")),
+        ("HTL", ("LGW", OUT, BACK, "2A")),
+        ("HTL", ("CDG", OUT, BACK, "2Z")),
+        ("CAR", ("CDG", "soon", BACK, "A")),
+        ("INS", ("CDG", OUT, BACK, "1e3", "A")),
+        ("TRN", ("CDG", OUT)),
+    ],
+)
+def test_a_made_up_query_with_the_right_check_letters_is_refused(kind: str, parts: tuple[object, ...]) -> None:
+    with pytest.raises(TravelError, match="no search returned"):
+        inventory().option(option_ids.encode(kind, *parts))
+
+
+def test_an_option_whose_day_has_passed_is_refused() -> None:
+    option = inventory().flights(ROUND_TRIP).options[0]
+
+    with pytest.raises(TravelError, match="in the past"):
+        inventory(OUT + timedelta(days=1)).option(option.option_id)
+
+
+def test_times_are_local_and_the_flight_takes_as_long_as_the_distance_needs() -> None:
+    flight = inventory().flights(FlightQuery("SFO", "CDG", OUT)).options[0].outbound.segments[0]
+
+    assert flight.departure.tzinfo == ZoneInfo("America/Los_Angeles")
+    assert flight.arrival.utcoffset() == timedelta(hours=1)
+    elapsed = flight.arrival.astimezone(UTC) - flight.departure.astimezone(UTC)
+    assert elapsed == flight_time(airports()["SFO"], airports()["CDG"])
+    assert timedelta(hours=10) < elapsed < timedelta(hours=12)
+
+
+def test_a_change_to_summer_time_during_a_flight_does_not_change_its_length() -> None:
+    evening = inventory().flights(FlightQuery("LAX", "LHR", date(2027, 3, 13))).options[1].outbound
+
+    # The clock in Los Angeles jumps from 2 to 3 while this flight is in the air.
+    assert evening.departure.hour >= 16
+    assert evening.duration == flight_time(airports()["LAX"], airports()["LHR"])
+
+
+def test_the_duration_counts_real_hours_within_one_zone() -> None:
+    zone = ZoneInfo("America/New_York")
+    night = datetime(2027, 3, 14, 0, 30, tzinfo=zone), datetime(2027, 3, 14, 6, 30, tzinfo=zone)
+
+    # The clock jumps from 2 to 3 in this night.
+    assert Journey((Segment("Halcyon 1", "JFK", "MIA", *night),)).duration == timedelta(hours=5)
+
+
+def test_the_date_line_is_crossed_by_the_calendar_of_each_place() -> None:
+    flight = inventory().flights(FlightQuery("Auckland", "Los Angeles", OUT)).options[0].outbound
+
+    assert flight.arrival.date() == OUT
+    assert flight.arrival.hour < flight.departure.hour
+
+
+@pytest.mark.parametrize("route", [("SFO", "CDG"), ("Paris", "Barcelona"), ("Springfield", "Nantucket")])
+def test_the_price_grows_with_the_cabin(route: tuple[str, str]) -> None:
+    by_cabin = [inventory().flights(FlightQuery(*route, OUT, BACK, cabin)).options for cabin in get_args(Cabin)]
+
+    for cheaper, dearer in pairwise(by_cabin):
+        assert all(less.price < more.price for less, more in zip(cheaper, dearer, strict=True))
+
+
+def test_the_price_is_for_all_travellers() -> None:
+    alone, four = (inventory().flights(FlightQuery("SFO", "CDG", OUT, travellers=count)).options for count in (1, 4))
+
+    assert [option.price * 4 for option in alone] == [option.price for option in four]
+
+
+def test_a_farther_flight_costs_more() -> None:
+    prices = [inventory().flights(FlightQuery("LHR", end, OUT)).options[0].price for end in ("CDG", "IST", "SIN")]
+
+    assert prices == sorted(prices)
+    assert prices[0] * 2 < prices[2]
+
+
+def test_long_routes_offer_a_cheaper_connection_through_a_hub() -> None:
+    nonstop, _, connection, *_ = inventory().flights(ROUND_TRIP).options
+
+    assert nonstop.outbound.stops == ()
+    assert len(connection.outbound.stops) == 1
+    assert connection.price < nonstop.price
+
+
+def test_beyond_the_reach_of_an_aircraft_every_journey_has_a_stop() -> None:
+    options = inventory().flights(FlightQuery("Sydney", "London", OUT)).options
+
+    assert all(option.outbound.stops for option in options)
+
+
+codes = st.sampled_from([*sorted(cities()), "ACK", "PWM", "YXU", "IPC", "TOM"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(codes, codes, st.integers(0, 60), st.none() | st.integers(0, 30), st.integers(1, 9))
+def test_any_search_gives_consistent_options_or_a_clear_error(
+    origin: str, destination: str, ahead: int, stay: int | None, travellers: int
+) -> None:
+    out = TODAY + timedelta(days=ahead)
+    back = None if stay is None else out + timedelta(days=stay)
+    try:
+        found = inventory().flights(FlightQuery(origin, destination, out, back, "economy", travellers)).options
+    except TravelError:
+        return
+    for option in found:
+        assert option.outbound.departure.date() == out
+        assert (option.inbound is None) == (back is None)
+        for journey in filter(None, (option.outbound, option.inbound)):
+            times = [moment for part in journey.segments for moment in (part.departure, part.arrival)]
+            instants = [moment.astimezone(UTC) for moment in times]
+            assert instants == sorted(instants)
+        if option.inbound:
+            assert option.inbound.departure.astimezone(UTC) > option.outbound.arrival.astimezone(UTC)
+        assert inventory().option(option.option_id) == option
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (FlightQuery("SFO", "CDG", date(2026, 11, 20)), "2026-11-20 is in the past (today is 2026-11-21)"),
+        (FlightQuery("SFO", "CDG", BACK, OUT), "`return_date` 2026-12-04 is before `date` 2026-12-11"),
+        (FlightQuery("SFO", "CDG", date(2028, 1, 1)), "at most 365 days ahead"),
+        (FlightQuery("SFO", "CDG", OUT, travellers=10), "from 1 to 9"),
+        (FlightQuery("SFO", "CDG", OUT, travellers=0), "from 1 to 9"),
+        (FlightQuery("LHR", "LGW", OUT), "too near for a flight"),
+        (FlightQuery("LHR", "SYD", OUT, OUT), "ask the user for a later `return_date`"),
+        (FlightQuery("Xyzzy", "CDG", OUT), "`origin` 'Xyzzy'"),
+        (FlightQuery("SFO", "", OUT), "`destination` is empty"),
+    ],
+)
+def test_a_flight_search_that_cannot_be_answered_says_what_to_ask(query: FlightQuery, said: str) -> None:
+    with pytest.raises(TravelError) as caught:
+        inventory().flights(query)
+
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (HotelQuery("Paris", OUT, OUT), "on the same day as"),
+        (HotelQuery("Paris", date(2026, 1, 1), OUT), "in the past"),
+        (HotelQuery("Paris", OUT, OUT + timedelta(days=61)), "at most 60"),
+        (HotelQuery("Paris", OUT, BACK, guests=9), "from 1 to 8"),
+        (HotelQuery("Paris", OUT, BACK, max_price=5), "the cheapest is USD"),
+        (HotelQuery("Paris", OUT, BACK, max_price=float("nan")), "must be above 0"),
+    ],
+)
+def test_a_hotel_search_that_cannot_be_answered_says_what_to_ask(query: HotelQuery, said: str) -> None:
+    with pytest.raises(TravelError) as caught:
+        inventory().hotels(query)
+
+    assert said in str(caught.value)
+
+
+def test_a_price_limit_keeps_only_rooms_under_it() -> None:
+    rooms = inventory().hotels(HotelQuery("Paris", OUT, BACK)).options
+    limit = rooms[2].nightly_rate
+
+    under = inventory().hotels(HotelQuery("Paris", OUT, BACK, max_price=limit)).options
+
+    assert under == tuple(room for room in rooms if room.nightly_rate <= limit)
+    assert 0 < len(under) < len(rooms)
+
+
+def test_hotels_of_a_city_are_the_same_from_each_of_its_airports() -> None:
+    by_airport = [inventory().hotels(HotelQuery(name, OUT, BACK)).options for name in ("London", "LGW", "LHR")]
+
+    assert by_airport[0] == by_airport[1] == by_airport[2]
+
+
+def test_two_guests_share_a_room_and_a_third_needs_another() -> None:
+    rooms = [inventory().hotels(HotelQuery("Oslo", OUT, BACK, guests=count)).options[0] for count in (2, 3)]
+
+    assert [room.rooms for room in rooms] == [1, 2]
+    assert rooms[1].price == rooms[0].price * 2
+
+
+def test_a_class_of_car_can_be_asked_for() -> None:
+    assert [car.category for car in inventory().cars(CarQuery("LIS", OUT, BACK, "SUV")).options] == ["suv"]
+    with pytest.raises(TravelError, match="choose one of economy, compact"):
+        inventory().cars(CarQuery("LIS", OUT, BACK, "tank"))
+
+
+def test_insurance_costs_more_for_a_dearer_trip_and_a_better_plan() -> None:
+    cheap, dear = (inventory().insurance(InsuranceQuery("Tokyo", OUT, BACK, cost)).options for cost in (1000, 5000))
+
+    assert all(less.price < more.price for less, more in zip(cheap, dear, strict=True))
+    assert [plan.price for plan in cheap] == sorted(plan.price for plan in cheap)
+
+
+@pytest.mark.parametrize("cost", [0, -5, 1e9, float("nan")])
+def test_a_trip_cost_that_nobody_insures_is_refused(cost: float) -> None:
+    with pytest.raises(TravelError, match="`trip_cost`"):
+        inventory().insurance(InsuranceQuery("Tokyo", OUT, BACK, cost))
+
+
+def test_an_ambiguous_place_is_noted_with_the_options() -> None:
+    notes = inventory().flights(FlightQuery("San Jose", "Denver", OUT)).notes
+
+    assert notes == (
+        "'San Jose' was read as San Jose, California, United States (SJC); "
+        "it could also mean San Jose, Costa Rica (SJO)",
+    )
