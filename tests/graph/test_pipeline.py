@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import call
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.types import Command, interrupt
 
+from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.agents.notes import save_memory_note
 from everthread.errors import BudgetError, ModelError, SettingsError

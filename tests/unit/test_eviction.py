@@ -1,11 +1,11 @@
 """What leaves the working set."""
 
 import pytest
-from conversation import conversation, tool_round
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from conversation import conversation, tool_round
 from everthread.errors import BudgetError
 from everthread.state import Context
 from everthread.state.context import POLICIES

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from conversation import conversation, tool_round
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
+from conversation import conversation, tool_round
 from everthread.state.marks import marked, marks, sequence
 from everthread.state.messages import clean, reduce_messages
 

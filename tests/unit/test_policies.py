@@ -1,9 +1,9 @@
 """Eviction policies."""
 
 import pytest
-from conversation import conversation, tool_round
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from conversation import conversation, tool_round
 from everthread.window.policies import head_tail, salience, sliding_window, token_budget
 from everthread.window.turns import split
 

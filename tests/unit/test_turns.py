@@ -1,10 +1,10 @@
 """Legal cut points."""
 
-from conversation import call, conversation, tool_round
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from conversation import call, conversation, tool_round
 from everthread.state.marks import synthetic
 from everthread.window.turns import UNKNOWN_OUTCOME, anchor_of, legal, question_of, split
 

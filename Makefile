@@ -1,0 +1,94 @@
+# Every target sets up `.venv` from a plain python3 when it is missing or out of date.
+# Paths stay relative, so a checkout in a folder with spaces works too.
+
+PYTHON ?= python3
+PORT ?= 2024
+ARGS ?=
+
+BIN := .venv/bin
+PY := $(BIN)/python
+PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -qq -c constraints.txt
+
+# Nothing leaves this machine: no usage report, no look for newer versions, no traces.
+# Export LANGSMITH_TRACING=true to trace to an account of your own.
+LANGSMITH_TRACING ?= false
+LANGSMITH_TRACING_V2 ?= $(LANGSMITH_TRACING)
+LANGSMITH_CONTROL_PLANE_API_KEY ?=
+STUDIO_ENV := LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true \
+	LANGSMITH_TRACING='$(LANGSMITH_TRACING)' LANGSMITH_TRACING_V2='$(LANGSMITH_TRACING_V2)' \
+	LANGSMITH_CONTROL_PLANE_API_KEY='$(LANGSMITH_CONTROL_PLANE_API_KEY)'
+
+# An environment whose Python is gone is made again, whatever its stamps say.
+MISSING := $(shell test -x $(PY) || echo FORCE)
+
+define CHECK_PYTHON
+command -v '$(PYTHON)' >/dev/null 2>&1 || { \
+	echo "There is no '$(PYTHON)' here; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3 ..." >&2; \
+	exit 1; }; \
+'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	echo "'$(PYTHON)' is $$('$(PYTHON)' --version 2>&1), but Everthread needs Python 3.11 or newer;" \
+		"name another one: make PYTHON=/path/to/python3 ..." >&2; \
+	exit 1; }; \
+'$(PYTHON)' -c 'import ensurepip, venv' >/dev/null 2>&1 || { \
+	echo "'$(PYTHON)' cannot make virtual environments: its module \`venv\` or \`ensurepip\` is missing;" \
+		"install it (on Debian and Ubuntu: the package python3-venv)." >&2; \
+	exit 1; }
+endef
+
+# Repairs an environment that was interrupted before it had pip.
+define VENV
+$(PY) -m pip --version >/dev/null 2>&1 || { \
+	$(CHECK_PYTHON); \
+	'$(PYTHON)' -m venv $(if $(MISSING),--clear) .venv; }
+endef
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: FORCE help demo test chat studio lint bench pin clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+demo: .venv/.core ## Play two sessions of the travel agent, offline
+	@$(BIN)/everthread demo $(ARGS)
+
+test: .venv/.dev ## Run the tests; ARGS="-k name" picks some
+	@$(PY) -m pytest $(ARGS)
+
+chat: .venv/.core ## Talk to an agent; ARGS="--agent support --user me"
+	@$(BIN)/everthread chat $(ARGS)
+
+studio: .venv/.dev ## Serve the graphs for LangGraph Studio on PORT
+	@$(STUDIO_ENV) $(PY) -m langgraph_cli dev --no-browser --port $(PORT) $(ARGS)
+
+lint: .venv/.dev ## Check style, types and the direction of imports
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+	@$(BIN)/lint-imports
+
+bench: .venv/.core ## Run every script in benchmarks/
+	@set -- benchmarks/*.py; \
+	if [ ! -e "$$1" ]; then echo "There is no script in benchmarks/ yet."; exit 0; fi; \
+	for script in "$$@"; do echo "== $$script"; $(PY) "$$script" $(ARGS) || exit 1; done
+
+pin: ## Write constraints.txt anew from the newest versions that fit
+	@$(CHECK_PYTHON)
+	@'$(PYTHON)' scripts/pin.py
+
+clean: ## Remove .venv, caches and build output; databases stay
+	rm -rf .venv .langgraph_api .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: a second run installs nothing. Tests and lint need more than the demo, which stays quick to set up.
+.venv/.core: pyproject.toml constraints.txt $(MISSING)
+	@$(VENV)
+	@echo "Installing Everthread into .venv (once; takes about half a minute) ..."
+	@$(PIP_INSTALL) -e .
+	@touch $@
+
+.venv/.dev: pyproject.toml constraints.txt $(MISSING)
+	@$(VENV)
+	@echo "Installing Everthread with its development tools into .venv (once; takes about a minute) ..."
+	@$(PIP_INSTALL) -e '.[dev,studio]'
+	@touch .venv/.core $@

@@ -1,0 +1,69 @@
+"""The command line: arguments in, text out, and every failure one clear sentence."""
+
+import os
+import sqlite3
+import sys
+from collections.abc import Sequence
+
+from everthread.errors import EverthreadError, SettingsError
+
+__all__ = ["main"]
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: as on the command line, without the program's name; None takes `sys.argv`.
+
+    Returns:
+        0 when it worked, 1 when what was asked failed, 2 for a wrong use, 130 after Ctrl-C.
+    """
+    _accept_any_text()
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader has gone, as in `everthread show t-1 | head`. Python would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from everthread.cli.app import app
+    from everthread.cli.output import error
+
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="everthread")
+    except SystemExit as stop:
+        return _code(stop)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except SettingsError as failure:
+        error(str(failure))
+        return USAGE
+    except EverthreadError as failure:
+        error(str(failure))
+        return FAILED
+    except sqlite3.Error as failure:
+        error(f"the database failed: {failure}; `everthread doctor` looks at it")
+        return FAILED
+    return OK
+
+
+def _code(stop: SystemExit) -> int:
+    if stop.code is None:
+        return OK
+    return stop.code if isinstance(stop.code, int) else FAILED
+
+
+def _accept_any_text() -> None:
+    """Read and print whatever comes: a byte or a sign that the terminal cannot show is no reason to stop."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")

@@ -1,0 +1,173 @@
+"""A conversation with the graph: run a turn, watch what happens in it, answer what it asks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, Interrupt
+
+from everthread.cli.reading import is_open
+from everthread.state import Context, Input, Output, State
+
+__all__ = ["Call", "Conversation", "Decide", "Turn", "Watcher"]
+
+Graph = CompiledStateGraph[State, Context, Input, Output]
+
+Decide = Callable[[Interrupt], Any]
+"""Shows what a run asks and returns the answer that the run resumes with."""
+
+
+@dataclass
+class Call:
+    """A tool call and, once it ran, its result."""
+
+    name: str
+    arguments: dict[str, Any]
+    result: str | None = None
+    failed: bool = False
+
+
+@dataclass
+class Turn:
+    """What happened in a turn."""
+
+    reply: str = ""
+    calls: dict[str, Call] = field(default_factory=dict)
+    """By call id, in the order they were made."""
+    events: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[tuple[Any, Any]] = field(default_factory=list)
+    """What the run asked and what was answered."""
+
+    def named(self, event: str) -> list[dict[str, Any]]:
+        """Return the events of one kind, oldest first."""
+        return [found for found in self.events if found.get("event") == event]
+
+    @property
+    def prompt(self) -> dict[str, Any] | None:
+        """Return the `prompt_assembled` event of the last model call; None when no model was called."""
+        return next(reversed(self.named("prompt_assembled")), None)
+
+
+class Watcher(Protocol):
+    """Sees a turn while it happens."""
+
+    def text(self, text: str) -> None:
+        """Take the next piece of the reply."""
+
+    def called(self, call: Call) -> None:
+        """Take a tool call that is about to run."""
+
+    def returned(self, call: Call) -> None:
+        """Take a tool call that has its result."""
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Take an event."""
+
+
+class Conversation:
+    """One thread of one user.
+
+    Args:
+        graph: built with a storage.
+        thread_id: the thread.
+        context: the dials of every run.
+        watcher: sees each turn while it happens.
+        decide: answers interrupts.
+    """
+
+    def __init__(self, graph: Graph, thread_id: str, context: Context, *, watcher: Watcher, decide: Decide) -> None:
+        self.thread_id = thread_id
+        self.context = context
+        self._graph = graph
+        self._watcher = watcher
+        self._decide = decide
+
+    @property
+    def _config(self) -> RunnableConfig:
+        return {"configurable": {"thread_id": self.thread_id}}
+
+    def is_unfinished(self) -> bool:
+        """Tell whether a turn has no answer yet; the thread is not run."""
+        return is_open(self._graph.get_state(self._config))
+
+    def say(self, text: str) -> Turn:
+        """Run a turn with a new message of the user; when this returns, the turn is in the database."""
+        return self._run({"messages": [{"role": "user", "content": text}]})
+
+    def go_on(self) -> Turn:
+        """Finish the turn that a crash, a failure or an unanswered approval left open."""
+        turn = Turn()
+        asked = self._graph.get_state(self._config).interrupts
+        return self._run(self._answers(asked, turn) if asked else None, turn)
+
+    def _run(self, payload: Any, turn: Turn | None = None) -> Turn:
+        turn = turn or Turn()
+        while asked := self._stream(payload, turn):
+            payload = self._answers(asked, turn)
+        return turn
+
+    def _answers(self, asked: Sequence[Interrupt], turn: Turn) -> Command[Any]:
+        answers = {}
+        for interrupt in asked:
+            answers[interrupt.id] = self._decide(interrupt)
+            turn.asked.append((interrupt.value, answers[interrupt.id]))
+        return Command(resume=answers)
+
+    def _stream(self, payload: Any, turn: Turn) -> list[Interrupt]:
+        """Run the graph until it ends or asks; return what it asks."""
+        asked: list[Interrupt] = []
+        streamed: set[str | None] = set()
+        # With "sync" every step is in the database before the next one begins.
+        parts = self._graph.stream(
+            payload,
+            self._config,
+            context=self.context,
+            stream_mode=["messages", "updates", "custom"],
+            durability="sync",
+        )
+        for mode, part in parts:
+            if mode == "messages":
+                self._text(part, streamed)
+            elif mode == "custom" and isinstance(part, dict):
+                turn.events.append(part)
+                self._watcher.event(part)
+            elif mode == "updates":
+                asked += part.get("__interrupt__", ())
+                self._update(part, turn, streamed)
+        return asked
+
+    def _text(self, part: tuple[BaseMessage, Mapping[str, Any]], streamed: set[str | None]) -> None:
+        message, about = part
+        # Summaries are written by the same model, but nobody asked for their text.
+        if about.get("langgraph_node") != "model" or not isinstance(message, AIMessage) or not message.text:
+            return
+        streamed.add(message.id)
+        self._watcher.text(str(message.text))
+
+    def _update(self, part: Mapping[str, Any], turn: Turn, streamed: set[str | None]) -> None:
+        for reply in _messages(part.get("model")):
+            if not isinstance(reply, AIMessage):
+                continue
+            turn.reply = str(reply.text)
+            if turn.reply and reply.id not in streamed:
+                self._watcher.text(turn.reply)
+            for call in reply.tool_calls:
+                made = turn.calls[str(call["id"])] = Call(call["name"], call["args"])
+                self._watcher.called(made)
+        for result in _messages(part.get("tools")):
+            if isinstance(result, ToolMessage):
+                made = turn.calls.setdefault(result.tool_call_id, Call(str(result.name), {}))
+                made.result, made.failed = str(result.text), result.status == "error"
+                self._watcher.returned(made)
+
+
+def _messages(update: Any) -> list[BaseMessage]:
+    """Return the messages in a node's update, which is a mapping or a list of them."""
+    found: list[BaseMessage] = []
+    for part in update if isinstance(update, list) else [update]:
+        if isinstance(part, Mapping):
+            found += [message for message in part.get("messages", []) if isinstance(message, BaseMessage)]
+    return found

@@ -1,0 +1,76 @@
+"""Where output goes: data to stdout, all else to stderr, and nobody's text steers the terminal."""
+
+import json
+import os
+import re
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+__all__ = ["err", "error", "note", "out", "plain", "print_json", "say", "shortened"]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What could move the cursor, change colours or turn text around, tab and line feed excepted."""
+
+_PLAIN_WIDTH = 120
+"""Columns of tables that go to a file or a pipe."""
+
+
+def out() -> Console:
+    """Return the console on stdout."""
+    return _console(stderr=False)
+
+
+def err() -> Console:
+    """Return the console on stderr."""
+    return _console(stderr=True)
+
+
+def say(text: str = "", style: str = "") -> None:
+    """Print a line of text on stdout as it is; only the terminal breaks it."""
+    out().print(Text(plain(text), style=style), soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Print a remark on stderr."""
+    err().print(Text(plain(text), style="dim"), soft_wrap=True)
+
+
+def error(text: str) -> None:
+    """Print a failure on stderr."""
+    err().print(Text.assemble(("error: ", "bold red"), plain(text)), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document on stdout: indented for a person, on one line for a program."""
+    unicode = "utf" in (sys.stdout.encoding or "").lower()
+    text = json.dumps(value, ensure_ascii=not unicode, indent=2 if sys.stdout.isatty() else None)
+    sys.stdout.write(text + "\n")
+
+
+def plain(text: str) -> str:
+    """Replace control characters, which a message may hold, by one that only shows."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def shortened(text: str, limit: int = 160) -> str:
+    """Return a text on one line, cut at `limit` characters."""
+    line = " ".join(plain(text).split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    # Without a colour system rich writes no escape code at all; NO_COLOR alone would leave bold and dim.
+    plain_only = bool(os.environ.get("NO_COLOR")) or not stream.isatty()
+    width = None if stream.isatty() else _PLAIN_WIDTH
+    return Console(
+        file=stream,
+        color_system=None if plain_only else "auto",
+        width=width,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )

@@ -1,0 +1,332 @@
+"""Send recorded conversations through the real graph and check every prompt."""
+
+import logging
+import tempfile
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from pydantic import PrivateAttr
+
+from everthread.errors import BudgetError, RecordError
+from everthread.evals import checks
+from everthread.evals.checks import PromptChecker, Violation
+from everthread.evals.records import Record
+from everthread.graph.agent import build_graph
+from everthread.models.replay import ReplayModel
+from everthread.state import Agent, Context
+from everthread.storage.open import Storage, open_storage
+from everthread.storage.transcript import transcript
+from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve
+from everthread.window.tokens import counter_for
+
+logger = logging.getLogger(__name__)
+
+ENDING = "(The recording ends here.)"
+"""Reply to the last tool results of a record that stops in the middle of a turn, so that their prompt is checked too."""
+
+OURS = "replay"
+"""Name of the replayed model, whose tokens are o200k tokens."""
+
+_THREAD = "replay"
+
+
+@dataclass
+class Exchange:
+    """One run of the graph: what is sent, and what the model and the tools say in it."""
+
+    input: list[BaseMessage] = field(default_factory=list)
+    """Ends with the user's question; what the graph could not have produced itself stands before it."""
+    replies: list[AIMessage] = field(default_factory=list)
+    results: list[ToolMessage] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one record did; `line` is its JSON."""
+
+    id: str
+    turns: int
+    """Messages of the user that were sent."""
+    calls: int
+    """Prompts that were sent to the model."""
+    window: int
+    max_prompt_tokens: int
+    overruns: int
+    orphan_tool_messages: int
+    unanswered_calls: int
+    missing_questions: int
+    lost_messages: int
+    evicted_messages: int
+    masked_results: int
+    compactions: int
+    prompt_tokens: int
+    cacheable_prefix_tokens: int
+    skipped_messages: int
+    """Messages at the end that nothing recorded answers."""
+    seconds: float
+    outcome: Literal["replayed", "refused", "failed"]
+    """`refused`: the documented error, such as a window too small for the tool schemas; `failed`: any other."""
+    error: str | None = None
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Tell whether nothing was violated and nothing unforeseen happened."""
+        return not self.violations and self.outcome != "failed"
+
+    def line(self) -> dict[str, Any]:
+        """Return the JSON object of this record; `error` and `violations` only when there are any."""
+        return {name: value for name, value in asdict(self).items() if value is not None and value != ()}
+
+
+def replay(record: Record, context: Context, *, count_as: str = OURS) -> Result:
+    """Replay one record with a fresh database; errors become part of the result.
+
+    Args:
+        record: a recorded conversation.
+        context: window, policy and all other dials.
+        count_as: name of the model whose tokens are counted, such as `gpt-4.1`; the default counts o200k tokens.
+
+    Raises:
+        BudgetError: the reply reserve does not fit the window.
+    """
+    began = time.perf_counter()
+    run = _Run(record, context, count_as)
+    outcome: Literal["replayed", "refused", "failed"] = "replayed"
+    error: str | None = None
+    try:
+        run.play()
+    except (BudgetError, RecordError) as refusal:
+        outcome, error = "refused", str(refusal)
+    except Exception as failure:
+        logger.debug("record %s failed", record.id, exc_info=True)
+        outcome, error = "failed", f"{type(failure).__name__}: {failure}"
+    return run.result(time.perf_counter() - began, outcome, error)
+
+
+def total(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the summary line: how many records came to what, and the sums over them."""
+    sums = (
+        *("turns", "calls", "overruns", "orphan_tool_messages", "unanswered_calls", "missing_questions"),
+        *("lost_messages", "evicted_messages", "masked_results", "compactions"),
+        *("prompt_tokens", "cacheable_prefix_tokens", "skipped_messages"),
+    )
+    return {
+        "summary": True,
+        "records": len(results),
+        **{kind: sum(result.outcome == kind for result in results) for kind in ("replayed", "refused", "failed")},
+        **{name: sum(getattr(result, name) for result in results) for name in sums},
+        "violations": sum(len(result.violations) for result in results),
+        "max_prompt_tokens": max((result.max_prompt_tokens for result in results), default=0),
+        "seconds": round(sum(result.seconds for result in results), 3),
+    }
+
+
+def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[Exchange], list[BaseMessage]]:
+    """Cut a recorded conversation into runs of the graph.
+
+    A run begins with a message of the user and ends with the first assistant message without calls.
+    What no run can produce (an assistant that speaks first or twice, a turn that another message of
+    the user broke off) is sent ahead of the next message of the user.
+
+    Returns:
+        The runs, and the messages at the end that nothing recorded answers.
+    """
+    found: list[Exchange] = []
+    waiting: list[BaseMessage] = []
+    place = 0
+    while place < len(messages):
+        waiting.append(messages[place])
+        place += 1
+        if not isinstance(waiting[-1], HumanMessage):
+            continue
+        end = next((at for at in range(place, len(messages)) if _ends_run(messages[at])), len(messages))
+        answer = messages[place : end + 1]
+        closed = bool(answer) and isinstance(answer[-1], AIMessage)
+        if not answer or (not closed and end < len(messages)):
+            continue
+        found.append(_exchange(waiting, answer, closed=closed))
+        waiting, place = [], end + 1
+    return found, waiting
+
+
+def _ends_run(message: BaseMessage) -> bool:
+    return isinstance(message, HumanMessage) or (isinstance(message, AIMessage) and not message.tool_calls)
+
+
+def _exchange(waiting: list[BaseMessage], answer: Sequence[BaseMessage], *, closed: bool) -> Exchange:
+    replies = [message for message in answer if isinstance(message, AIMessage)]
+    results = [message for message in answer if isinstance(message, ToolMessage)]
+    return Exchange(waiting, replies if closed else [*replies, AIMessage(ENDING, id="everthread-ending")], results)
+
+
+class _Tape:
+    """Recorded results by call id, in the order they were recorded."""
+
+    def __init__(self) -> None:
+        self._results: defaultdict[str, deque[ToolMessage]] = defaultdict(deque)
+
+    def load(self, results: Iterable[ToolMessage]) -> None:
+        for result in results:
+            self._results[result.tool_call_id].append(result)
+
+    def take(self, call_id: str) -> ToolMessage:
+        """Return the result of a call.
+
+        Raises:
+            RecordError: the call was not recorded.
+        """
+        if not self._results[call_id]:
+            raise RecordError(f"no result was recorded for the call {call_id!r}")
+        return self._results[call_id].popleft()
+
+
+class _RecordedTool(BaseTool):
+    """A tool with a recorded schema that answers each call with its recorded result, errors included."""
+
+    _tape: _Tape = PrivateAttr()
+
+    def __init__(self, tape: _Tape, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._tape = tape
+
+    def invoke(
+        self, input: str | dict[str, Any] | ToolCall, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> ToolMessage:
+        """Return the recorded message itself: arguments that the tool refused are not validated again."""
+        call_id = input.get("id") if isinstance(input, dict) else None
+        return self._tape.take(str(call_id)).model_copy(update={"id": None})
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("a recorded tool is called by `invoke`, with the id of its call")
+
+
+class _RecordedModel(ReplayModel):
+    """The replayed assistant, counted as a model of a given name and never asked to summarise: the rules do that."""
+
+    model_name: str
+    can_summarize: bool = False
+
+
+class _Run:
+    """One record on its way through the graph."""
+
+    def __init__(self, record: Record, context: Context, count_as: str) -> None:
+        self._record = record
+        self._context = context
+        self._tape = _Tape()
+        self._sent: list[BaseMessage] = []
+        self._events: list[dict[str, Any]] = []
+        self._window = context.window or UNKNOWN_WINDOW
+        self._skipped = 0
+        self._losses: list[Violation] = []
+        self._checker = PromptChecker(
+            window=self._window,
+            reserve=reply_reserve(self._window, context.max_output_tokens),
+            counter=counter_for(count_as),
+            instructions=record.toolkit.system,
+        )
+        self._model = _RecordedModel(on_prompt=self._checker.check, model_name=count_as)
+        self._agent = Agent(
+            name="replay",
+            title="Replay",
+            instructions=record.toolkit.system,
+            tools=list(_tools(record, self._tape)),
+        )
+
+    def play(self) -> None:
+        """Send every exchange through the graph, then compare what is kept with what was sent.
+
+        Raises:
+            BudgetError: the window cannot hold what must be in a prompt.
+            RecordError: there is nothing to replay.
+        """
+        runs, left = exchanges(self._record.messages)
+        self._skipped = len(left)
+        if not runs:
+            raise RecordError(f"{self._record.where}: no message of the user has a recorded answer to replay")
+        with (
+            tempfile.TemporaryDirectory(prefix="everthread-replay-") as folder,
+            open_storage(f"sqlite:///{folder}/replay.db") as storage,
+        ):
+            self._play(runs, storage)
+
+    def _play(self, runs: Iterable[Exchange], storage: Storage) -> None:
+        graph = build_graph(self._agent, model=self._model, storage=storage)
+        config: RunnableConfig = {"configurable": {"thread_id": _THREAD}}
+        try:
+            for run in runs:
+                self._checker.expect(run.input)
+                self._tape.load(run.results)
+                self._model.load(run.replies)
+                self._sent += run.input
+                played = self._model.calls
+                try:
+                    for event in graph.stream(
+                        {"messages": run.input}, config, context=self._context, stream_mode="custom"
+                    ):
+                        self._events.append(event)
+                finally:
+                    self._sent += _played(run, self._model.calls - played)
+        finally:
+            kept = transcript(storage.store, _THREAD, graph.get_state(config).values.get("messages", []))
+            self._losses = checks.compare(self._sent, kept)
+
+    def result(self, seconds: float, outcome: Literal["replayed", "refused", "failed"], error: str | None) -> Result:
+        """Return the figures of the run."""
+        checker = self._checker
+        by_kind = defaultdict(list)
+        for event in self._events:
+            by_kind[event["event"]].append(event)
+        return Result(
+            id=self._record.id,
+            turns=sum(isinstance(message, HumanMessage) for message in self._sent),
+            calls=checker.calls,
+            window=self._window,
+            max_prompt_tokens=checker.max_prompt_tokens,
+            overruns=checker.count(checks.OVERRUN),
+            orphan_tool_messages=checker.count(checks.ORPHAN),
+            unanswered_calls=checker.count(checks.UNANSWERED),
+            missing_questions=checker.count(checks.MISSING_QUESTION),
+            lost_messages=sum(loss.what == checks.LOST for loss in self._losses),
+            evicted_messages=sum(len(event["message_ids"]) for event in by_kind["evicted"]),
+            masked_results=len({event["message_id"] for event in by_kind["masked"]}),
+            compactions=len(by_kind["compacted"]),
+            prompt_tokens=checker.prompt_tokens,
+            cacheable_prefix_tokens=checker.cacheable_prefix_tokens,
+            skipped_messages=self._skipped,
+            seconds=round(seconds, 3),
+            outcome=outcome,
+            error=error,
+            violations=(*checker.violations, *self._losses),
+        )
+
+
+def _played(run: Exchange, calls: int) -> list[BaseMessage]:
+    """Return what the model and the tools said in a run that came to so many calls, results in the order of calls."""
+    tape = _Tape()
+    tape.load(run.results)
+    played: list[BaseMessage] = []
+    for reply in run.replies[:calls]:
+        played += [reply, *(tape.take(str(call["id"])) for call in reply.tool_calls)]
+    return played
+
+
+def _tools(record: Record, tape: _Tape) -> Iterator[BaseTool]:
+    """Make the toolkit's tools, and one with an open schema for each called function without a schema."""
+    schemas = {tool["function"]["name"]: tool["function"] for tool in record.toolkit.tools}
+    called = (call["name"] for message in record.messages for call in getattr(message, "tool_calls", []))
+    for name in dict.fromkeys([*schemas, *called]):
+        schema = schemas.get(name, {})
+        yield _RecordedTool(
+            tape,
+            name=name,
+            description=schema.get("description") or "",
+            args_schema=schema.get("parameters") or {"type": "object", "properties": {}},
+        )

@@ -1,0 +1,194 @@
+"""The consolidation job: end the session of one thread, or of every idle one, from a thread of its own.
+
+It never runs on the conversation's thread: a delayed job there would write over a live turn. It needs
+only the store, so the conversation goes on meanwhile.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from langgraph.channels import UntrackedValue
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+from langgraph.types import StreamWriter
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from everthread.errors import NotFoundError, SettingsError
+from everthread.nodes.consolidate import end_session
+from everthread.state import namespaces
+
+IDLE_MINUTES = 30
+"""A session without activity for this long counts as over."""
+
+_PAGE = 500
+
+
+@with_config(ConfigDict(title="Consolidation input"))
+class ConsolidationInput(TypedDict, total=False):
+    """Which session to end. Without a thread, every idle session ends."""
+
+    thread_id: Annotated[
+        str | None,
+        Field(
+            default=None,
+            title="Thread",
+            description="Thread whose session ends, idle or not; empty: every idle one. Never the thread of this run.",
+        ),
+    ]
+    user_id: Annotated[
+        str | None,
+        Field(
+            default=None, title="User", description="Only this user's sessions; empty: whoever the thread belongs to."
+        ),
+    ]
+    idle_minutes: Annotated[
+        float,
+        Field(
+            default=IDLE_MINUTES,
+            ge=0,
+            title="Idle minutes",
+            description="Without a thread: end the sessions that had no activity for this many minutes.",
+        ),
+    ]
+
+
+@with_config(ConfigDict(title="Consolidation output"))
+class ConsolidationOutput(TypedDict, total=False):
+    """What became of the sessions."""
+
+    ended: Annotated[
+        list[str],
+        Field(default=[], title="Ended", description="Threads whose session notes are now long-term notes, or gone."),
+    ]
+    kept: Annotated[
+        list[str],
+        Field(
+            default=[], title="Kept", description="Threads whose consolidation failed; their notes are as they were."
+        ),
+    ]
+
+
+class ConsolidationState(ConsolidationOutput, total=False):
+    """Input and output; the input is not kept, or the next run on this thread would find it again."""
+
+    thread_id: Annotated[str | None, UntrackedValue]
+    user_id: Annotated[str | None, UntrackedValue]
+    idle_minutes: Annotated[float, UntrackedValue]
+
+
+ConsolidationGraph = CompiledStateGraph[ConsolidationState, None, ConsolidationInput, ConsolidationOutput]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What the store knows of a thread's session."""
+
+    thread_id: str
+    user_id: str
+    turns: int
+    last_activity: datetime
+    is_open: bool
+    """Whether it had a turn since it was last consolidated."""
+
+    @classmethod
+    def read(cls, thread_id: str, record: Mapping[str, Any]) -> "Session":
+        """Read a session's record."""
+        turns = int(record["turns"])
+        return cls(
+            thread_id=thread_id,
+            user_id=str(record["user_id"]),
+            turns=turns,
+            last_activity=datetime.fromisoformat(record["last_activity"]),
+            is_open=turns > int(record["consolidated_turns"]),
+        )
+
+
+def build_consolidation() -> ConsolidationGraph:
+    """Build the bare graph of the job; whoever runs it brings the store."""
+    graph = StateGraph(
+        ConsolidationState, input_schema=ConsolidationInput, output_schema=ConsolidationOutput, context_schema=None
+    )
+    graph.add_node("end_sessions", end_sessions)
+    graph.add_edge(START, "end_sessions")
+    graph.add_edge("end_sessions", END)
+    return graph.compile(name="consolidation")
+
+
+def end_sessions(state: ConsolidationState, runtime: Runtime[None]) -> ConsolidationOutput:
+    """End the named session, or every idle one.
+
+    Raises:
+        NotFoundError: the thread has no session, or it is another user's.
+        SettingsError: the run is on a conversation's thread, or `idle_minutes` is no time.
+    """
+    store = runtime.store
+    if store is None:
+        raise SettingsError("this graph has no store, so there are no sessions to end; run it on a LangGraph server")
+    thread_id, user_id = state.get("thread_id"), state.get("user_id")
+    _check_own_thread(store, runtime, thread_id)
+    if thread_id:
+        chosen = [_named(store, thread_id, user_id)]
+    else:
+        since = datetime.now(UTC) - _idle_time(state.get("idle_minutes", IDLE_MINUTES))
+        chosen = [session for session in idle_sessions(store, since) if user_id in (None, "", session.user_id)]
+    ended: list[str] = []
+    kept: list[str] = []
+    for session in chosen:
+        (ended if _end(store, session, runtime.stream_writer) else kept).append(session.thread_id)
+    return {"ended": ended, "kept": kept}
+
+
+def idle_sessions(store: BaseStore, since: datetime) -> list[Session]:
+    """Return the open sessions without activity after `since`, the longest idle first."""
+    idle = [session for session in _sessions(store) if session.is_open and session.last_activity <= since]
+    return sorted(idle, key=lambda session: session.last_activity)
+
+
+def _sessions(store: BaseStore) -> Iterator[Session]:
+    read = 0
+    while page := store.search(namespaces.SESSIONS, limit=_PAGE, offset=read):
+        read += len(page)
+        yield from (Session.read(item.key, item.value) for item in page)
+
+
+def _named(store: BaseStore, thread_id: str, user_id: str | None) -> Session:
+    item = store.get(namespaces.SESSIONS, thread_id)
+    if item is None:
+        raise NotFoundError(f"thread {thread_id!r} has no session in this store; check the id")
+    session = Session.read(thread_id, item.value)
+    if user_id and user_id != session.user_id:
+        raise NotFoundError(f"user {user_id!r} has no thread {thread_id!r}; leave `user_id` empty or check both ids")
+    return session
+
+
+def _end(store: BaseStore, session: Session, write: StreamWriter) -> bool:
+    """End one session and tell whether its notes were consolidated rather than kept as they were."""
+    told: list[str] = []
+
+    def note(event: Any) -> None:
+        told.append(event["event"])
+        write(event)
+
+    end_session(store, session.thread_id, session.user_id, write=note, turn=session.turns)
+    return "consolidated" in told
+
+
+def _check_own_thread(store: BaseStore, runtime: Runtime[None], named: str | None) -> None:
+    """Refuse to run on a conversation's thread, named or not."""
+    info = runtime.execution_info
+    own = info.thread_id if info is not None else None
+    if own and (own == named or store.get(namespaces.SESSIONS, own) is not None):
+        raise SettingsError(
+            f"consolidation cannot run on thread {own!r}, which is a conversation; start the run on a new thread"
+        )
+
+
+def _idle_time(minutes: object) -> timedelta:
+    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 <= minutes < 1e9:
+        raise SettingsError(f"`idle_minutes` must be a number of minutes, 0 or more, got {minutes!r}")
+    return timedelta(minutes=minutes)

@@ -1,0 +1,136 @@
+"""Turn what a user says about support tickets into a tool call."""
+
+import re
+
+from everthread.models.offline.articles import OFFER_TICKET, presented_in
+from everthread.models.offline.patterns import pattern
+from everthread.models.offline.reading import Reading, visible
+from everthread.models.offline.reply import Call, Say, Step
+from everthread.models.offline.statements import sentences
+
+ASK_SUBJECT = "What is the ticket about?"
+ASK_TICKET = "Which ticket do you mean? Please give me its number."
+_CLOSE_OFFERED = re.compile(r"Shall I close ticket (\S+?)\?")
+
+_TICKET_ID = re.compile(r"\b(?!KB-)([A-Z]{2,6}-(?=[A-Z0-9]*\d|[A-Z2-7]{8}\b)[A-Z0-9]{1,12})\b")
+_OPEN = re.compile(
+    r"\b(?:open|create|file|raise|log|submit|make|need)\b.{0,30}\bticket\b(?!s)(?P<about>.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_LIST = pattern(
+    r"\b(?:list|show|see|view|what|which|any|my|have)\b.{0,30}\btickets\b",
+    r"\bstatus of my tickets?\b",
+    r"\bmy ticket status\b",
+)
+_CHANGE = pattern(
+    r"\b(?:close|resolve|reopen|re-open|update|comment|mark|set|raise|lower|change|escalate|add)\b.{0,60}"
+    r"\b(?:tickets?|priority|comment|it)\b",
+    r"\bticket\b.{0,40}\b(?:closed?|resolved?|reopen|waiting|priority)\b",
+)
+_ABOUT = pattern(r"^\W*(?:(?:about|for|that|because|regarding|on|with|saying|titled|:|-)\s*)+")
+_PRONOUN = pattern(r"^(?:(?:this|it|that|the|my|me|us|please|one|issue|problem|same|now|then|thanks?)\W*)*$")
+_PRIORITY = pattern(
+    r"\b(low|normal|high|urgent)\b(?:[ -]priority)?", r"\bpriority\s*(?:to|:|=|of)?\s*(low|normal|high|urgent)\b"
+)
+_PRIORITY_PHRASE = pattern(
+    r",?\s*(?:(?:with|at|as) )?(?:(?:a|the) )?(?:low|normal|high|urgent)[ -]priority\b", r"^\s*(?:urgent|high|low)\W+"
+)
+_STATUSES = (
+    ("closed", r"\bclosed?\b"),
+    ("resolved", r"\bresolved?\b|\bsolved\b"),
+    ("open", r"\bre-?open(?:ed)?\b|\bto open\b|\bas open\b"),
+    ("waiting", r"\bwaiting\b|\bon hold\b"),
+)
+_COMMENT = re.compile(
+    r"(?:\bcomment(?:ing)?\b|\bsaying\b|\bthat\b|\bnote\b)?[^:]{0,40}?(?::|\bthat\b|\bsaying\b)\s*(?P<text>\S.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_YES = re.compile(r"^(?:yes|yep|yeah|sure|ok(?:ay)?|please do|go ahead|do it)\b", re.IGNORECASE)
+_TITLE = 120
+
+
+def ticket_step(reading: Reading) -> Step | None:
+    """Plan what a message asks about tickets; None when it asks nothing about them."""
+    text = reading.text.strip()
+    if _YES.match(text) and (closing := _CLOSE_OFFERED.findall(reading.last_answer)):
+        return Call("update_ticket", {"ticket_id": closing[-1], "status": "closed"})
+    if _YES.match(text) and OFFER_TICKET in reading.last_answer:
+        return _opened("", "", reading)
+    if _LIST.search(text):
+        status = re.search(r"\b(open|waiting|resolved|closed)\b", text, re.IGNORECASE)
+        return Call("list_tickets", {"status": status[1].lower()} if status else {})
+    if ASK_SUBJECT in reading.last_answer and not _CHANGE.search(text):
+        return _opened(text, "", reading)
+    asking = next((sentence for sentence in sentences(text) if _OPEN.search(sentence)), None)
+    if asking and not _TICKET_ID.search(text):
+        return _open_step(asking, text, reading)
+    if _CHANGE.search(text) and ("ticket" in text.lower() or _TICKET_ID.search(text)):
+        return _change_step(text, reading)
+    return None
+
+
+def ticket_in_view(reading: Reading) -> str | None:
+    """Return the number of the ticket that was opened, changed or shown last."""
+    last = reading.latest("open_ticket", "update_ticket", "list_tickets")
+    match = _TICKET_ID.search(last.text) if last else None
+    return match[1] if match else None
+
+
+def _open_step(asking: str, text: str, reading: Reading) -> Step:
+    match = _OPEN.search(asking)
+    about = _PRIORITY_PHRASE.sub("", match["about"] if match else "")
+    about = _ABOUT.sub("", about).strip(" .!?")
+    rest = " ".join(sentence for sentence in sentences(text) if sentence != asking)
+    return _opened("" if _PRONOUN.match(about) else about, rest, reading, _priority(text))
+
+
+def _opened(about: str, rest: str, reading: Reading, priority: str | None = None) -> Step:
+    """Open a ticket with what is known: the user's words, what was tried and what the checks said."""
+    problem = about or rest or _last_problem(reading)
+    if not problem:
+        return Say(ASK_SUBJECT)
+    title = sentences(problem)[0].strip(" .!?")[:_TITLE].strip()
+    args = {
+        "title": title[:1].upper() + title[1:],
+        "description": _description(problem, rest if about else "", reading),
+    }
+    return Call("open_ticket", {**args, "priority": priority} if priority else args)
+
+
+def _description(problem: str, more: str, reading: Reading) -> str:
+    articles = sorted({name for turn in reading.turns for name in presented_in(turn.assistant)})
+    checks = [result for turn in reading.turns for result in turn.results if result.tool == "run_diagnostic"]
+    lines = [f"Reported: {visible(problem, 1_500)}"]
+    lines += [visible(more, 1_500)] if more else []
+    lines += [f"Articles given to the user: {', '.join(articles)}."] if articles else []
+    lines += [f"Check: {visible(result.text, 500)}" for result in checks[-3:] if not result.failed]
+    return "\n".join(lines)
+
+
+def _last_problem(reading: Reading) -> str:
+    last = reading.latest("search_knowledge_base")
+    return str(last.args.get("query", "")) if last else ""
+
+
+def _change_step(text: str, reading: Reading) -> Step:
+    match = _TICKET_ID.search(text)
+    name = match[1] if match else ticket_in_view(reading)
+    if name is None:
+        return Say(ASK_TICKET)
+    args: dict[str, str] = {"ticket_id": name}
+    told = _COMMENT.search(text)
+    head = text[: told.start("text")] if told else text
+    if told:
+        args["comment"] = told["text"].strip()
+    if status := next((status for status, pattern in _STATUSES if re.search(pattern, head, re.IGNORECASE)), None):
+        args["status"] = status
+    if priority := _priority(head):
+        args["priority"] = priority
+    if len(args) == 1:
+        return Say(f"What shall I change in ticket {name}: a comment, the status or the priority?")
+    return Call("update_ticket", args)
+
+
+def _priority(text: str) -> str | None:
+    match = _PRIORITY.search(text)
+    return (match[1] or match[2]).lower() if match else None
