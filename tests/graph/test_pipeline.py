@@ -335,8 +335,8 @@ def test_an_overflow_is_retried_with_a_smaller_budget(storage: Storage) -> None:
     result = ask(graph, "now", window=8_000)
 
     assert result["messages"][-1].text == "short"
-    sizes = [len(prompt) for prompt in model.prompts[-3:]]
-    assert sizes[0] > sizes[1] > sizes[2]
+    refused = [event for event in events(storage.store, "t") if event.event == "prompt_assembled"][-3:]
+    assert refused[0].tokens > refused[1].tokens > refused[2].tokens
     assert names(storage).count("overflow") == 2
 
 

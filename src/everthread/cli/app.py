@@ -10,13 +10,9 @@ from everthread.cli.demo import demo
 from everthread.cli.doctor import doctor
 from everthread.cli.notes import notes
 from everthread.cli.profile import profile
+from everthread.cli.replay import replay
 from everthread.cli.sessions import end, sweep
 from everthread.cli.threads import show, threads
-
-try:
-    from everthread.cli.replay import replay
-except ImportError:
-    replay = None
 
 __all__ = ["app"]
 
@@ -48,5 +44,5 @@ def _options(
 
 
 for command in (demo, chat, threads, show, notes, end, sweep, replay, doctor):
-    if command: app.command()(command)
+    app.command()(command)
 app.add_typer(profile, name="profile")

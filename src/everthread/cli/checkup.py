@@ -39,7 +39,7 @@ _OPTIONAL = {"langgraph-cli": "studio", "langgraph-checkpoint-postgres": "postgr
 """Packages and the extra that installs each."""
 
 _SAFE_SQLITE = (3, 51, 3)
-"""First version without the WAL-reset bug. Source: sqlite.org/wal.html, section 11."""
+"""First version without the WAL-reset bug. Source: sqlite.org/wal.html, "The WAL-Reset Bug"."""
 
 _TRACING = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
 
@@ -127,13 +127,15 @@ def _tokens() -> Finding:
     try:
         counts = {name: counter_for(name).text("Hello, world!") for name in ("gpt-4.1", "gpt-4")}
     except Exception as error:  # noqa: BLE001 - whatever is wrong with the ranks, the report says so
-        return Finding("token ranks", "fail", f"cannot be loaded: {type(error).__name__}: {error}; reinstall everthread")
+        return Finding(
+            "token ranks", "fail", f"cannot be loaded: {type(error).__name__}: {error}; reinstall everthread"
+        )
     told = ", ".join(f"{name} {tokens}" for name, tokens in counts.items())
     return Finding("token ranks", "ok", f"shipped o200k and cl100k load (tokens of 'Hello, world!': {told})")
 
 
 def _model(name: str | None) -> Finding:
-    where = "--model" if name else "the default"
+    where = ("`EVERTHREAD_MODEL`" if name == os.environ.get("EVERTHREAD_MODEL") else "--model") if name else "default"
     try:
         made = resolve(name)
     except EverthreadError as error:

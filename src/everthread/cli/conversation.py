@@ -1,6 +1,6 @@
 """A conversation with the graph: run a turn, watch what happens in it, answer what it asks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -121,7 +121,7 @@ class Conversation:
         asked: list[Interrupt] = []
         streamed: set[str | None] = set()
         # With "sync" every step is in the database before the next one begins.
-        parts = self._graph.stream(
+        parts: Iterable[Any] = self._graph.stream(
             payload,
             self._config,
             context=self.context,

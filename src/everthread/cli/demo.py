@@ -33,7 +33,11 @@ def demo(
     ] = 16_000,
     as_json: AsJson = False,
 ) -> None:
-    """Play two short sessions without a key, show what is in each prompt, and check what they claim."""
+    """Play two short sessions without a key, and check them.
+
+    Shows what is said, which tools are called, what is in each prompt, and what lasts after the session. Exits with 1
+    when something that it claims does not hold.
+    """
     from everthread.cli.demonstration import claims, play
 
     view: Any = _Quiet() if as_json else _View()

@@ -222,7 +222,9 @@ def _ended(played: Demonstration) -> list[Claim]:
         Claim(
             "the window seat does not",
             bool(dropped) and not kept,
-            "; ".join(f"“{note.text}” dropped: {reason}" for note, reason in dropped) or _quoted(kept) or "no such note",
+            "; ".join(f"“{note.text}” dropped: {reason}" for note, reason in dropped)
+            or _quoted(kept)
+            or "no such note",
         ),
     ]
 

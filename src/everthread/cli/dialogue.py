@@ -14,7 +14,8 @@ from everthread.cli.conversation import Conversation, Turn
 from everthread.cli.endings import end_thread, print_ending
 from everthread.cli.lines import FENCE, is_interactive, read_answer, read_message
 from everthread.cli.notes import note_text
-from everthread.cli.output import error, note, out, say
+from everthread.cli.options import DEFAULT_DATABASE
+from everthread.cli.output import counted, error, note, out, say
 from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.reading import exists, long_term_notes, read_thread, record_of, session_notes
 from everthread.cli.screen import Screen, saved_line
@@ -126,7 +127,9 @@ class Dialogue:
             elif text:
                 self._turn(lambda text=text: self._conversation.say(text))  # type: ignore[misc]
         if is_interactive():
-            note(f"everthread chat --thread {self._session.thread_id} goes on with this conversation")
+            url = self._session.storage.url
+            where = "" if url == DEFAULT_DATABASE else f" --database {url}"
+            note(f"everthread chat --thread {self._session.thread_id}{where} goes on with this conversation")
         return 1 if self._failed and not is_interactive() else 0
 
     def _greet(self) -> None:
@@ -144,7 +147,7 @@ class Dialogue:
         if not exists(session.storage, session.thread_id):
             return
         view = read_thread(session.storage, session.thread_id)
-        say(f"This thread has {len(view.messages)} messages in {view.turns} turns.", "dim")
+        say(f"This thread has {counted(len(view.messages), 'message')} in {counted(view.turns, 'turn')}.", "dim")
         if view.asked:
             say("It waits for an approval:", "yellow")
             self._retry()
@@ -153,7 +156,8 @@ class Dialogue:
                 self._retry()
         elif view.unfinished:
             # A line of a pipe is a message: none is taken for an answer to a question that it cannot expect.
-            note("its last message has no answer; /retry goes on with it, and so does the next message")
+            note("its last message has no answer; going on with it first")
+            self._retry()
 
     def _turn(self, act: Callable[[], Turn]) -> None:
         """Run a turn; a failure is told in one sentence and the dialogue goes on."""
@@ -163,6 +167,8 @@ class Dialogue:
             self._screen.close()
             error(str(failure))
             self._failed = True
+            if self._conversation.is_unfinished():
+                note("/retry goes on with this turn; a further message is answered together with it")
         except KeyboardInterrupt:
             if not is_interactive():
                 raise
@@ -191,7 +197,12 @@ class Dialogue:
         if not exists(session.storage, session.thread_id):
             note("there is nothing to end yet")
             return
-        ending = end_thread(self._graph, session.storage, session.thread_id, session.context.user_id)
+        try:
+            ending = end_thread(self._graph, session.storage, session.thread_id, session.context.user_id)
+        except EverthreadError as failure:
+            error(str(failure))
+            self._failed = True
+            return
         say("The session has ended; a further message begins another one on this thread.", "bold")
         print_ending(ending)
 
@@ -207,7 +218,7 @@ class Dialogue:
                 say("  none", "dim")
 
     def _budget(self) -> None:
-        made = [event for event in events(self._session.storage.store, self._session.thread_id)]
+        made = events(self._session.storage.store, self._session.thread_id)
         prompts = [event for event in made if isinstance(event, PromptAssembled)]
         if not prompts:
             note("no prompt has been sent yet")

@@ -11,7 +11,10 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def doctor(model: ModelName = None, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
-    """Check packages, SQLite, token counting, the model, keys and the database; exit 1 when one fails."""
+    """Check what a conversation needs; exit 1 if it fails.
+
+    Packages, SQLite, token counting, the model, keys (never their values), the database.
+    """
     from rich.text import Text
 
     from everthread.cli.checkup import examine

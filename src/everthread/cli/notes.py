@@ -20,7 +20,10 @@ def notes(
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
-    """Show a user's long-term notes and the session notes of the user's threads."""
+    """Show what is remembered about a user.
+
+    Long-term notes, and the session notes of the user's threads.
+    """
     from everthread.cli.reading import long_term_notes, records, session_notes
     from everthread.storage.open import open_storage
 

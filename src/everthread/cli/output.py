@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["err", "error", "note", "out", "plain", "print_json", "say", "shortened"]
+__all__ = ["counted", "err", "error", "note", "out", "plain", "print_json", "say", "shortened"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What could move the cursor, change colours or turn text around, tab and line feed excepted."""
@@ -53,6 +53,11 @@ def print_json(value: Any) -> None:
 def plain(text: str) -> str:
     """Replace control characters, which a message may hold, by one that only shows."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 turn` or `2,000 turns`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def shortened(text: str, limit: int = 160) -> str:

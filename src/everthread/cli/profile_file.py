@@ -42,7 +42,7 @@ def read_profile(file: Path, agent: Agent) -> dict[str, Any]:
     except ValidationError as error:
         problems = "; ".join(map(_problem, error.errors(include_url=False)))
         raise RecordError(f"{str(file)!r} does not fit the profile of the {agent.name} agent: {problems}") from error
-    return made.model_dump(mode="json", exclude_none=True)
+    return made.model_dump(mode="json", exclude_unset=True, exclude_none=True)
 
 
 def _parsed(file: Path) -> Any:
@@ -68,5 +68,8 @@ def _parsed(file: Path) -> Any:
 
 def _problem(detail: ErrorDetails) -> str:
     where = ".".join(map(str, detail["loc"])) or "profile"
-    given = "" if detail["type"] in ("missing", "extra_forbidden") else f" (got {str(detail['input'])[:60]!r})"
-    return f"`{where}`: {detail['msg']}{given}"
+    message = detail["msg"].removeprefix("Value error, ")
+    # A field that does not belong here may hold what must not be shown, such as a passport's number.
+    is_shown = detail["type"] not in ("missing", "extra_forbidden") and isinstance(detail["input"], str | int | float)
+    given = f" (got {str(detail['input'])[:60]!r})" if is_shown else ""
+    return f"`{where}`: {message}{given}"

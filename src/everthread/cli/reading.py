@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START
 from langgraph.store.base import BaseStore
 from langgraph.types import StateSnapshot
 
@@ -14,6 +15,7 @@ from everthread.errors import NotFoundError
 from everthread.graph.agent import build_graph
 from everthread.state import Note, namespaces
 from everthread.state.marks import is_masked, marks
+from everthread.state.messages import reduce_messages
 from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
 
@@ -150,7 +152,7 @@ def read_thread(storage: Storage, thread_id: str) -> ThreadView:
     # The state is the same for every agent; no model is called.
     snapshot = build_graph(travel, model="offline", storage=storage).get_state(_config(thread_id))
     values: Mapping[str, Any] = snapshot.values
-    working_set = list(values.get("messages", []))
+    working_set = reduce_messages(values.get("messages", []), _received(storage, thread_id, snapshot))
     return ThreadView(
         thread_id=thread_id,
         record=record_of(storage.store, thread_id),
@@ -162,6 +164,14 @@ def read_thread(storage: Storage, thread_id: str) -> ThreadView:
         unfinished=is_open(snapshot),
         asked=[interrupt.value for interrupt in snapshot.interrupts],
     )
+
+
+def _received(storage: Storage, thread_id: str, snapshot: StateSnapshot) -> list[Any]:
+    """Return the input that a crash kept from entering the state: saved, but no step has run yet."""
+    saved = storage.checkpointer.get_tuple(_config(thread_id)) if snapshot.next == (START,) else None
+    received = saved.checkpoint["channel_values"].get(START) if saved else None
+    messages = received.get("messages") if isinstance(received, Mapping) else None
+    return [] if messages is None else [messages]
 
 
 def session_notes(store: BaseStore, thread_id: str) -> list[Note]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, duration_seconds
-from everthread.cli.output import err, note, print_json, say
+from everthread.cli.output import counted, err, note, print_json, say
 from everthread.errors import NotFoundError, StorageError, ThreadBusyError
 
 if TYPE_CHECKING:
@@ -31,7 +31,11 @@ def end(
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
-    """End a thread's session and show what became long-term and what was dropped."""
+    """End a thread's session: what lasts becomes long-term.
+
+    Shows which notes became long-term and which were dropped, with the reason. A turn that waits for an approval or an
+    answer stays as it is.
+    """
     from everthread.agents import travel
     from everthread.cli.endings import end_thread, print_ending
     from everthread.cli.reading import exists, record_of, unknown
@@ -63,7 +67,10 @@ def sweep(
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
-    """End every session without activity for some time."""
+    """End every session without activity for some time.
+
+    Sessions that have already ended, or whose thread is in use, are skipped.
+    """
     from everthread.cli.endings import print_ending
     from everthread.cli.reading import records
     from everthread.storage.open import open_storage
@@ -81,11 +88,13 @@ def sweep(
             say(f"thread {ending.thread_id} · user {ending.user_id}", "bold")
             print_ending(ending)
         note(
-            f"{len(endings)} sessions ended; skipped: {skipped['active']} active, "
+            f"{counted(len(endings), 'session')} ended; skipped: {skipped['active']} active, "
             f"{skipped['ended']} already ended, {skipped['busy']} busy"
         )
     if failed := [ending.thread_id for ending in endings if ending.failure]:
-        raise StorageError(f"{len(failed)} sessions could not be consolidated, the first is thread {failed[0]!r}")
+        raise StorageError(
+            f"{counted(len(failed), 'session')} could not be consolidated, the first on thread {failed[0]!r}"
+        )
 
 
 def _swept(storage: Storage, thread_id: str, idle_seconds: float) -> Ending | str:

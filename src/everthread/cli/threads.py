@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from everthread.cli.notes import note_text
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, OneUser
-from everthread.cli.output import note, out, plain, print_json, say
+from everthread.cli.output import counted, note, out, plain, print_json, say
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -43,7 +44,10 @@ def show(
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
-    """Show every message of a thread, also those that are no longer in its prompt."""
+    """Show every message of a thread.
+
+    Also those that are no longer in its prompt; --json marks each with `in_prompt`.
+    """
     from everthread.cli.reading import read_thread
     from everthread.storage.open import open_storage
 
@@ -74,19 +78,24 @@ def _print_thread(view: ThreadView, limit: int | None) -> None:
     record = view.record or {}
     say(
         f"thread {view.thread_id} · user {record.get('user_id', 'unknown')} · agent {record.get('agent', 'unknown')} · "
-        f"{view.turns} turns · {len(view.messages)} messages, {len(view.working_set)} of them in the prompt",
+        f"{counted(view.turns, 'turn')} · {counted(len(view.messages), 'message')}, "
+        f"{len(view.working_set)} of them in the prompt",
         "bold",
     )
     if view.summary:
-        say(f"summary {view.summary.get('version')} covers {view.summary.get('covers')} messages", "dim")
+        covered = counted(int(view.summary.get("covers", 0)), "message")
+        say(f"summary {view.summary.get('version')} covers {covered}", "dim")
     for message in view.newest(limit):
         _print_message(view, message)
-    for note_ in view.notes:
-        say(f"session note · {note_.date} · {note_.text}" + (" (this session only)" if note_.scope == "session" else ""))
+    if view.notes:
+        say("\nSession notes", "bold")
+    for found in view.notes:
+        say(f"  {note_text(found)}" + ("  (this session only)" if found.scope == "session" else ""))
+    command = f"`everthread chat --thread {view.thread_id}`"
     if view.asked:
-        say(f"{len(view.asked)} approval waits: `everthread chat --thread {view.thread_id}` asks for it", "yellow")
+        say(f"\n{counted(len(view.asked), 'approval')} open: {command} asks for it", "yellow")
     elif view.unfinished:
-        say(f"the last turn has no answer: `everthread chat --thread {view.thread_id}` goes on with it", "yellow")
+        say(f"\nthe last turn has no answer: {command} goes on with it", "yellow")
 
 
 def _print_message(view: ThreadView, message: BaseMessage) -> None:

@@ -227,9 +227,7 @@ def _call(at: str, call: RecordedCall) -> ToolCall:
     except (ValueError, RecursionError) as error:
         raise RecordError(f"{at}: the arguments of call {call.id!r} are not JSON: {error}") from error
     if not isinstance(arguments, dict):
-        raise RecordError(
-            f"{at}: the arguments of call {call.id!r} must be a JSON object, got {_kind(arguments)}"
-        )
+        raise RecordError(f"{at}: the arguments of call {call.id!r} must be a JSON object, got {_kind(arguments)}")
     return ToolCall(name=call.function.name, args=arguments, id=call.id, type="tool_call")
 
 

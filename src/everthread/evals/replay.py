@@ -11,15 +11,16 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langgraph.graph.state import CompiledStateGraph
 from pydantic import PrivateAttr
 
-from everthread.errors import BudgetError, RecordError
+from everthread.errors import BudgetError, RecordError, ScriptError
 from everthread.evals import checks
 from everthread.evals.checks import PromptChecker, Violation
 from everthread.evals.records import Record
 from everthread.graph.agent import build_graph
-from everthread.models.replay import ReplayModel
-from everthread.state import Agent, Context
+from everthread.models.replay import OnPrompt, ReplayModel
+from everthread.state import Agent, Context, Input, Output, State
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.transcript import transcript
 from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve
@@ -28,12 +29,15 @@ from everthread.window.tokens import counter_for
 logger = logging.getLogger(__name__)
 
 ENDING = "(The recording ends here.)"
-"""Reply to the last tool results of a record that stops in the middle of a turn, so that their prompt is checked too."""
+"""Reply to the last tool results of a record that stops inside a turn, so that their prompt is checked too."""
 
 OURS = "replay"
 """Name of the replayed model, whose tokens are o200k tokens."""
 
+Graph = CompiledStateGraph[State, Context, Input, Output]
+
 _THREAD = "replay"
+_CONFIG: RunnableConfig = {"configurable": {"thread_id": _THREAD}}
 
 
 @dataclass
@@ -213,6 +217,9 @@ class _RecordedModel(ReplayModel):
     model_name: str
     can_summarize: bool = False
 
+    def __init__(self, on_prompt: OnPrompt, model_name: str) -> None:
+        super().__init__(on_prompt, model_name=model_name)
+
 
 class _Run:
     """One record on its way through the graph."""
@@ -232,7 +239,7 @@ class _Run:
             counter=counter_for(count_as),
             instructions=record.toolkit.system,
         )
-        self._model = _RecordedModel(on_prompt=self._checker.check, model_name=count_as)
+        self._model = _RecordedModel(self._checker.check, count_as)
         self._agent = Agent(
             name="replay",
             title="Replay",
@@ -259,24 +266,32 @@ class _Run:
 
     def _play(self, runs: Iterable[Exchange], storage: Storage) -> None:
         graph = build_graph(self._agent, model=self._model, storage=storage)
-        config: RunnableConfig = {"configurable": {"thread_id": _THREAD}}
         try:
             for run in runs:
-                self._checker.expect(run.input)
-                self._tape.load(run.results)
-                self._model.load(run.replies)
-                self._sent += run.input
-                played = self._model.calls
-                try:
-                    for event in graph.stream(
-                        {"messages": run.input}, config, context=self._context, stream_mode="custom"
-                    ):
-                        self._events.append(event)
-                finally:
-                    self._sent += _played(run, self._model.calls - played)
+                self._send(graph, run)
         finally:
-            kept = transcript(storage.store, _THREAD, graph.get_state(config).values.get("messages", []))
+            kept = transcript(storage.store, _THREAD, graph.get_state(_CONFIG).values.get("messages", []))
             self._losses = checks.compare(self._sent, kept)
+
+    def _send(self, graph: Graph, run: Exchange) -> None:
+        """Run the graph once.
+
+        Raises:
+            ScriptError: the graph ended before the recorded assistant had said everything.
+        """
+        self._checker.expect(run.input)
+        self._tape.load(run.results)
+        self._model.load(run.replies)
+        self._sent += run.input
+        before = self._model.calls
+        given: Any = {"messages": run.input}
+        try:
+            for event in graph.stream(given, _CONFIG, context=self._context, stream_mode="custom"):
+                self._events.append(event)
+        finally:
+            self._sent += _played(run, self._model.calls - before)
+        if self._model.left:
+            raise ScriptError(f"the run ended with {self._model.left} recorded replies left after call {before}")
 
     def result(self, seconds: float, outcome: Literal["replayed", "refused", "failed"], error: str | None) -> Result:
         """Return the figures of the run."""

@@ -34,6 +34,8 @@ class PromptAssembled(_Event):
     """Tokens at the head that are the same as in the thread's previous prompt."""
     accuracy: Literal["exact", "anchored", "estimated"]
     messages: int
+    head_moved: str = ""
+    """Why the head is not the same as in the previous prompt; empty when it is."""
     attempt: int = 0
     """Refusals of this prompt so far."""
 
@@ -118,6 +120,23 @@ class Consolidated(_Event):
     planner: str
 
 
+class Deferred(_Event):
+    """A compaction was priced and put off: it would cost more than it saves, and the budget allows to wait."""
+
+    event: Literal["deferred"] = "deferred"
+    tokens: int
+    saved: int
+    reread: int
+    calls: int
+
+
+class PinRepaired(_Event):
+    """A pinned sentence was no longer in view and was put back."""
+
+    event: Literal["pin_repaired"] = "pin_repaired"
+    pins: int
+
+
 class Overflow(_Event):
     """The provider refused a prompt as too long; the next one is smaller."""
 
@@ -146,6 +165,8 @@ Event = Annotated[
     | NoteSaved
     | NoteBlocked
     | Consolidated
+    | Deferred
+    | PinRepaired
     | Overflow
     | FallbackUsed,
     Field(discriminator="event"),

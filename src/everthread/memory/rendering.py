@@ -38,6 +38,12 @@ def render_notes(heading: str, notes: Iterable[Note]) -> str:
     return f"<memories>\n## {heading}\n" + "\n".join(lines) + "\n</memories>"
 
 
+def render_pins(pins: Iterable[str]) -> str:
+    """Render pinned sentences word for word inside `<memories>`; empty when there are none."""
+    lines = [f"- {pin}" for pin in pins]
+    return "<memories>\n## Standing instructions of the user\n" + "\n".join(lines) + "\n</memories>" if lines else ""
+
+
 def note_line(note: Note) -> str:
     """Render one note as a Markdown list item: date, text and keywords."""
     keywords = f" [{', '.join(note.keywords)}]" if note.keywords else ""

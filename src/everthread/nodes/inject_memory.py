@@ -49,8 +49,10 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     session = PutOp(namespaces.SESSIONS, thread_id, _session(store, thread_id, context, wiring, turn), index=None)
     record(store, thread_id, [event], write=runtime.stream_writer, turn=turn, operations=[session])
     dated = [marked(message, at=now()) for message in new]
+    moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")
     return {
         "messages": dated,
+        "moved": moved,
         "memory": memory,
         "memory_digest": digest,
         "turns": turn,

@@ -19,6 +19,7 @@ from everthread.state import Context, State, Update
 from everthread.state.marks import marked
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
+from everthread.window.calibration import Anchor
 
 
 def model(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
@@ -37,7 +38,7 @@ def model(state: State, config: RunnableConfig, runtime: Runtime[Context], wirin
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - providers raise what they like; `_failed` sorts it out
         return _failed(error, state, runtime, prompt, budget)
-    return _kept(_as_message(reply), prompt)
+    return _kept(_as_message(reply), prompt, state, runtime, wiring)
 
 
 async def amodel(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
@@ -48,7 +49,7 @@ async def amodel(state: State, config: RunnableConfig, runtime: Runtime[Context]
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - as in `model`
         return await asyncio.to_thread(_failed, error, state, runtime, prompt, budget)
-    return _kept(_as_message(reply), prompt)
+    return _kept(_as_message(reply), prompt, state, runtime, wiring)
 
 
 Chat = Runnable[LanguageModelInput, BaseMessage]
@@ -61,15 +62,17 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[P
         state = {**state, "memory": resolve_memory(store, thread_id, context, counter)}
     tools = wiring.tools_for(state.get("messages", []))
     budget = wiring.budget(state, context, tools)
-    prompt = assemble(parts_of(state, wiring), budget, counter, previous=state.get("prefix", b""))
+    prompt = assemble(parts_of(state, context, wiring), budget, counter, previous=state.get("prefix", b""))
+    moved = (state.get("moved") or "unknown") if prompt.head_moved else ""
     event = PromptAssembled(
         window=budget.window,
         budget=budget.tokens,
         tokens=prompt.tokens,
         breakdown=prompt.breakdown,
         cacheable_tokens=prompt.cacheable_tokens,
-        accuracy=counter.accuracy,
+        accuracy=wiring.calibration(state, context).accuracy,
         messages=len(prompt.messages),
+        head_moved=moved,
         attempt=state.get("overflows", 0),
     )
     record(store, thread_id, [event], write=runtime.stream_writer, turn=state.get("turns", 0))
@@ -100,8 +103,18 @@ def _failed(error: Exception, state: State, runtime: Runtime[Context], prompt: P
     return {"overflows": attempt, "ceiling": ceiling}
 
 
-def _kept(reply: AIMessage, prompt: Prompt) -> Update:
-    return {"messages": [marked(_callable(reply), at=now())], "prefix": prompt.prefix, "overflows": 0}
+def _kept(reply: AIMessage, prompt: Prompt, state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
+    update: Update = {
+        "messages": [marked(_callable(reply), at=now())],
+        "prefix": prompt.prefix,
+        "overflows": 0,
+        "moved": "",
+    }
+    if anchor := Anchor.of(reply, prompt.tokens):
+        context = context_of(runtime)
+        learned = wiring.calibration(state, context).observe(anchor.counted, anchor.reported)
+        update["calibration"] = {"model": wiring.name_of(wiring.model_for(context)), **learned.to_json()}
+    return update
 
 
 def _as_message(reply: object) -> AIMessage:

@@ -1,36 +1,93 @@
 """Size the working set against its budget."""
 
-from everthread.memory.rendering import render_notes
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import BaseMessage
+
 from everthread.nodes.wiring import Wiring, parts_of
-from everthread.state import Context, State
-from everthread.state.marks import synthetic
-from everthread.window.assembly import Parts, summary_pair
+from everthread.state import Context, State, Summary
+from everthread.window.assembly import Parts, reserved
+from everthread.window.budget import Budget
+from everthread.window.compaction import Limits, render_summary
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import split
 
 
-def reserved(parts: Parts, counter: TokenCounter) -> int:
-    """Return the tokens of what stands beside the messages: summary, session notes, recalled passages.
+@dataclass(frozen=True)
+class Sizes:
+    """What the working set takes, and what it may take."""
 
-    All session notes count, since an eviction brings them back.
-    """
-    notes = render_notes("Session notes", parts.session_notes)
-    extra = [
-        *(summary_pair(parts.summary) if parts.summary else []),
-        *([synthetic("session_notes", notes)] if notes else []),
-        *([synthetic("recalled", parts.recalled)] if parts.recalled else []),
-    ]
-    return sum(map(counter.message, extra))
+    budget: Budget
+    parts: Parts
+    counter: TokenCounter
+    summary: Summary | None
+    limits: Limits
+    keeps_summary: bool
+    """The policy puts what leaves into the summary."""
+
+    @classmethod
+    def of(cls, state: State, context: Context, wiring: Wiring) -> "Sizes":
+        """Measure a state.
+
+        Raises:
+            BudgetError: what is in every prompt fills the window.
+        """
+        # The reader of handles counts in any case: masking something binds it.
+        budget = wiring.budget(state, context, [*wiring.agent.tools, wiring.read_tool_output])
+        known = state.get("summary")
+        return cls(
+            budget=budget,
+            parts=parts_of(state, context, wiring),
+            counter=wiring.counter(context),
+            summary=Summary.model_validate(known) if known else None,
+            limits=Limits.of(budget.tokens),
+            keeps_summary=context.policy == "summarize",
+        )
+
+    @property
+    def used(self) -> int:
+        """Tokens of the working set as it stands."""
+        return sum(map(self.counter.message, self.parts.working_set))
+
+    @property
+    def room(self) -> int:
+        """Tokens that the messages may take as things stand."""
+        return self.budget.tokens - reserved(self.parts, self.counter)
+
+    @property
+    def room_after(self) -> int:
+        """Tokens that the messages may take once the summary has grown to its limit."""
+        if not self.keeps_summary:
+            return self.room
+        now = self.counter.text(self.parts.summary) if self.parts.summary else 0
+        return self.room - max(self.limits.total - now, 0)
+
+    @property
+    def room_least(self) -> int:
+        """Tokens that the messages may take when the summary gives way, all but the standing instructions."""
+        if self.summary is None:
+            return self.room
+        standing = sum(self.counter.text(rule) + 3 for rule in self.summary.standing)
+        return self.room + max(self.counter.text(self.parts.summary) - standing - 40, 0)
+
+    def limits_for(self, used: int) -> Limits:
+        """Return the limits of a summary that fits beside messages of so many tokens."""
+        now = self.counter.text(self.parts.summary) if self.parts.summary else 0
+        return self.limits.within(min(self.room - used + now, self.limits.total))
+
+    def rendered(self, summary: Summary, sections: Sequence[str]) -> int:
+        """Return the tokens of a summary as the prompt shows it."""
+        return self.counter.text(render_summary(summary, sections))
 
 
 def is_full(state: State, context: Context, wiring: Wiring) -> bool:
     """Tell whether the working set is over the high watermark, or has more turns than `context_limit`."""
-    messages = state.get("messages", [])
+    messages: Sequence[BaseMessage] = state.get("messages", [])
     if context.policy != "summarize" or not messages:
         return False
     if context.context_limit is not None and len(split(messages)) > context.context_limit:
         return True
-    counter = wiring.counter(context)
-    room = wiring.budget(state, context, [*wiring.agent.tools, wiring.read_tool_output]).tokens
-    used = sum(map(counter.message, messages)) + reserved(parts_of(state, wiring), counter)
-    return used > room * context.high_watermark
+    sizes = Sizes.of(state, context, wiring)
+    beside = sizes.budget.tokens - sizes.room
+    return sizes.used + beside > sizes.budget.tokens * context.high_watermark

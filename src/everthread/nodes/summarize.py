@@ -1,74 +1,92 @@
 """Compact the working set after the reply, so that the user never waits for it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from everthread.ledger.events import Compacted, Event, FallbackUsed
+from everthread.ledger.events import Compacted, Deferred, Event, FallbackUsed
 from everthread.ledger.record import record
+from everthread.nodes.failures import is_overflow
 from everthread.nodes.inject_memory import resolve_memory
-from everthread.nodes.sizing import reserved
+from everthread.nodes.sizing import Sizes
 from everthread.nodes.trim import archive, masked_events, removals
-from everthread.nodes.wiring import Wiring, context_of, parts_of, store_of, thread_of
+from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.prompts import render
 from everthread.state import Context, State, Summary, Update
-from everthread.window.compaction import Fold, extract, plan_fold, render_summary, transcript_lines, usable
-from everthread.window.tokens import TokenCounter
+from everthread.state.marks import is_masked
+from everthread.window.budget import UNKNOWN_WINDOW
+from everthread.window.compaction import (
+    Fold,
+    absorb,
+    numbered_lines,
+    plan_fold,
+    render_story,
+    rewritten,
+    usable,
+)
+from everthread.window.pricing import pays
+from everthread.window.tokens import counter_for
 
 SUMMARY_WORDS = 200
 """Length asked of a summariser (BEHAVIOUR §4)."""
 
-SUMMARY_SHARE = 0.20
-"""Share of the budget that a summary may take at the most."""
+MOST_CHUNKS = 6
+"""Calls of the summariser in one compaction; what is beyond them is folded by rules."""
+
+MOST_FAILURES = 3
+"""Failures in a row after which the summariser is tried only at every fifth compaction."""
+
+_CHUNK_SHARE = 0.6
+"""Share of the summariser's window that new messages may take; the rest is for rules, old summary and reply."""
 
 
 @dataclass(frozen=True)
 class _Work:
-    """One compaction: what is folded, into what, and how it is measured."""
+    """One compaction: what is folded, and the summary by rules that stands in any case."""
 
     fold: Fold
-    previous: Summary | None
     messages: Sequence[BaseMessage]
-    limit: int
-    counter: TokenCounter
-    context: Context
+    remaining: Sequence[BaseMessage]
+    sizes: Sizes
+    by_rules: Summary | None
+    deferred: Deferred | None = None
 
 
 def summarize(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Go down to the low watermark, the cheapest step first: mask old tool results, then fold old turns.
 
-    The summary replaces what it covers only when it is usable; otherwise the rules write one, and the
-    turn succeeds in any case.
+    The rules write a summary first; a summariser may improve on it, and when it fails in any way the
+    summary by rules stands, an event says so, and the turn succeeds.
     """
     work = _plan(state, runtime, wiring)
-    text, failure = "", ""
-    if work.fold.folded and _can_summarise(wiring):
+    steps = _rewriting(work, wiring)
+    request = next(steps)
+    while not isinstance(request, tuple):
         try:
-            text = str(wiring.summarizer.invoke(_request(work, wiring), _quiet(config)).text)
-        except Exception as error:  # noqa: BLE001 - best effort: the rules take over
-            failure = type(error).__name__
-    return _apply(work, state, runtime, wiring, text, failure)
+            reply: str | Exception = str(wiring.summarizer.invoke(request, _quiet(config)).text)
+        except Exception as error:  # noqa: BLE001 - best effort: the rules have written one already
+            reply = error
+        request = steps.send(reply)
+    return _apply(work, *request, state=state, runtime=runtime, wiring=wiring)
 
 
 async def asummarize(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Do what `summarize` does without blocking the event loop."""
     work = await asyncio.to_thread(_plan, state, runtime, wiring)
-    text, failure = "", ""
-    if work.fold.folded and _can_summarise(wiring):
+    steps = _rewriting(work, wiring)
+    request = next(steps)
+    while not isinstance(request, tuple):
         try:
-            text = str((await wiring.summarizer.ainvoke(_request(work, wiring), _quiet(config))).text)
+            reply: str | Exception = str((await wiring.summarizer.ainvoke(request, _quiet(config))).text)
         except Exception as error:  # noqa: BLE001 - as in `summarize`
-            failure = type(error).__name__
-    return await asyncio.to_thread(_apply, work, state, runtime, wiring, text, failure)
-
-
-def _can_summarise(wiring: Wiring) -> bool:
-    """Tell whether the summariser is a language model; our own stand-ins say that they are not."""
-    return bool(getattr(wiring.summarizer, "can_summarize", True))
+            reply = error
+        request = steps.send(reply)
+    summary, failure = request
+    return await asyncio.to_thread(_apply, work, summary, failure, state=state, runtime=runtime, wiring=wiring)
 
 
 def _quiet(config: RunnableConfig) -> RunnableConfig:
@@ -78,79 +96,170 @@ def _quiet(config: RunnableConfig) -> RunnableConfig:
 
 def _plan(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Work:
     context = context_of(runtime)
-    counter = wiring.counter(context)
     if "memory" not in state:
-        memory = resolve_memory(store_of(runtime), thread_of(runtime), context, counter)
+        memory = resolve_memory(store_of(runtime), thread_of(runtime), context, wiring.counter(context))
         state = {**state, "memory": memory}
-    budget = wiring.budget(state, context, [*wiring.agent.tools, wiring.read_tool_output])
-    room = budget.tokens - reserved(parts_of(state, wiring), counter)
-    messages = state.get("messages", [])
-    fold = plan_fold(messages, target=int(room * context.low_watermark), context=context, counter=counter)
-    known = state.get("summary")
-    return _Work(
-        fold=fold,
-        previous=Summary.model_validate(known) if known else None,
-        messages=messages,
-        limit=int(budget.tokens * SUMMARY_SHARE),
-        counter=counter,
-        context=context,
+    sizes = Sizes.of(state, context, wiring)
+    messages: Sequence[BaseMessage] = state.get("messages", [])
+    target = int(sizes.room_after * context.low_watermark)
+    fold = plan_fold(messages, target=target, context=context, counter=sizes.counter)
+    gone = {str(message.id) for message in fold.folded}
+    remaining = [fold.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
+    if not gone and not fold.masked:
+        return _Work(fold, messages, remaining, sizes, None)
+    deferred = None if fold.by_turns else _priced(fold, remaining, sizes, state, context)
+    if deferred is not None:
+        return _Work(Fold(), messages, messages, sizes, None, deferred)
+    exposed = [message for message in messages if str(message.id) in fold.masked and not is_masked(message)]
+    by_rules = absorb(sizes.summary, fold.folded, exposed, remaining, limits=sizes.limits, count=sizes.counter.text)
+    return _Work(fold, messages, remaining, sizes, by_rules)
+
+
+def _priced(
+    fold: Fold, remaining: Sequence[BaseMessage], sizes: Sizes, state: State, context: Context
+) -> Deferred | None:
+    """Return why to wait: the prompt's head is cached, little would leave, and there is still room.
+
+    Between the high watermark and the budget there is room to wait; `trim` holds the budget in any case.
+    """
+    used, turns = sizes.used, max(state.get("turns", 1), 1)
+    growth = max(used // max(len(sizes.parts.working_set) // 2, 1), 1)
+    saved = fold.tokens_before - fold.tokens_after
+    # Two calls a turn is what tool-using threads have; the next change comes when the room is full again.
+    calls = max(2 * (sizes.room - fold.tokens_after) // (2 * growth), 1)
+    reread = sum(map(sizes.counter.message, remaining))
+    headroom = sizes.room - used
+    is_close = headroom < 2 * growth or headroom < sizes.room * (1 - context.high_watermark) / 2
+    if is_close or turns < 2 or pays(saved=saved, reread=reread, calls=calls):
+        return None
+    return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
+
+
+def _may_ask(work: _Work, wiring: Wiring) -> bool:
+    """Tell whether to ask the summariser: it is a language model and did not fail time and again."""
+    if not work.fold.folded or work.by_rules is None:
+        return False
+    if not getattr(wiring.summarizer, "can_summarize", True):
+        return False
+    return work.by_rules.failures < MOST_FAILURES or work.by_rules.version % 5 == 0
+
+
+Steps = Generator[list[BaseMessage] | tuple[Summary | None, str], str | Exception, None]
+
+
+def _rewriting(work: _Work, wiring: Wiring) -> Steps:
+    """Yield the requests to the summariser one by one, then the summary and why it is by rules, if it is.
+
+    Sync and async share these decisions. The ladder: as asked, then shorter, then the rules. A refusal
+    or an outage is not asked again: the client has retried it already.
+    """
+    made = work.by_rules
+    if made is None or not _may_ask(work, wiring):
+        yield made, ""
+        return
+    count, limits = work.sizes.counter.text, work.sizes.limits
+    lines = numbered_lines(work.fold.folded)
+    numbered = dict(enumerate((source for source, _ in lines), start=1))
+    shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
+    old = render_story(work.sizes.summary, wiring.agent.summary_sections) if work.sizes.summary else ""
+    support = "\n".join([old, *shown])
+    chunks = _chunks(shown, _chunk_tokens(wiring), count)
+    text, failure = old, "too many chunks" if len(chunks) > MOST_CHUNKS else ""
+    for chunk in [] if failure else chunks:
+        for words in (SUMMARY_WORDS, SUMMARY_WORDS // 2):
+            # What the rules may keep is also what a summariser may: no text grows without bound.
+            reply = yield [HumanMessage(_asked(chunk, text, words, wiring))]
+            if isinstance(reply, str) and usable(reply, limits.story, count):
+                text, failure = reply, ""
+                break
+            failure = type(reply).__name__ if isinstance(reply, Exception) else "unusable summary"
+            if isinstance(reply, Exception) and not is_overflow(reply):
+                break
+        if failure:
+            break
+    if failure:
+        yield made.model_copy(update={"failures": made.failures + 1}), failure
+        return
+    yield (
+        rewritten(made, text, numbered, remaining=work.remaining, limits=limits, count=count, support=support),
+        "",
     )
 
 
-def _request(work: _Work, wiring: Wiring) -> list[BaseMessage]:
-    sections = wiring.agent.summary_sections
-    return [
-        HumanMessage(
-            render(
-                "summarize",
-                words=str(SUMMARY_WORDS),
-                sections="\n".join(f"## {section}" for section in sections),
-                summary=render_summary(work.previous, sections) if work.previous else "(none yet)",
-                messages=transcript_lines(work.fold.folded),
-            )
-        )
-    ]
+def _asked(chunk: Sequence[str], summary: str, words: int, wiring: Wiring) -> str:
+    return render(
+        "summarize",
+        words=str(words),
+        sections="\n".join(f"## {section}" for section in wiring.agent.summary_sections),
+        summary=summary or "(none yet)",
+        messages="\n".join(chunk),
+    )
 
 
-def _apply(work: _Work, state: State, runtime: Runtime[Context], wiring: Wiring, text: str, failure: str) -> Update:
+def _chunk_tokens(wiring: Wiring) -> int:
+    """Return how many tokens of new messages fit the summariser's own window."""
+    profile = wiring.summarizer.profile or {}
+    return int(int(profile.get("max_input_tokens") or UNKNOWN_WINDOW) * _CHUNK_SHARE)
+
+
+def _chunks(lines: Sequence[str], tokens: int, count: object) -> list[list[str]]:
+    """Split lines so that each part fits; nothing in the middle is dropped."""
+    measure = count if callable(count) else counter_for(None).text
+    chunks: list[list[str]] = [[]]
+    left = tokens
+    for line in lines:
+        size = measure(line) + 1
+        if size > left and chunks[-1]:
+            chunks.append([])
+            left = tokens
+        chunks[-1].append(line)
+        left -= size
+    return chunks
+
+
+def _apply(
+    work: _Work,
+    summary: Summary | None,
+    failure: str,
+    *,
+    state: State,
+    runtime: Runtime[Context],
+    wiring: Wiring,
+) -> Update:
     """Archive what was folded and masked, and put the summary in its place."""
-    fold, counter = work.fold, work.counter
-    if not fold.folded and not fold.masked:
-        return {}
-    events: list[Event] = masked_events(list(fold.masked.values()), work.messages, counter, "high watermark")
-    update: Update = {"messages": removals(fold.folded, list(fold.masked.values()))}
-    if fold.folded:
-        summary = _summary(work, text)
-        if failure or (text and summary.writer != "model"):
-            events.append(FallbackUsed(step="summarize", reason=failure or "unusable summary", used="extractive"))
-        update["summary"] = summary.model_dump(mode="json")
-        events.append(
-            Compacted(
-                reason="context limit" if fold.by_turns else "high watermark",
-                message_ids=[str(message.id) for message in fold.folded],
-                tokens_before=fold.tokens_before,
-                tokens_after=fold.tokens_after,
-                summary_tokens=counter.text(render_summary(summary, wiring.agent.summary_sections)),
-                version=summary.version,
-                writer=summary.writer,
-            )
-        )
+    fold, sizes = work.fold, work.sizes
+    events: list[Event] = [work.deferred] if work.deferred else []
+    update: Update = {}
+    if summary is not None:
+        events += masked_events(list(fold.masked.values()), work.messages, sizes.counter, "high watermark")
+        if failure:
+            events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
+        update = {
+            "messages": removals(fold.folded, list(fold.masked.values())),
+            "summary": summary.model_dump(mode="json"),
+            "moved": "compacted" if fold.folded else "masked",
+        }
+        if fold.folded:
+            events.append(_compacted(fold, summary, sizes, wiring))
     thread_id = thread_of(runtime)
-    operations = archive(fold.folded, list(fold.masked), work.messages, thread_id, work.context.user_id)
     record(
         store_of(runtime),
         thread_id,
         events,
         write=runtime.stream_writer,
         turn=state.get("turns", 0),
-        operations=operations,
+        operations=archive(fold.folded, list(fold.masked), work.messages, thread_id, context_of(runtime).user_id),
     )
     return update
 
 
-def _summary(work: _Work, text: str) -> Summary:
-    """Return the model's summary when it is usable, else one by rules."""
-    extracted = extract(work.previous, work.fold.folded, limit=work.limit, count=work.counter.text)
-    if not usable(text, work.limit, work.counter.text):
-        return extracted
-    return extracted.model_copy(update={"entries": (), "text": text.strip(), "writer": "model"})
+def _compacted(fold: Fold, summary: Summary, sizes: Sizes, wiring: Wiring) -> Compacted:
+    return Compacted(
+        reason="context limit" if fold.by_turns else "high watermark",
+        message_ids=[str(message.id) for message in fold.folded],
+        tokens_before=fold.tokens_before,
+        tokens_after=fold.tokens_after,
+        summary_tokens=sizes.rendered(summary, wiring.agent.summary_sections),
+        version=summary.version,
+        writer=summary.writer,
+    )

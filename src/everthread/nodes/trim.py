@@ -1,6 +1,7 @@
 """Trim the working set before every model call."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
@@ -10,12 +11,13 @@ from everthread.errors import BudgetError
 from everthread.ledger.events import Event, Evicted, Masked
 from everthread.ledger.record import now, record
 from everthread.nodes.inject_memory import resolve_memory
-from everthread.nodes.sizing import reserved
-from everthread.nodes.wiring import Wiring, context_of, parts_of, store_of, thread_of
-from everthread.state import Context, State, Update, namespaces
-from everthread.state.marks import marks
+from everthread.nodes.sizing import Sizes
+from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
+from everthread.state import Context, State, Summary, Update, namespaces
+from everthread.state.marks import is_masked, marks
 from everthread.storage.transcript import append_operations
-from everthread.window.eviction import Plan, Planner
+from everthread.window.compaction import absorb
+from everthread.window.eviction import Plan, plan_trim
 from everthread.window.masking import handle_of
 from everthread.window.tokens import TokenCounter
 
@@ -38,29 +40,29 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
         BudgetError: what is pinned needs more than the budget.
     """
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    counter = wiring.counter(context)
     # Memory is not checkpointed: a run that resumes here resolves it again.
     update: Update = {}
     if "memory" not in state:
-        update["memory"] = resolve_memory(store, thread_id, context, counter)
+        update["memory"] = resolve_memory(store, thread_id, context, wiring.counter(context))
         state = {**state, "memory": update["memory"]}
-    budget = wiring.budget(state, context, [*wiring.agent.tools, wiring.read_tool_output])
-    room = budget.tokens - reserved(parts_of(state, wiring), counter)
     messages = state.get("messages", [])
     if not messages:
         return update
+    sizes = Sizes.of(state, context, wiring)
     try:
-        plan = Planner(messages, budget=room, context=context, counter=counter).run()
+        plan, shrinks = _planned(messages, sizes, context)
     except BudgetError as error:
         if refusals := state.get("overflows", 0):
             raise BudgetError(
                 f"the provider refused the prompt as too long {refusals} times, and it cannot get any smaller: {error}"
             ) from error
         raise
-    if not plan.evicted and not plan.masked:
+    if not plan.evicted and not plan.masked and not shrinks:
         return update
+    if sizes.keeps_summary:
+        update["summary"] = _absorbed(plan, messages, sizes).model_dump(mode="json")
     operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)
-    events = _events(plan, messages, counter, context, room)
+    events = _events(plan, messages, sizes, context)
     record(
         store,
         thread_id,
@@ -69,7 +71,37 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
         turn=state.get("turns", 0),
         operations=operations,
     )
+    update["moved"] = "evicted" if plan.evicted else "masked" if plan.masked else "summary shortened"
     return {**update, "messages": removals(plan.evicted, list(plan.masked.values()))}
+
+
+def _planned(messages: Sequence[BaseMessage], sizes: Sizes, context: Context) -> tuple[Plan, bool]:
+    """Plan with room for a full summary; when what must stay does not fit then, the summary gives way.
+
+    Returns:
+        The plan, and whether the summary has to shrink.
+    """
+    plan_with = partial(plan_trim, messages, room=sizes.room, context=context, counter=sizes.counter)
+    try:
+        return plan_with(room_after=sizes.room_after), False
+    except BudgetError:
+        plan = plan_with(room_after=sizes.room_least)
+        return plan, plan.tokens_after > sizes.room
+
+
+def _absorbed(plan: Plan, messages: Sequence[BaseMessage], sizes: Sizes) -> Summary:
+    """Fold what leaves into the summary by rules: there is no time for a model ahead of a call."""
+    gone = {str(message.id) for message in plan.evicted}
+    exposed = [message for message in messages if str(message.id) in plan.masked and not is_masked(message)]
+    remaining = [plan.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
+    return absorb(
+        sizes.summary,
+        plan.evicted,
+        exposed,
+        remaining,
+        limits=sizes.limits_for(plan.tokens_after),
+        count=sizes.counter.text,
+    )
 
 
 def archive(
@@ -124,10 +156,8 @@ def masked_events(
     ]
 
 
-def _events(
-    plan: Plan, messages: Sequence[BaseMessage], counter: TokenCounter, context: Context, budget: int
-) -> list[Event]:
-    found = masked_events(list(plan.masked.values()), messages, counter, plan.reason)
+def _events(plan: Plan, messages: Sequence[BaseMessage], sizes: Sizes, context: Context) -> list[Event]:
+    found = masked_events(list(plan.masked.values()), messages, sizes.counter, plan.reason)
     if plan.evicted:
         found.append(
             Evicted(
@@ -136,7 +166,7 @@ def _events(
                 message_ids=[str(message.id) for message in plan.evicted],
                 tokens_before=plan.tokens_before,
                 tokens_after=plan.tokens_after,
-                budget=budget,
+                budget=sizes.budget.tokens,
             )
         )
     return found

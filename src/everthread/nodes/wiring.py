@@ -14,6 +14,7 @@ from everthread.prompts import render
 from everthread.state import Agent, Context, Memory, Note, State, Summary
 from everthread.window.assembly import Parts
 from everthread.window.budget import UNKNOWN_WINDOW, Budget, reply_reserve
+from everthread.window.calibration import Calibration
 from everthread.window.compaction import render_summary
 from everthread.window.masking import handles_in
 from everthread.window.tokens import TokenCounter, counter_for
@@ -44,6 +45,13 @@ class Wiring:
         """Return what counts the run's tokens."""
         return counter_for(self.name_of(self.model_for(context)))
 
+    def calibration(self, state: State, context: Context) -> Calibration:
+        """Return what the provider's reports have taught about our counts of this model."""
+        known = state.get("calibration")
+        if known and known.get("model") == self.name_of(self.model_for(context)):
+            return Calibration.from_json(known)
+        return Calibration(exact=self.counter(context).exact)
+
     def tools_for(self, messages: Sequence[BaseMessage]) -> list[BaseTool]:
         """Return the tools to bind: the agent's, and the reader of handles when one is shown."""
         tools = list(self.agent.tools)
@@ -67,9 +75,11 @@ class Wiring:
         memory = state.get("memory") or {}
         profile, notes = counter.text(memory.get("profile", "")), counter.text(memory.get("notes", ""))
         whole = counter.messages([system_message(self.agent, memory)])
-        default = _SAFETY_ESTIMATED if counter.accuracy == "estimated" else _SAFETY_EXACT
+        calibration = self.calibration(state, context)
+        default = _SAFETY_ESTIMATED if calibration.accuracy == "estimated" else _SAFETY_EXACT
         return Budget(
             window=window,
+            counted_window=min(calibration.inverse(window), 2 * window) if calibration.anchors else None,
             reply_reserve=reply_reserve(window, context.max_output_tokens),
             fixed={
                 "system": whole - profile - notes,
@@ -125,13 +135,15 @@ def context_of(runtime: Runtime[Context]) -> Context:
     return Context.from_mapping(dict(found)) if found else Context()
 
 
-def parts_of(state: State, wiring: Wiring) -> Parts:
+def parts_of(state: State, context: Context, wiring: Wiring) -> Parts:
     """Collect what the next prompt is made of."""
     memory = state.get("memory") or {}
+    notes = [Note.model_validate(note) for note in memory.get("session_notes", [])]
     summary = state.get("summary")
     return Parts(
         system=system_message(wiring.agent, memory),
         working_set=state.get("messages", []),
         summary=render_summary(Summary.model_validate(summary), wiring.agent.summary_sections) if summary else "",
-        session_notes=[Note.model_validate(note) for note in memory.get("session_notes", [])],
+        session_notes=notes,
+        pins=list(dict.fromkeys((*context.pins, *(note.text for note in notes if note.kind == "constraint")))),
     )

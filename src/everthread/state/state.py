@@ -42,6 +42,10 @@ class State(TypedDict, total=False):
     """Four bytes per message of the last prompt, to measure what a provider could have cached."""
     is_full: Annotated[bool, UntrackedValue]
     """The working set is over the high watermark: `summarize` is next."""
+    moved: str
+    """Why the head of the next prompt will differ from the last one: what trim, summarize or memory changed."""
+    calibration: dict[str, Any] | None
+    """What the provider's reports taught about our counts, and for which model."""
     memory_digest: str
     """Digest of the rendered memory of the last run, to tell whether the prompt's head moved."""
     memory: Annotated[Memory, UntrackedValue]
@@ -82,5 +86,7 @@ class Update(TypedDict, total=False):
     turns: int
     prefix: bytes
     is_full: bool
+    moved: str
+    calibration: dict[str, Any] | None
     memory_digest: str
     memory: Memory

@@ -1,6 +1,9 @@
-"""The rolling summary of what left the working set."""
+"""The rolling summary of what left the working set, and the index of identifiers beside it."""
 
 from pydantic import BaseModel, ConfigDict
+
+STANDING = "Standing instructions"
+"""Section of the user's own rules, kept word for word."""
 
 
 class SummaryEntry(BaseModel):
@@ -14,21 +17,41 @@ class SummaryEntry(BaseModel):
     """Ids of the messages it came from."""
 
 
-class Summary(BaseModel):
-    """The state of the conversation up to a message, in the agent's sections.
+class Identifier(BaseModel):
+    """One exact string, and how much speaks for keeping it."""
 
-    `text` is what a model wrote when it did not keep to the sections; entries then are empty.
-    """
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    weight: float
+    """How likely a string of its kind is needed again; more when the user or a call used it."""
+    mentions: int = 1
+    last: int = 0
+    """Place in the thread of the newest message that has it."""
+
+
+class Summary(BaseModel):
+    """The state of the conversation up to a message, in the agent's sections."""
 
     model_config = ConfigDict(frozen=True)
 
     entries: tuple[SummaryEntry, ...] = ()
     text: str = ""
+    """What a model wrote when it did not keep to headings and bullets."""
+    identifiers: tuple[Identifier, ...] = ()
+    """Exact strings of what was masked or folded and stands nowhere else in the prompt."""
     covers: int = 0
     """Messages folded in so far."""
     last_message_id: str | None = None
     """Newest message folded in."""
     version: int = 0
-    """Counts compactions of the thread, from 1."""
+    """Counts the changes, from 1."""
     writer: str = "extractive"
     """`model` or `extractive`."""
+    failures: int = 0
+    """Times in a row that the summariser failed."""
+
+    @property
+    def standing(self) -> list[str]:
+        """The user's own rules, word for word."""
+        return [entry.text for entry in self.entries if entry.section == STANDING]

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from everthread.errors import BudgetError
-from everthread.memory.rendering import render_notes
+from everthread.memory.rendering import render_notes, render_pins
 from everthread.state.marks import MARK, synthetic
 from everthread.state.notes import Note
 from everthread.window.budget import Budget
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import anchor_of, legal, question_of
+from everthread.window.verification import verify
 
 _DIGEST_BYTES = 4
 
@@ -29,6 +30,8 @@ class Prompt:
     """Four bytes per message, to compare with the next prompt."""
     cacheable_tokens: int
     """Tokens at the head that are the same as in the previous prompt."""
+    head_moved: bool
+    """Something ahead of the newest messages of the previous prompt is not as it was."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Parts:
     summary: str = ""
     """Rendered summary; empty when nothing was compacted."""
     session_notes: Sequence[Note] = ()
+    pins: Sequence[str] = ()
+    """Sentences that must be in the prompt word for word."""
     recalled: str = ""
 
 
@@ -57,14 +62,29 @@ def returning_notes(notes: Sequence[Note], working_set: Sequence[BaseMessage]) -
     return [note for note in notes if not any(source in here for told in note.sources for source in told.message_ids)]
 
 
-def inserted(parts: Parts) -> dict[str, list[BaseMessage]]:
-    """Return the synthetic messages of a prompt by category."""
-    notes = render_notes("Session notes", returning_notes(parts.session_notes, parts.working_set))
+def inserted(parts: Parts, notes: Sequence[Note], pins: Sequence[str]) -> dict[str, list[BaseMessage]]:
+    """Return the synthetic messages of a prompt by category.
+
+    Args:
+        parts: summary and recalled passages.
+        notes: session notes to show.
+        pins: sentences to show.
+    """
+    blocks = [block for block in (render_pins(pins), render_notes("Session notes", notes)) if block]
     return {
         "summary": summary_pair(parts.summary) if parts.summary else [],
-        "session_notes": [synthetic("session_notes", notes)] if notes else [],
+        "session_notes": [synthetic("session_notes", "\n".join(blocks))] if blocks else [],
         "recalled": [synthetic("recalled", parts.recalled)] if parts.recalled else [],
     }
+
+
+def reserved(parts: Parts, counter: TokenCounter) -> int:
+    """Return the tokens of what stands beside the messages: summary, session notes, pins, recalled passages.
+
+    All session notes and pins count, since an eviction may bring back any of them.
+    """
+    extra = inserted(parts, parts.session_notes, parts.pins)
+    return sum(counter.message(message) for messages in extra.values() for message in messages)
 
 
 def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: bytes = b"") -> Prompt:
@@ -79,26 +99,35 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
     Raises:
         BudgetError: the prompt is over the budget, or the user's question is not in it.
     """
-    extra = inserted(parts)
-    history = _ordered(legal(parts.working_set), extra)
-    if question_of(history) is None:
+    said = legal(parts.working_set)
+    if question_of(said) is None:
         raise BudgetError("there is no message of the user to answer; send one, or `end_session` alone")
+    notes = returning_notes(parts.session_notes, parts.working_set)
+    bare = [parts.system, *_ordered(said, inserted(parts, notes, ()))]
+    # A pin that the conversation itself shows needs no second place.
+    extra = inserted(parts, notes, verify(bare, parts.pins))
+    history = _ordered(said, extra)
+    if missing := verify([parts.system, *history], parts.pins):
+        raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
     weights = {name: sum(map(counter.message, messages)) for name, messages in extra.items()}
     weights["history"] = sum(map(counter.message, history)) - sum(weights.values())
     messages: list[BaseMessage] = [parts.system, *history]
     tokens = sum(budget.fixed.values()) + sum(weights.values())
-    if tokens + budget.reply_reserve > budget.window:
+    if tokens + budget.reply_reserve > budget.limit:
         raise BudgetError(
             f"the prompt has {tokens:,} tokens and the reply reserve {budget.reply_reserve:,}, but `window` is "
-            f"{budget.window:,}; raise `window` or lower `max_output_tokens`"
+            f"{budget.limit:,}; raise `window` or lower `max_output_tokens`"
         )
     digests = [_digest(message) for message in messages]
+    same = _same(digests, previous)
+    tools = budget.fixed.get("tools", 0) if same else 0  # schemas stand ahead of the system message
     return Prompt(
         messages=messages,
         tokens=tokens,
         breakdown=budget.breakdown(weights),
         prefix=b"".join(digests),
-        cacheable_tokens=_common(digests, previous, messages, counter) + _tools_if(previous, digests, budget),
+        cacheable_tokens=tools + sum(map(counter.message, messages[:same])),
+        head_moved=same * _DIGEST_BYTES < len(previous),
     )
 
 
@@ -122,17 +151,9 @@ def _digest(message: BaseMessage) -> bytes:
     return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES).digest()
 
 
-def _common(digests: Sequence[bytes], previous: bytes, messages: Sequence[BaseMessage], counter: TokenCounter) -> int:
-    """Return the tokens of the messages that open both prompts."""
-    tokens = 0
+def _same(digests: Sequence[bytes], previous: bytes) -> int:
+    """Return how many messages open both prompts."""
     for place, digest in enumerate(digests):
         if previous[place * _DIGEST_BYTES : (place + 1) * _DIGEST_BYTES] != digest:
-            break
-        tokens += counter.message(messages[place])
-    return tokens
-
-
-def _tools_if(previous: bytes, digests: Sequence[bytes], budget: Budget) -> int:
-    """Tool schemas stand ahead of everything: they are cached when the system message is."""
-    same_head = bool(digests) and previous[:_DIGEST_BYTES] == digests[0]
-    return budget.fixed.get("tools", 0) if same_head else 0
+            return place
+    return len(digests)

@@ -30,11 +30,18 @@ class Budget:
     safety_fraction: float = 1.0
     ceiling: int | None = None
     """Tokens that the history may take after a refusal by the provider."""
+    counted_window: int | None = None
+    """The window in our tokens, when the provider's reports differ from our counts."""
 
     @property
     def room(self) -> int:
         """Tokens left when the reply reserve and everything fixed are taken off."""
-        return self.window - self.reply_reserve - sum(self.fixed.values())
+        return self.limit - self.reply_reserve - sum(self.fixed.values())
+
+    @property
+    def limit(self) -> int:
+        """The window in our tokens."""
+        return self.window if self.counted_window is None else self.counted_window
 
     @property
     def tokens(self) -> int:
@@ -53,7 +60,7 @@ class Budget:
             **self.fixed,
             **history,
             "reply_reserve": self.reply_reserve,
-            "safety": self.room - self.tokens,
+            "safety": self.room - self.tokens + self.window - self.limit,
             "free": self.tokens - used,
         }
 

@@ -96,6 +96,17 @@ class Calibration:
         # Far below the anchor an offset could take everything away; the slope's own limit holds there.
         return max(self.anchors[-1].estimate(counted, self.slope), round(counted * SLOPES[0]))
 
+    def inverse(self, reported: int) -> int:
+        """Return the largest count of ours that stands for at most so many of the provider's tokens."""
+        low, high = 0, max(round(reported / SLOPES[0]), 1)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.apply(middle) <= reported:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
     def observe(self, counted: int, reported: int) -> "Calibration":
         """Return the calibration that also knows this report.
 

@@ -1,7 +1,7 @@
-"""Compact: choose what is folded, and write and render the rolling summary without a model."""
+"""Compact: choose what is masked and folded, and write, read and render the rolling summary."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -9,132 +9,67 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from everthread.memory.rendering import escape
 from everthread.state.context import Context
 from everthread.state.marks import is_synthetic
-from everthread.state.summary import Summary, SummaryEntry
+from everthread.state.summary import STANDING, Summary, SummaryEntry
+from everthread.window.identifiers import identifiers_in, merged, render_identifiers, within
 from everthread.window.masking import STUB_TOKENS, mask
+from everthread.window.standing import standing_in
 from everthread.window.tokens import TokenCounter
-from everthread.window.turns import anchor_of, opens_turn, split
+from everthread.window.turns import Group, anchor_of, opens_turn, split
 
 CountText = Callable[[str], int]
 
+SUMMARY_SHARE = 0.20
+"""Share of the budget that the story may take."""
+
+IDENTIFIER_SHARE = 0.30
+"""Share of the budget that the index of identifiers may take."""
+
+IDENTIFIER_TOKENS = 2_000
+"""Tokens that the index may take at the most."""
+
+STANDING_SHARE = 0.10
+"""Share of the budget for standing instructions; the newest stay."""
+
+CONVERSATION = "Conversation"
+STEPS = "Steps"
+TOOL_CHARACTERS = 600
+"""What a summariser sees of a tool result."""
+
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_IDENTIFIER = re.compile(
-    r"\b(?:0x[0-9A-Fa-f]{4,}|[A-Z]{2,}[-_]?\d[\w-]*|(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{5,}|"
-    r"[a-z]+_[a-z]+_\d{3,}|\d{4}-\d{2}-\d{2}|#?W?\d{6,})\b"
-)
-_RULE = re.compile(
-    r"\b(?:never|always|don't|do not|must|before i|unless i|without my|budget|allerg\w+)\b", re.IGNORECASE
-)
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(.*\S)\s*$")
+_HEADING = re.compile(r"^\s*(?:#{1,6}\s+(.*?)\s*#*|\*\*(.+?)\*\*:?)\s*$")
+_SOURCES = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]\s*\.?$")
 _LONGEST = 220
-_IDENTIFIERS = "Identifiers"
-_STANDING = "Standing instructions"
 
 
-def render_summary(summary: Summary, sections: Sequence[str]) -> str:
-    """Render a summary under its headings, in the agent's order; other headings follow."""
-    if not summary.entries:
-        return summary.text
-    order = [*sections, *(entry.section for entry in summary.entries)]
-    blocks = []
-    for section in dict.fromkeys(order):
-        lines = [f"- {entry.text}" for entry in summary.entries if entry.section == section]
-        if lines:
-            blocks.append(f"## {section}\n" + "\n".join(lines))
-    return "\n\n".join(blocks)
+@dataclass(frozen=True)
+class Limits:
+    """Tokens that the parts of a summary may take."""
 
+    story: int
+    identifiers: int
+    standing: int
 
-def extract(previous: Summary | None, folded: Sequence[BaseMessage], *, limit: int, count: CountText) -> Summary:
-    """Fold messages into a summary by rules: what the user asked for and forbade, answers, identifiers.
+    @classmethod
+    def of(cls, budget: int) -> "Limits":
+        """Return the limits for a budget in tokens."""
+        return cls(
+            story=int(budget * SUMMARY_SHARE),
+            identifiers=min(int(budget * IDENTIFIER_SHARE), IDENTIFIER_TOKENS),
+            standing=int(budget * STANDING_SHARE),
+        )
 
-    Standing instructions and identifiers stay longest; the oldest exchanges go first when the summary
-    is over its limit. Nothing is rephrased, so nothing is invented.
+    def within(self, tokens: int) -> "Limits":
+        """Return limits that leave a summary of at most so many tokens; standing instructions go last."""
+        left = tokens - 40
+        standing = max(min(self.standing, left), 0)
+        share = min(max(left - standing, 0) / max(self.story + self.identifiers, 1), 1.0)
+        return Limits(int(self.story * share), int(self.identifiers * share), standing)
 
-    Args:
-        previous: the summary so far; its entries are kept and never summarised again.
-        folded: the messages that leave, oldest first.
-        limit: tokens of the rendered summary.
-        count: tokens of a text.
-    """
-    entries = [*(previous.entries if previous else ()), *_entries(folded)]
-    entries = _within(_unique(entries), limit, count)
-    return Summary(
-        entries=tuple(entries),
-        text=previous.text if previous and not previous.entries else "",
-        covers=(previous.covers if previous else 0) + len(folded),
-        last_message_id=str(folded[-1].id),
-        version=(previous.version if previous else 0) + 1,
-    )
-
-
-def transcript_lines(folded: Sequence[BaseMessage], *, tool_characters: int = 600) -> str:
-    """Render messages for a summariser: speaker and text, tool results cut short."""
-    lines = []
-    for message in folded:
-        if isinstance(message, AIMessage) and message.tool_calls:
-            calls = "; ".join(f"{call['name']}({call['args']})" for call in message.tool_calls)
-            lines.append(
-                f"assistant calls {calls}" if not message.text else f"assistant: {message.text} [calls {calls}]"
-            )
-        elif isinstance(message, ToolMessage):
-            text = str(message.text)
-            cut = text if len(text) <= tool_characters else text[:tool_characters] + " […]"
-            lines.append(f"tool {message.name or ''}: {cut}")
-        elif not is_synthetic(message):
-            lines.append(f"{'user' if opens_turn(message) else 'assistant'}: {message.text}")
-    return "\n".join(escape(line) for line in lines)
-
-
-def _entries(folded: Sequence[BaseMessage]) -> list[SummaryEntry]:
-    found: list[SummaryEntry] = []
-    for message in folded:
-        source = (str(message.id),)
-        text = str(message.text)
-        if opens_turn(message):
-            found += [
-                SummaryEntry(section=_STANDING, text=f'User: "{_short(sentence)}"', sources=source)
-                for sentence in _SENTENCE.split(text)
-                if _RULE.search(sentence)
-            ]
-            found.append(SummaryEntry(section="Conversation", text=f"User: {_gist(text)}", sources=source))
-        elif isinstance(message, AIMessage) and text.strip() and not is_synthetic(message):
-            found.append(SummaryEntry(section="Conversation", text=f"Assistant: {_gist(text)}", sources=source))
-        found += [
-            SummaryEntry(section=_IDENTIFIERS, text=identifier, sources=source)
-            for identifier in dict.fromkeys(_IDENTIFIER.findall(text))
-        ][:12]
-    return found
-
-
-def _unique(entries: Sequence[SummaryEntry]) -> list[SummaryEntry]:
-    by_text: dict[tuple[str, str], SummaryEntry] = {}
-    for entry in entries:
-        by_text.setdefault((entry.section, entry.text), entry)
-    return list(by_text.values())
-
-
-def _within(entries: list[SummaryEntry], limit: int, count: CountText) -> list[SummaryEntry]:
-    """Drop entries until the rest fits: exchanges first, then identifiers, then instructions, oldest first."""
-    sizes = [count(entry.text) + 3 for entry in entries]
-    total = sum(sizes)
-    gone: set[int] = set()
-    for section in ("Conversation", _IDENTIFIERS, _STANDING):
-        for place, entry in enumerate(entries):
-            if total <= limit:
-                break
-            if entry.section == section:
-                gone.add(place)
-                total -= sizes[place]
-    return [entry for place, entry in enumerate(entries) if place not in gone]
-
-
-def _gist(text: str) -> str:
-    """Return the first sentence that says something."""
-    sentences = [part.strip() for part in _SENTENCE.split(text) if len(part.strip()) > 12]
-    return _short(sentences[0] if sentences else text)
-
-
-def _short(text: str) -> str:
-    text = escape(text)
-    return text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " …"
+    @property
+    def total(self) -> int:
+        """Tokens of a rendered summary at the most, headings included."""
+        return self.story + self.identifiers + self.standing + 40
 
 
 @dataclass
@@ -185,6 +120,236 @@ def plan_fold(messages: Sequence[BaseMessage], *, target: int, context: Context,
     return fold
 
 
+def absorb(
+    previous: Summary | None,
+    folded: Sequence[BaseMessage],
+    exposed: Sequence[BaseMessage],
+    remaining: Sequence[BaseMessage],
+    *,
+    limits: Limits,
+    count: CountText,
+) -> Summary:
+    """Fold messages into the summary by rules: what was asked, answered and done, rules of the user, identifiers.
+
+    Entries of the summary so far are kept, never summarised again; the oldest go when it is over its
+    limit. Nothing is rephrased, so nothing is invented.
+
+    Args:
+        previous: the summary so far.
+        folded: messages that leave the working set, oldest first.
+        exposed: messages that stay but are masked, in full.
+        remaining: the working set afterwards, as the prompt shows it.
+        limits: tokens of each part.
+        count: tokens of a text.
+    """
+    known = previous or Summary()
+    standing = [*_in(known, STANDING), *_standing(folded)]
+    story = [entry for entry in known.entries if entry.section != STANDING] + _story(folded)
+    entries = [*_newest(standing, limits.standing, count), *_within(_unique(story), limits.story, count)]
+    made = known.model_copy(
+        update={
+            "entries": tuple(entries),
+            "text": _cut(known.text, limits.story // 2, count),
+            "covers": known.covers + len(folded),
+            "last_message_id": str(folded[-1].id) if folded else known.last_message_id,
+            "version": known.version + 1,
+            "writer": "extractive" if folded else known.writer,
+        }
+    )
+    return _indexed(made, [*folded, *exposed], remaining, limits, count)
+
+
+def rewritten(
+    made: Summary,
+    text: str,
+    numbered: Mapping[int, str],
+    *,
+    remaining: Sequence[BaseMessage],
+    limits: Limits,
+    count: CountText,
+    support: str,
+) -> Summary:
+    """Put a model's text in place of the story, when it may take that place.
+
+    The user's standing instructions and the identifiers stay as the rules made them. Bullets with a
+    number or code that the input does not have are left out.
+
+    Args:
+        made: the summary by rules, after `absorb`.
+        text: what the summariser wrote.
+        numbered: message ids by the numbers that the summariser was shown.
+        remaining: the working set afterwards.
+        limits: tokens of each part.
+        count: tokens of a text.
+        support: everything the summariser was shown.
+    """
+    standing = _in(made, STANDING)
+    told = {entry.text for entry in standing}
+    entries = [entry for entry in _read(text, numbered) if entry.text not in told and entry.section != STANDING]
+    supported = [entry for entry in entries if all(known in support for known, _ in identifiers_in(entry.text))]
+    free = "" if entries else text.strip()
+    new = made.model_copy(update={"entries": (*standing, *supported), "text": free, "writer": "model", "failures": 0})
+    visible = render_story(new, ())
+    left = [entry for entry in made.identifiers if entry.text not in visible]
+    return new.model_copy(update={"identifiers": tuple(within(left, limits.identifiers, count))})
+
+
 def usable(text: str, limit: int, count: CountText) -> bool:
     """Tell whether what a summariser wrote may replace messages: it says something and is not too long."""
     return len(text.split()) >= 5 and count(text) <= limit
+
+
+def render_summary(summary: Summary, sections: Sequence[str]) -> str:
+    """Render story and identifiers as the model reads them."""
+    return "\n\n".join(
+        part for part in (render_story(summary, sections), render_identifiers(summary.identifiers)) if part
+    )
+
+
+def render_story(summary: Summary, sections: Sequence[str]) -> str:
+    """Render the entries under their headings: standing instructions, the agent's order, then any other."""
+    blocks = [summary.text] if summary.text else []
+    order = [STANDING, *sections, *(entry.section for entry in summary.entries)]
+    for section in dict.fromkeys(order):
+        lines = [f"- {entry.text}" for entry in summary.entries if entry.section == section]
+        if lines:
+            blocks.append(f"## {section}\n" + "\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def numbered_lines(folded: Sequence[BaseMessage]) -> list[tuple[str, str]]:
+    """Return a summariser's view of messages: id and line; speaker, text, calls, tool results cut short."""
+    lines = []
+    for message in folded:
+        if isinstance(message, AIMessage) and message.tool_calls:
+            calls = "; ".join(f"{call['name']}({call['args']})" for call in message.tool_calls)
+            lines.append((str(message.id), " ".join(filter(None, ["assistant:", str(message.text), f"calls {calls}"]))))
+        elif isinstance(message, ToolMessage):
+            lines.append((str(message.id), f"tool {message.name or ''}: {_short(str(message.text), TOOL_CHARACTERS)}"))
+        elif not is_synthetic(message):
+            speaker = "user" if opens_turn(message) else "assistant"
+            lines.append((str(message.id), f"{speaker}: {message.text}"))
+    return [(source, escape(line)) for source, line in lines]
+
+
+def _indexed(
+    made: Summary, gone: Sequence[BaseMessage], remaining: Sequence[BaseMessage], limits: Limits, count: CountText
+) -> Summary:
+    """Index what is neither in the story nor in what the prompt still shows."""
+    visible = "\n".join([render_story(made, ()), *(_shown(message) for message in remaining)])
+    index = [entry for entry in merged(made.identifiers, gone) if entry.text not in visible]
+    return made.model_copy(update={"identifiers": tuple(within(index, limits.identifiers, count))})
+
+
+def _shown(message: BaseMessage) -> str:
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return f"{message.text}\n" + "\n".join(str(call["args"]) for call in calls)
+
+
+def _in(summary: Summary, section: str) -> list[SummaryEntry]:
+    return [entry for entry in summary.entries if entry.section == section]
+
+
+def _standing(folded: Sequence[BaseMessage]) -> list[SummaryEntry]:
+    return [
+        SummaryEntry(section=STANDING, text=sentence, sources=(str(message.id),))
+        for message in folded
+        if opens_turn(message)
+        for sentence in standing_in(str(message.text))
+    ]
+
+
+def _story(folded: Sequence[BaseMessage]) -> list[SummaryEntry]:
+    found = []
+    for group in (group for turn in split(folded) for group in turn.groups):
+        first, source = group.messages[0], tuple(str(message.id) for message in group.messages)
+        text = str(first.text)
+        if opens_turn(first):
+            found.append(SummaryEntry(section=CONVERSATION, text=f"User: {_gist(text)}", sources=source))
+        elif isinstance(first, AIMessage) and not is_synthetic(first):
+            if text.strip():
+                found.append(SummaryEntry(section=CONVERSATION, text=f"Assistant: {_gist(text)}", sources=source))
+            found += [SummaryEntry(section=STEPS, text=step, sources=source) for step in _steps(group)]
+    return found
+
+
+def _steps(group: Group) -> list[str]:
+    """Return one line for each call: what was called with what, and how its result begins."""
+    results = {result.tool_call_id: str(result.text) for result in group.results}
+    steps = []
+    for call in group.messages[0].tool_calls if isinstance(group.messages[0], AIMessage) else []:
+        told = ", ".join(f"{name}={value!r}" for name, value in call["args"].items())
+        result = " ".join(results.get(str(call["id"]), "no result").split())
+        steps.append(escape(f"{call['name']}({_short(told, 100)}) → {_short(result, 60)}"))
+    return steps
+
+
+def _unique(entries: Sequence[SummaryEntry]) -> list[SummaryEntry]:
+    by_text: dict[tuple[str, str], SummaryEntry] = {}
+    for entry in entries:
+        by_text.setdefault((entry.section, entry.text), entry)
+    return list(by_text.values())
+
+
+def _within(entries: list[SummaryEntry], limit: int, count: CountText) -> list[SummaryEntry]:
+    """Drop entries until the rest fits: steps first, then exchanges, then any other, the oldest first."""
+    sizes = [count(entry.text) + 3 for entry in entries]
+    total = sum(sizes) + 6 * len({entry.section for entry in entries})
+    order = sorted(range(len(entries)), key=lambda place: (_RANK.get(entries[place].section, 2), place))
+    gone: set[int] = set()
+    for place in order:
+        if total <= limit:
+            break
+        gone.add(place)
+        total -= sizes[place]
+    return [entry for place, entry in enumerate(entries) if place not in gone]
+
+
+_RANK = {STEPS: 0, CONVERSATION: 1}
+
+
+def _newest(entries: Sequence[SummaryEntry], limit: int, count: CountText) -> list[SummaryEntry]:
+    """Return the newest entries that fit, each text once, oldest first."""
+    latest = {entry.text: entry for entry in entries}
+    kept: list[SummaryEntry] = []
+    for entry in reversed(list(latest.values())):
+        limit -= count(entry.text) + 3
+        if limit < 0:
+            break
+        kept.append(entry)
+    return kept[::-1]
+
+
+def _read(text: str, numbered: Mapping[int, str]) -> list[SummaryEntry]:
+    """Read headings and bullets; a bullet may end in the numbers of its messages."""
+    section, entries = "Summary", []
+    for line in text.splitlines():
+        if heading := _HEADING.match(line):
+            section = (heading.group(1) or heading.group(2)).strip()
+        elif bullet := _BULLET.match(line):
+            told = bullet.group(1)
+            sources: tuple[str, ...] = ()
+            if found := _SOURCES.search(told):
+                numbers = (int(number) for number in found.group(1).split(","))
+                sources = tuple(numbered[number] for number in numbers if number in numbered)
+                told = told[: found.start()].rstrip()
+            entries.append(SummaryEntry(section=section, text=told, sources=sources))
+    return entries
+
+
+def _gist(text: str) -> str:
+    """Return the first sentence that says something."""
+    sentences = [part.strip() for part in _SENTENCE.split(text) if len(part.strip()) > 12]
+    return escape(_short(sentences[0] if sentences else text, _LONGEST))
+
+
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest].rsplit(" ", 1)[0] + " …"
+
+
+def _cut(text: str, limit: int, count: CountText) -> str:
+    """Return the lines of a text that fit, the newest last."""
+    lines = text.splitlines()
+    while lines and count("\n".join(lines)) > limit:
+        lines = lines[1:]
+    return "\n".join(lines)

@@ -19,6 +19,13 @@ ANCHOR_CHARACTERS = 200
 """What is left of a shortened anchor (BEHAVIOUR §1)."""
 
 
+_BY_COUNT = ("sliding_window", "head_tail")
+"""Policies that evict whatever the size."""
+
+_UNANSWERED = 200
+"""Tokens that answers to cut-off calls may add to the prompt; below this distance the exact sum is taken."""
+
+
 @dataclass
 class Plan:
     """What trim does to the working set; empty when it fits."""
@@ -29,6 +36,36 @@ class Plan:
     masked: dict[str, BaseMessage] = field(default_factory=dict)
     """Stand-ins by message id."""
     reason: str = ""
+
+
+def plan_trim(
+    messages: Sequence[BaseMessage],
+    *,
+    room: int,
+    room_after: int,
+    context: Context,
+    counter: TokenCounter,
+) -> Plan:
+    """Plan what leaves the working set; nothing does while it fits.
+
+    Args:
+        messages: the working set, oldest first.
+        room: tokens that the messages may take as things stand.
+        room_after: tokens that they may take once something has left, when the summary has grown.
+        context: policy and watermarks.
+        counter: counts tokens.
+
+    Raises:
+        BudgetError: the newest message of the user, the anchor and the newest tool round do not fit.
+    """
+    used = sum(map(counter.message, messages))
+    if used <= room - _UNANSWERED and context.policy not in _BY_COUNT:
+        return Plan(tokens_before=used, tokens_after=used)
+    planner = Planner(messages, budget=room_after, context=context, counter=counter)
+    if planner.tokens <= room:
+        # Only the policies that count turns have anything to do.
+        planner = Planner(messages, budget=room, context=context, counter=counter)
+    return planner.run()
 
 
 class Planner:
@@ -77,6 +114,11 @@ class Planner:
         if self._tokens > self._budget:
             self._refuse()
         return self.plan
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the working set, as the plan leaves it so far."""
+        return self._tokens
 
     @property
     def _fits(self) -> bool:

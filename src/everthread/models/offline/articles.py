@@ -8,7 +8,7 @@ from everthread.models.offline.reading import visible
 ASK_HELPED = "Did that help?"
 OFFER_TICKET = "Shall I open a ticket for this?"
 
-_HEAD = re.compile(r"^\W*((?:KB|DOC)-?\d{2,6})\s*[·:|–-]\s*(.+?)(?:\s*\(score ([\d.]+)\))?\s*$", re.MULTILINE)
+_HEAD = re.compile(r"^[^\w\n]{0,9}((?:KB|DOC)-?\d{2,6})\s*[·:|–-]\s*(.+?)(?:\s*\(score ([\d.]+)\))?\s*$", re.MULTILINE)
 _SECTION = re.compile(r"^(Symptoms|Steps|Verify|Escalate when):[ ]*", re.MULTILINE)
 _PRESENTED = re.compile(r"[Aa]rticle ((?:KB|DOC)-?\d{2,6}), “")
 
@@ -29,8 +29,8 @@ class Article:
 def articles_in(text: str) -> list[Article]:
     """Read the articles of a search result, best first."""
     heads = list(_HEAD.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    return [_article(head, text[head.end() : end]) for head, end in zip(heads, ends, strict=True)]
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    return [_article(head, text[head.end() : end]) for head, end in zip(heads, ends, strict=False)]
 
 
 def presented_in(answer: str) -> set[str]:
@@ -54,5 +54,10 @@ def _article(head: re.Match[str], body: str) -> Article:
     _, *parts = _SECTION.split(body)
     sections = dict(zip(parts[::2], (part.strip() for part in parts[1::2]), strict=True))
     return Article(
-        name, title, sections.get("Steps", ""), sections.get("Verify", ""), sections.get("Escalate when", "")
+        id=head[1],
+        title=head[2],
+        score=float(head[3] or 0),
+        steps=sections.get("Steps", ""),
+        verify=sections.get("Verify", ""),
+        escalate=sections.get("Escalate when", ""),
     )

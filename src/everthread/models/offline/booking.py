@@ -16,8 +16,9 @@ BOOK = "book"
 _PROPOSED = re.compile(r"Shall I book `([^`\s]+)`")
 _NAMES_ASKED = re.compile(r"Who travels on `([^`\s]+)`\?")
 _YES = pattern(
-    r"^(?:yes|yep|yeah|sure|ok(?:ay)?|please do|go ahead|do it|sounds good|perfect|great|confirm(?:ed)?|book it|agreed"
-    r"|go for it|yes,? please|please book(?: it)?|that works)\b(?!.*\b(?:thank|but|instead|different|change|wait)\b)"
+    r"^(?:(?:yes|yep|yeah|sure|please do|please book|go ahead|go for it|do it|book it|confirm(?:ed)?)\b"
+    r"|(?:ok(?:ay)?|great|perfect|sounds good|that works|agreed)\b(?!.*\bthank))"
+    r"(?!.*\b(?:but|instead|different|change|wait)\b)"
 )
 _NO = pattern(r"^(?:no|nope|not yet|don['’]?t|do not|stop|wait|never ?mind|none|neither)\b")
 _CHOOSING = pattern(

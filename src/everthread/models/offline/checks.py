@@ -35,16 +35,16 @@ _TARGET = pattern(
     r"\b(?:for|on|of|to|against|from|at)\s+(?:(?:the|my|our|host|device|server|service|target)\s+)*"
     r"(?P<target>[\w@][\w@.:/-]*)"
 )
-_HOST = re.compile(r"\b[\w-]+(?:\.[\w-]+)+\b|\b[A-Z]{2,}-\d{2,}\b")
+_HOST = re.compile(r"\b[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}\b|\b[A-Z]{2,}-\d{2,}\b")
 
-_SERVICE = r"[\w.&/-]+(?: [\w.&/-]+){0,2}"
+_SERVICE = r"[\w.&/-]{1,40}(?: [\w.&/-]{1,40}){0,2}"
 _STATUS = tuple(
     pattern(one)
     for one in (
         rf"\b(?:is|are)\s+(?:the |our |there )?(?P<service>(?!my\b|your\b){_SERVICE}?)\s+(?:currently |really |still )?"
         r"(?:down|up|offline|online|available|having (?:problems|issues|an outage)|working(?= (?:for|right|today)))\b",
         rf"\b(?:service )?status (?:of|for) (?:the |our )?(?P<service>(?!all|every|my ticket){_SERVICE})",
-        r"\b(?P<service>(?!service|system|ticket|the|your|my)[\w&-]+) status\b",
+        r"\b(?P<service>(?!service|system|ticket|the|your|my)[\w&-]{1,40}) status\b",
         r"\b(?:outages?|incidents?|known (?:issues|problems|incidents|disturbances)|maintenance)\b"
         r"(?:\s+(?:with|of|for|on|at|in)\s+(?:the |our )?(?P<service>[\w&-]+))?",
         r"\b(?:service|system)s? status\b|\bstatus of (?:all|every)\b|\ball services\b(?P<service>)",

@@ -40,10 +40,12 @@ class Likes:
 
 
 _ID = r"`([^`\s]{2,80})`|\b([A-Z]{2,4}-[A-Z0-9][A-Z0-9-]{2,60})\b"
-_OPTION_LINE = re.compile(rf"^\s*(?:[-*•]|\d+[.)])?\s*(?:option(?:_id)?:?\s*)?\[?(?:{_ID})\]?[\s·:|,–-]*(.*)$")
+_OPTION_LINE = re.compile(
+    rf"^(?:[-*•]\s|\d{{1,3}}[.)]\s)?\s{{0,4}}(?:option(?:_id)?:?\s)?\[?(?:{_ID})\]?[\s·:|,–-]*(.*)$"
+)
 _SHOWN_LINE = re.compile(r"^(\d+)\. `([^`\s]+)`", re.MULTILINE)
 _CURRENCIES = "USD|EUR|GBP|CHF|JPY|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|INR|CNY|SGD|HKD|BRL|MXN|ZAR|THB|KRW|TRY|AED"
-_AMOUNT = r"(\d[\d,]*(?:\.\d+)?)"
+_AMOUNT = r"(\d[\d,]{0,15}(?:\.\d{1,4})?)"
 _PRICE = re.compile(rf"(?:\b(?:{_CURRENCIES})\s?|[€$£]){_AMOUNT}|{_AMOUNT}\s?(?:{_CURRENCIES})\b")
 _DURATION = re.compile(r"\b(\d{1,2})\s?h(?:ours?)?\s?(?:(\d{1,2})\s?m(?:in)?)?\b")
 _DEPARTURE = re.compile(r"(?:\d{4}-\d{2}-\d{2} )?(\d{2}):\d{2}\s*(?:→|-|–|to)")
@@ -54,7 +56,7 @@ def options_in(text: str) -> tuple[list[Option], list[str]]:
     blocks: list[tuple[str, list[str]]] = []
     around: list[str] = []
     for line in text.splitlines():
-        match = _OPTION_LINE.match(line)
+        match = _OPTION_LINE.match(line.strip())
         if match:
             blocks.append((match[1] or match[2], [match[3].strip()]))
         elif blocks and line[:1].isspace() and line.strip():

@@ -10,23 +10,25 @@ HOME = "home"
 
 _TOKEN = re.compile(r"St\.|[^\W\d_](?:[\w'’-]|\.(?=\w))*|\S")
 _CODES = re.compile(r"\b([A-Z]{3})\s*(?:->|→|–|-|>|/)\s*([A-Z]{3})\b")
-_POSSESSIVE = re.compile(r"['’]s$")
 
 # Words that never begin a name; lower-case ones also end a name that is written without capitals.
 _NO_PLACE = word_set(
-    """i i'm i'd a an the my your our me us you it this that these those there here next last from to on in at for
-    with without and or but via by under over around about before after now then please thanks hi hello hey ok okay
-    yes no not be is are was will would could should can may do does book find get make see know have go going fly flying
-    travel travelling traveling visit visiting return returning round one two three four five six ten economy business first
-    premium class cabin flight flights ticket tickets trip hotel hotels room rooms car cars rental insurance booking
-    bookings sleep work use take stay add change cancel check compare show search look save remember option options
-    prefer like want need love hate avoid airport city nonstop non-stop direct cheap cheapest fast fastest some any
-    somewhere anywhere everyone everybody myself night morning evening noon afternoon today tomorrow tonight time
-    january february march april june july august september october november december
-    monday tuesday wednesday thursday friday saturday sunday"""
+    """i i'm i'd a an the my your our me us you it this that these those there here next last from to on in at for with
+    without and or but via by under over around about before after now then please thanks hi hello hey ok okay
+    yes no not be is are was will would could should can may do does book find get make see know have go going
+    fly flying travel travelling traveling visit visiting return returning round one two three four five six ten
+    economy business first premium class cabin flight flights ticket tickets trip hotel hotels room rooms car
+    cars rental insurance booking bookings sleep work use take stay add change cancel check compare show search
+    look save remember option options prefer like want need love hate avoid airport city nonstop non-stop direct
+    cheap cheapest fast fastest some any somewhere anywhere everyone everybody myself night morning evening noon
+    afternoon today tomorrow tonight time january february march april june july august september october
+    november december monday tuesday wednesday thursday friday saturday sunday"""
 )
 _PARTICLES = word_set("de da do del della di du des la las le los el al am an der den of sur upon und y")
 _MOVING = word_set("flight flights fly flying trip travel travelling traveling go going ticket tickets me us")
+_HOMEWARD = re.compile(
+    r"\b(?:fly|flying|go|going|get|take|travel|back|return|flight)\s+(?:me\s+|us\s+)?home\b", re.IGNORECASE
+)
 _LONGEST = 4
 
 
@@ -46,7 +48,11 @@ def route_in(text: str) -> Route:
     """
     tokens = _tokens(_CODES.sub(r"from \1 to \2", text))
     origin = _following(tokens, {"from"}, loose=_is_lowercase(tokens))
-    destination = _following(tokens, {"to", "towards"}, after=_MOVING) or _following(tokens, {"visit", "visiting"})
+    # "from lisbon to porto" is clear without capitals: the "to" follows the place of departure.
+    after = _MOVING | {origin.split()[-1].lower()} if origin else _MOVING
+    destination = _following(tokens, {"to", "towards"}, after=after) or _following(tokens, {"visit", "visiting"})
+    if destination is None and _HOMEWARD.search(text):
+        destination = HOME
     if origin is None and destination is not None:
         origin = _preceding(tokens, "to")
     return Route(origin, destination)
@@ -74,7 +80,7 @@ def named_alone(text: str) -> str | None:
 
 
 def _tokens(text: str) -> list[str]:
-    return [_POSSESSIVE.sub("", token) for token in _TOKEN.findall(text)]
+    return _TOKEN.findall(text)
 
 
 def _is_lowercase(tokens: list[str]) -> bool:

@@ -131,6 +131,7 @@ _REQUEST = pattern(
     r"\b(?:flights?|hotels?|rental|cars?|tickets?|insurance|bookings?|options?)\b",
     r"\b(?:fly|flights?|travel|go|trip|tickets?)\b.{0,30}\bto\s+(?-i:[^\Wa-z])",
 )
+_COMMAND = pattern(words("book|find|search|show|get|list|cancel|reserve|compare"))
 _SPEAKER = pattern(r"\b(?:I|I['’]\w+|my|we|no|only)\b", r"\b(?:window|aisle) seat")
 _REASON = pattern(
     r"^(?:because |since |so that |as )?I (?:really |just )?(?P<verb>want|need|have|like|plan|hope) (?P<what>to .+)$"
@@ -160,14 +161,17 @@ def _statement(clause: str, cautious: bool) -> Statement | None:
 
 
 def _is_recollection(clause: str) -> bool:
-    return re.match(r"(?i)^(?:do|did|can) you (?:still )?remember|^remember\b", clause) is not None
+    """Tell "Do you remember …?" from "Can you remember that …?", which asks for a note."""
+    if re.match(r"(?i)^(?:do|did) you|^remember\b", clause):
+        return True
+    return re.search(r"(?i)\b(?:that|this)\b|:", clause) is None
 
 
 def _is_about_the_user(clause: str, cautious: bool) -> bool:
     lasting, once = _LASTING.search(clause), _THIS_TIME.search(clause)
     if cautious:
         return bool(_CAUTIOUS.search(clause) or (lasting and _SPEAKER.search(clause)))
-    if _PREFERENCE.search(clause) or (lasting and not _REQUEST.search(clause)):
+    if _PREFERENCE.search(clause) or (lasting and not _COMMAND.search(clause)):
         return True
     if _REQUEST.search(clause):
         return False

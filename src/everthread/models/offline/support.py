@@ -121,9 +121,11 @@ def _after_article(reading: Reading) -> Step | None:
     offered = _LOOKUP_OFFERED.findall(reading.last_answer)
     if offered and re.match(r"(?i)^(?:yes|sure|ok|please|go ahead)", text):
         return Call(SEARCH, {"query": offered[-1], "limit": 1})
-    if last is None or len(text.split()) > 12 or _VOCABULARY.search(text):
+    if re.match(r"(?i)^(?:no|nope|not now)\b", text) and (offered or OFFER_TICKET in reading.last_answer):
+        return Say("All right. Is there anything else?")
+    if len(text.split()) > 12 or _VOCABULARY.search(text):
         return None
-    if _STILL.search(text) and not re.search(r"\b0x|\d{3}", text):
+    if last is not None and _STILL.search(text) and not re.search(r"\b0x|\d{3}", text):
         return Say(_next_article(reading, last))
     if _SOLVED.search(text) and (ASK_HELPED in reading.last_answer or "ticket" in reading.last_answer.lower()):
         ticket = ticket_in_view(reading)

@@ -1,10 +1,11 @@
 """Turn what a user says about support tickets into a tool call."""
 
 import re
+from collections.abc import Sequence
 
 from everthread.models.offline.articles import OFFER_TICKET, presented_in
 from everthread.models.offline.patterns import pattern
-from everthread.models.offline.reading import Reading, visible
+from everthread.models.offline.reading import Reading, Turn, visible
 from everthread.models.offline.reply import Call, Say, Step
 from everthread.models.offline.statements import sentences
 
@@ -14,7 +15,8 @@ _CLOSE_OFFERED = re.compile(r"Shall I close ticket (\S+?)\?")
 
 _TICKET_ID = re.compile(r"\b(?!KB-)([A-Z]{2,6}-(?=[A-Z0-9]*\d|[A-Z2-7]{8}\b)[A-Z0-9]{1,12})\b")
 _OPEN = re.compile(
-    r"\b(?:open|create|file|raise|log|submit|make|need)\b.{0,30}\bticket\b(?!s)(?P<about>.*)$",
+    r"\b(?:open|create|file|raise|log|submit|make|need)\s+(?:(?:me|us|up|please|now|a|an|another|one|new|support|it|"
+    r"help ?desk|urgent|high|low|normal|priority)\W+)*ticket\b(?!s)(?P<about>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _LIST = pattern(
@@ -30,7 +32,9 @@ _CHANGE = pattern(
 _ABOUT = pattern(r"^\W*(?:(?:about|for|that|because|regarding|on|with|saying|titled|:|-)\s*)+")
 _PRONOUN = pattern(r"^(?:(?:this|it|that|the|my|me|us|please|one|issue|problem|same|now|then|thanks?)\W*)*$")
 _PRIORITY = pattern(
-    r"\b(low|normal|high|urgent)\b(?:[ -]priority)?", r"\bpriority\s*(?:to|:|=|of)?\s*(low|normal|high|urgent)\b"
+    r"\b(low|normal|high|urgent)[ -](?:priority|ticket)\b",
+    r"\bpriority\b\W*(?:\w+\W+){0,2}?(low|normal|high|urgent)\b",
+    r"\b(urgent)(?:ly)?\b",
 )
 _PRIORITY_PHRASE = pattern(
     r",?\s*(?:(?:with|at|as) )?(?:(?:a|the) )?(?:low|normal|high|urgent)[ -]priority\b", r"^\s*(?:urgent|high|low)\W+"
@@ -45,7 +49,7 @@ _COMMENT = re.compile(
     r"(?:\bcomment(?:ing)?\b|\bsaying\b|\bthat\b|\bnote\b)?[^:]{0,40}?(?::|\bthat\b|\bsaying\b)\s*(?P<text>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
-_YES = re.compile(r"^(?:yes|yep|yeah|sure|ok(?:ay)?|please do|go ahead|do it)\b", re.IGNORECASE)
+_YES = pattern(r"^(?:yes|yep|yeah|sure|ok(?:ay)?|please do|go ahead|do it)\b")
 _TITLE = 120
 
 
@@ -64,7 +68,10 @@ def ticket_step(reading: Reading) -> Step | None:
     asking = next((sentence for sentence in sentences(text) if _OPEN.search(sentence)), None)
     if asking and not _TICKET_ID.search(text):
         return _open_step(asking, text, reading)
-    if _CHANGE.search(text) and ("ticket" in text.lower() or _TICKET_ID.search(text)):
+    named = _TICKET_ID.search(text)
+    if named and ASK_TICKET in reading.last_answer and not _CHANGE.search(text):
+        return _change_step(f"{named[1]} {reading.turns[-1].user}", reading)
+    if _CHANGE.search(text) and (named or "ticket" in text.lower()):
         return _change_step(text, reading)
     return None
 
@@ -86,20 +93,21 @@ def _open_step(asking: str, text: str, reading: Reading) -> Step:
 
 def _opened(about: str, rest: str, reading: Reading, priority: str | None = None) -> Step:
     """Open a ticket with what is known: the user's words, what was tried and what the checks said."""
-    problem = about or rest or _last_problem(reading)
+    query, turns = _case(reading)
+    problem = about or rest or query
     if not problem:
         return Say(ASK_SUBJECT)
     title = sentences(problem)[0].strip(" .!?")[:_TITLE].strip()
     args = {
         "title": title[:1].upper() + title[1:],
-        "description": _description(problem, rest if about else "", reading),
+        "description": _description(problem, rest if about else "", turns if problem == query else ()),
     }
     return Call("open_ticket", {**args, "priority": priority} if priority else args)
 
 
-def _description(problem: str, more: str, reading: Reading) -> str:
-    articles = sorted({name for turn in reading.turns for name in presented_in(turn.assistant)})
-    checks = [result for turn in reading.turns for result in turn.results if result.tool == "run_diagnostic"]
+def _description(problem: str, more: str, turns: Sequence[Turn]) -> str:
+    articles = sorted({name for turn in turns for name in presented_in(turn.assistant)})
+    checks = [result for turn in turns for result in turn.results if result.tool == "run_diagnostic"]
     lines = [f"Reported: {visible(problem, 1_500)}"]
     lines += [visible(more, 1_500)] if more else []
     lines += [f"Articles given to the user: {', '.join(articles)}."] if articles else []
@@ -107,9 +115,14 @@ def _description(problem: str, more: str, reading: Reading) -> str:
     return "\n".join(lines)
 
 
-def _last_problem(reading: Reading) -> str:
-    last = reading.latest("search_knowledge_base")
-    return str(last.args.get("query", "")) if last else ""
+def _case(reading: Reading) -> tuple[str, Sequence[Turn]]:
+    """Return the problem that was searched for last, in the user's words, and the turns since."""
+    for place in range(len(reading.turns) - 1, -1, -1):
+        for result in reversed(reading.turns[place].results):
+            query = str(result.args.get("query", ""))
+            if result.tool == "search_knowledge_base" and query and not re.fullmatch(r"KB-\d+", query):
+                return query, reading.turns[place:]
+    return "", ()
 
 
 def _change_step(text: str, reading: Reading) -> Step:
@@ -122,7 +135,7 @@ def _change_step(text: str, reading: Reading) -> Step:
     head = text[: told.start("text")] if told else text
     if told:
         args["comment"] = told["text"].strip()
-    if status := next((status for status, pattern in _STATUSES if re.search(pattern, head, re.IGNORECASE)), None):
+    if status := next((status for status, named in _STATUSES if re.search(named, head, re.IGNORECASE)), None):
         args["status"] = status
     if priority := _priority(head):
         args["priority"] = priority

@@ -47,7 +47,7 @@ _PEOPLE = pattern(
     r" (?:people|persons?|adults?|travell?ers?|passengers?|guests?|of us)\b",
     r"\bfor (\d|two|three|four|five|six)\b(?! *(?:nights?|days?|weeks?|hours?|months?))",
 )
-_AMOUNT = r"(\d[\d,]*(?:\.\d+)?)"
+_AMOUNT = r"(\d[\d,]{0,15}(?:\.\d{1,4})?)"
 _CURRENCY = r"(?:[€$£]|\b(?:USD|EUR|GBP)\s?)"
 _MAXIMUM = pattern(
     rf"\b(?:under|below|max(?:imum)?|up to|at most|less than|no more than|not over)\s+(?:of )?{_CURRENCY}?{_AMOUNT}"

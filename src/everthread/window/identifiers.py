@@ -1,0 +1,115 @@
+"""The identifiers of what left the prompt: codes, numbers, dates, names, paths and links that a later call may need.
+
+A summary keeps the story; a wrong digit in it is worse than none. So exact strings live in an index of
+their own, beside the summary, and never pass through a model.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from everthread.state.marks import sequence
+from everthread.state.summary import Identifier
+
+CountText = Callable[[str], int]
+
+_PATTERNS: tuple[tuple[float, str], ...] = (
+    # links, mail addresses, paths
+    (1.0, r"https?://[^\s\"'<>)\]}]+"),
+    (1.0, r"[\w.+-]+@[\w-]+\.[\w.-]*\w"),
+    (0.8, r"(?<![\w/])/?(?:[\w.*-]+/)+[\w.*-]+"),
+    # times and dates
+    (0.4, r"\b\d{4}-\d{2}-\d{2}T[\d:.+-]+Z?"),
+    (1.0, r"\b\d{4}-\d{2}-\d{2}\b"),
+    # codes such as HAT003, #W2345, KB-1001, 0x80070057, credit_card_9074831
+    (1.5, r"(?<![\w#])#?(?=[\w-]*\d)(?=[\w-]*[A-Z])[A-Z0-9][A-Z0-9-]{2,}(?![\w])"),
+    (1.5, r"\b0x[0-9A-Fa-f]{3,}\b"),
+    (1.5, r"\b(?=\w*_)(?=\w*\d)\w{6,}\b"),
+    # numbers and amounts, airport codes, record locators
+    (0.9, r"(?<![\w.])[#$€£]?\d[\d,]*(?:[.:-]\d+)*(?![\w])"),
+    (0.6, r"\b[A-Z]{3}\b"),
+    (0.9, r"\b[A-Z]{5,8}\b"),
+    # dotted and underscored names of code
+    (0.4, r"\b[A-Za-z]\w*(?:[._][A-Za-z]\w*)+\b"),
+    # short values of JSON: names, cities, classes
+    (0.6, r"(?<=: \")[^\"\n]{2,40}(?=\")"),
+)
+_ANY = re.compile("|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(_PATTERNS)))
+_WEIGHTS = {f"k{place}": weight for place, (weight, _) in enumerate(_PATTERNS)}
+_FEWEST_DIGITS = 3
+_LONGEST = 120
+_USED = 0.5
+"""Added to the weight of what the user said or a call used."""
+
+_HALF_LIFE = 40
+"""Messages after which an identifier that is not mentioned again counts half."""
+
+
+def identifiers_in(text: str) -> list[tuple[str, float]]:
+    """Return every identifier of a text with its weight, in order, repeats included."""
+    found = []
+    for match in _ANY.finditer(text):
+        told = match.group().rstrip(".,:;")
+        is_number = told[:1].isdigit() and not any(map(str.isalpha, told))
+        if len(told) > _LONGEST or (is_number and sum(map(str.isdigit, told)) < _FEWEST_DIGITS):
+            continue
+        found.append((told, _WEIGHTS[str(match.lastgroup)]))
+    return found
+
+
+def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list[Identifier]:
+    """Add the identifiers of messages to an index.
+
+    Args:
+        index: what is known, in order of first mention.
+        messages: complete messages that are about to be masked or folded.
+    """
+    known = {entry.text: entry for entry in index}
+    for message in messages:
+        bonus = _USED if isinstance(message, HumanMessage | AIMessage) else 0.0
+        for text, weight in identifiers_in(_text(message)):
+            old = known.get(text)
+            known[text] = Identifier(
+                text=text,
+                weight=max(weight + bonus, old.weight if old else 0.0),
+                mentions=(old.mentions if old else 0) + 1,
+                last=max(sequence(message), old.last if old else 0),
+            )
+    return list(known.values())
+
+
+def within(index: Sequence[Identifier], limit: int, count: CountText) -> list[Identifier]:
+    """Return the identifiers that fit, in order of first mention; the least likely needed go.
+
+    Args:
+        index: identifiers in order of first mention.
+        limit: tokens of the rendered index.
+        count: tokens of a text.
+    """
+    sizes = [count(" " + entry.text) for entry in index]
+    newest = max((entry.last for entry in index), default=0)
+    left = limit - count(render_identifiers([Identifier(text="", weight=0)]))
+    kept: set[int] = set()
+    for place in sorted(range(len(index)), key=lambda place: -_score(index[place], newest)):
+        if sizes[place] <= left:
+            kept.add(place)
+            left -= sizes[place]
+    return [entry for place, entry in enumerate(index) if place in kept]
+
+
+def render_identifiers(index: Sequence[Identifier]) -> str:
+    """Render the index as one section of the summary; empty when there is none."""
+    if not index:
+        return ""
+    return "## Identifiers seen earlier\n" + " ".join(entry.text for entry in index)
+
+
+def _score(entry: Identifier, newest: int) -> float:
+    return entry.weight * (1 + math.log(entry.mentions)) / (1 + (newest - entry.last) / _HALF_LIFE)
+
+
+def _text(message: BaseMessage) -> str:
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return f"{message.text}\n" + "\n".join(str(call["args"]) for call in calls)

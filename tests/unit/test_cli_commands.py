@@ -1,0 +1,426 @@
+"""The commands that read and change a database, in one process with it."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import call
+from langchain_core.messages import AIMessage
+from typer.testing import CliRunner
+
+from everthread import Context, build_graph, open_storage
+from everthread.agents import travel
+from everthread.cli import main
+from everthread.cli.app import app
+from everthread.models.scripted import ScriptedModel
+from everthread.state import namespaces
+from everthread.storage.open import Storage
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return command
+
+
+def told(run: Run, *arguments: str) -> Any:
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def remember(text: str, scope: str = "durable") -> AIMessage:
+    return AIMessage("", tool_calls=[call("save_memory_note", "c1", text=text, keywords=["food"], scope=scope)])
+
+
+def talk(*replies: Any, thread_id: str = "t", user_id: str = "ada", says: str = "hi", **dials: Any) -> None:
+    with open_storage("sqlite:///everthread.db") as storage:
+        graph = build_graph(travel, model=ScriptedModel(list(replies)), summarizer="offline", storage=storage)
+        config: Any = {"configurable": {"thread_id": thread_id}}
+        graph.invoke({"messages": says}, config, context=Context(user_id=user_id, **dials), durability="sync")
+
+
+def change(act: Callable[[Storage], object]) -> Any:
+    with open_storage("sqlite:///everthread.db", create=False) as storage:
+        return act(storage)
+
+
+def aged(storage: Storage, thread_id: str, minutes: int) -> None:
+    item = storage.store.get(namespaces.SESSIONS, thread_id)
+    assert item is not None
+    then = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat(timespec="milliseconds")
+    storage.store.put(namespaces.SESSIONS, thread_id, {**item.value, "last_activity": then}, index=False)
+
+
+def test_help_names_every_command() -> None:
+    shown = CliRunner().invoke(app, ["--help"])
+
+    names = ("demo", "chat", "threads", "show", "notes", "profile", "end", "sweep", "replay", "doctor")
+    assert shown.exit_code == 0
+    assert all(f"\n  {name} " in shown.output for name in names)
+
+
+@pytest.mark.parametrize("arguments", [["frobnicate"], ["threads", "--nope"], ["show"], ["sweep", "--idle", "soon"]])
+def test_a_wrong_use_exits_with_2_and_says_why(arguments: list[str]) -> None:
+    shown = CliRunner().invoke(app, arguments)
+
+    assert shown.exit_code == 2
+    assert "Error: " in shown.output
+
+
+def test_version(run: Run) -> None:
+    assert run("--version") == (0, "everthread 0.1.0\n", "")
+
+
+def test_threads_are_listed_newest_first_and_by_user(run: Run) -> None:
+    talk("hello", thread_id="t-1", user_id="ada")
+    talk("hello", thread_id="t-2", user_id="bob")
+
+    assert [record["thread_id"] for record in told(run, "threads")] == ["t-2", "t-1"]
+    assert [record["thread_id"] for record in told(run, "threads", "--user", "ada")] == ["t-1"]
+    assert "t-1     ada   travel      1" in run("threads")[1]
+
+
+def test_show_gives_roles_calls_and_results_in_order(run: Run) -> None:
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
+
+    shown = told(run, "show", "t")
+
+    user, assistant, result, reply = shown["messages"]
+    assert [message["role"] for message in shown["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert assistant["tool_calls"][0]["name"] == "save_memory_note"
+    assert (result["tool_call_id"], result["name"]) == ("c1", "save_memory_note")
+    assert (user["content"], reply["content"], shown["turns"]) == ("I am vegetarian.", "Noted.", 1)
+    assert shown["session_notes"][0]["text"] == "Is vegetarian."
+
+
+def test_show_has_what_left_the_prompt_and_says_so(run: Run) -> None:
+    for turn in range(6):
+        talk(f"answer {turn}", says=f"question {turn} " + "word " * 200, policy="sliding_window", keep_last_turns=2)
+
+    shown = told(run, "show", "t")
+
+    expected = [f"{kind} {turn}" for turn in range(6) for kind in ("question", "answer")]
+    assert [message["content"][: len("question 0")].strip() for message in shown["messages"]] == expected
+    assert not shown["messages"][0]["in_prompt"]
+    assert shown["messages"][-1]["in_prompt"]
+    assert "user · " in (text := run("show", "t")[1])
+    assert "only in the transcript" in text
+
+
+def test_show_limits_to_the_newest_messages(run: Run) -> None:
+    talk("hello")
+
+    shown = told(run, "show", "t", "--limit", "1")
+
+    assert [message["content"] for message in shown["messages"]] == ["hello"]
+    assert shown["messages_total"] == 2
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_show_finds_a_thread_that_crashed_before_its_first_record(run: Run, steps: int) -> None:
+    with open_storage("sqlite:///everthread.db") as storage:
+        graph = build_graph(travel, model="offline", storage=storage)
+        config: Any = {"configurable": {"thread_id": "t"}}
+        parts = graph.stream({"messages": "hi"}, config, stream_mode="checkpoints", durability="sync")
+        for _ in range(steps):
+            next(parts)
+        parts.close()  # type: ignore[attr-defined]
+
+    shown = told(run, "show", "t")
+
+    assert [message["content"] for message in shown["messages"]] == ["hi"]
+    assert shown["unfinished"]
+
+
+def test_show_says_that_an_approval_is_open(run: Run) -> None:
+    option = "FLT-SFO-CDG-20270312-E1A-"
+    with open_storage("sqlite:///everthread.db") as storage:
+        graph = build_graph(travel, model="offline", storage=storage)
+        config: Any = {"configurable": {"thread_id": "t"}}
+        for text in ("Find me a flight from San Francisco to Paris on 2027-03-12.", "Book option 1 for Ada Lovelace."):
+            graph.invoke({"messages": text}, config)
+
+    shown = told(run, "show", "t")
+
+    assert shown["waiting_for"][0]["details"]["option_id"].startswith(option[:12])
+    assert "1 approval open" in run("show", "t")[1]
+
+
+def test_text_in_a_message_cannot_steer_the_terminal(run: Run) -> None:
+    talk("safe \x1b[2J\x1b]0;title\x07 text")
+
+    assert "\x1b" not in run("show", "t")[1]
+
+
+def test_notes_shows_long_term_and_session_notes(run: Run) -> None:
+    talk(remember("Is vegetarian."), "Noted.")
+    run("end", "t")
+    talk(remember("Window seat this trip.", "session"), "Noted.", thread_id="t-2")
+
+    shown = told(run, "notes", "ada")
+
+    assert [note["text"] for note in shown["long_term"]] == ["Is vegetarian."]
+    assert [(note["thread_id"], note["text"]) for note in shown["session"]] == [("t-2", "Window seat this trip.")]
+    assert "Window seat this trip. [food]  (thread t-2, this session only)" in run("notes", "ada")[1]
+
+
+def test_notes_of_one_user_are_not_shown_to_another(run: Run) -> None:
+    talk(remember("Is vegetarian."), "Noted.")
+
+    assert told(run, "notes", "ad") == {"user_id": "ad", "long_term": [], "session": []}
+
+
+def test_a_profile_is_imported_and_shown(run: Run) -> None:
+    Path("p.yaml").write_text("name: Ada\nseat_preference: aisle\n")
+
+    told(run, "profile", "import", "ada", "p.yaml")
+
+    assert told(run, "profile", "show", "ada")["profile"] == {"name": "Ada", "seat_preference": "aisle"}
+    assert run("profile", "show", "ada")[1] == "name: Ada\nseat_preference: aisle\n"
+
+
+def test_a_profile_that_does_not_fit_is_not_stored(run: Run) -> None:
+    Path("p.yaml").write_text("age: old\n")
+
+    code, out, err = run("profile", "import", "ada", "p.yaml")
+
+    assert (code, out) == (1, "")
+    assert "`age`" in err
+    assert not Path("everthread.db").exists()
+
+
+def test_the_end_of_a_session_tells_what_lasts_and_what_goes(run: Run) -> None:
+    both = [call("save_memory_note", "c1", text="Is vegetarian.", keywords=["food"])]
+    both.append(call("save_memory_note", "c2", text="Window seat this trip.", keywords=["seat"], scope="session"))
+    talk(AIMessage("", tool_calls=both), "Noted.")
+
+    ending = told(run, "end", "t")
+
+    assert [note["text"] for note in ending["added"]] == ["Is vegetarian."]
+    assert [(note["text"], note["reason"]) for note in ending["dropped"]] == [
+        ("Window seat this trip.", "for this session only")
+    ]
+    assert told(run, "threads")[0]["consolidated_turns"] == 1
+    assert "no session notes" in run("end", "t")[1]
+
+
+def test_the_end_of_a_session_leaves_an_open_approval_alone(run: Run) -> None:
+    test_show_says_that_an_approval_is_open(run)
+
+    code, _, _ = run("end", "t")
+
+    assert code == 0
+    assert told(run, "show", "t")["waiting_for"]
+
+
+def test_a_session_of_another_user_is_not_ended(run: Run) -> None:
+    talk(remember("Is vegetarian."), "Noted.")
+
+    code, _, err = run("end", "t", "--user", "bob")
+
+    assert code == 1
+    assert err == "error: user 'bob' has no thread 't'; it belongs to user 'ada'\n"
+    assert told(run, "notes", "ada")["session"]
+
+
+def test_sweep_ends_idle_sessions_once(run: Run) -> None:
+    talk(remember("Is vegetarian."), "Noted.", thread_id="idle")
+    talk(remember("Likes tea."), "Noted.", thread_id="active")
+    change(lambda storage: aged(storage, "idle", minutes=31))
+
+    first, second = told(run, "sweep", "--idle", "30m"), told(run, "sweep", "--idle", "30m")
+
+    assert [(end["thread_id"], end["user_id"], end["added"][0]["text"]) for end in first["ended"]] == [
+        ("idle", "ada", "Is vegetarian.")
+    ]
+    assert first["skipped"] == {"active": 1, "ended": 0, "busy": 0}
+    assert (second["ended"], second["skipped"]["ended"]) == ([], 1)
+
+
+def test_sweep_passes_over_a_thread_that_is_in_use(run: Run) -> None:
+    talk("hello")
+    with open_storage("sqlite:///everthread.db") as storage, storage.locks.hold("t"):
+        swept = told(run, "sweep", "--idle", "0s")
+
+    assert (swept["ended"], swept["skipped"]["busy"]) == ([], 1)
+
+
+def test_sweep_ends_a_session_that_has_new_turns_since_its_end(run: Run) -> None:
+    talk("hello")
+    run("end", "t")
+    talk(remember("Is vegetarian."), "Noted.")
+
+    swept = told(run, "sweep", "--idle", "0s")
+
+    assert [note["text"] for note in swept["ended"][0]["added"]] == ["Is vegetarian."]
+
+
+def test_a_consolidation_that_fails_is_told_and_tried_again(run: Run) -> None:
+    talk(remember("Is vegetarian."), "Noted.")
+    broken = (namespaces.notes("ada"), "n-broken", {"id": "n-broken"})
+    change(lambda storage: storage.store.put(*broken, index=False))
+
+    code, out, err = run("sweep", "--idle", "0s")
+    change(lambda storage: storage.store.delete(*broken[:2]))
+    again = told(run, "sweep", "--idle", "0s")
+
+    assert code == 1
+    assert "kept as is" in out
+    assert "first thread 't'" in err
+    assert [note["text"] for note in again["ended"][0]["added"]] == ["Is vegetarian."]
+
+
+READERS = (["threads"], ["show", "t"], ["notes", "ada"], ["profile", "show", "ada"], ["end", "t"])
+
+
+@pytest.mark.parametrize("arguments", [*READERS, ["sweep", "--idle", "1m"]], ids=lambda arguments: str(arguments[0]))
+def test_a_command_that_reads_makes_no_database(run: Run, arguments: list[str]) -> None:
+    code, out, err = run(*arguments)
+
+    assert (code, out) == (1, "")
+    assert err.startswith("error: there is no database at 'everthread.db'")
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize("command", ["show", "end"])
+@pytest.mark.parametrize("thread_id", ["nope", ""])
+def test_an_unknown_thread_is_one_sentence(run: Run, command: str, thread_id: str) -> None:
+    talk("hello")
+
+    code, out, err = run(command, thread_id)
+
+    assert (code, out) == (1, "")
+    assert err == f"error: there is no thread {thread_id!r} in this database; `everthread threads` lists them\n"
+
+
+@pytest.mark.parametrize("arguments", [["threads"], ["chat"], ["doctor"]], ids=str)
+@pytest.mark.parametrize("kind", ["foreign", "junk", "folder"])
+def test_a_database_that_is_not_ours_is_refused_and_left_alone(run: Run, kind: str, arguments: list[str]) -> None:
+    path = Path("other.db")
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "junk":
+        path.write_bytes(b"not a database " * 100)
+    else:
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE theirs (id)")
+        connection.close()
+    before = path.read_bytes() if path.is_file() else b""
+
+    code, out, err = run(*arguments, "--database", "sqlite:///other.db")
+
+    assert code == 1
+    assert "other.db" in out + err
+    assert "Traceback" not in err
+    assert before == (path.read_bytes() if path.is_file() else b"")
+
+
+def test_a_database_url_that_is_not_understood_is_a_wrong_use(run: Run) -> None:
+    code, out, err = run("threads", "--database", "mysql://x")
+
+    assert (code, out) == (2, "")
+    assert err.startswith("error: database URL 'mysql://x' is not understood")
+
+
+def test_the_database_comes_from_the_environment_unless_an_argument_says_otherwise(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk("hello")
+    monkeypatch.setenv("EVERTHREAD_DATABASE", "sqlite:///nowhere.db")
+
+    assert "nowhere.db" in run("threads")[2]
+    assert run("threads", "--database", "sqlite:///everthread.db")[0] == 0
+
+
+def test_a_database_that_breaks_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk("hello")
+
+    def broken(*_: object) -> None:
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    monkeypatch.setattr("everthread.cli.reading.records", broken)
+
+    code, out, err = run("threads")
+
+    assert (code, out) == (1, "")
+    assert err.startswith("error: the database failed: database disk image is malformed")
+
+
+def test_doctor_reports_without_making_a_database(run: Run) -> None:
+    code, out, _ = run("doctor")
+
+    assert code == 0
+    assert "ok    model: offline (pattern matching" in out
+    assert "does not exist yet" in out
+    assert not list(Path().iterdir())
+
+
+def test_doctor_never_shows_a_secret(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-123456")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:pa55word@localhost:1/v1")
+
+    _, out, err = run("doctor", "--model", "openai:gpt-4.1")
+
+    assert "OPENAI_API_KEY: set" in out
+    assert "model: openai:gpt-4.1, --model" in out
+    assert not {"sk-very-secret-123456", "pa55word"} & set((out + err).replace("@", ":").split(":"))
+    assert "secret" not in out + err
+    assert "pa55word" not in out + err
+
+
+def test_doctor_fails_when_the_model_cannot_be_made(run: Run) -> None:
+    code, out, _ = run("doctor", "--model", "openai:gpt-4.1", "--json")
+
+    checks = {check["name"]: check for check in json.loads(out)["checks"]}
+    assert code == 1
+    assert checks["model"]["status"] == "fail"
+    assert "OPENAI_API_KEY" in checks["model"]["detail"]
+
+
+def test_doctor_warns_when_others_can_read_the_database(run: Run) -> None:
+    talk("hello")
+    Path("everthread.db").chmod(0o644)
+
+    checks = {check["name"]: check for check in told(run, "doctor")["checks"]}
+
+    assert checks["database"]["status"] == "warn"
+    assert "chmod 600" in checks["database"]["detail"]
+
+
+@pytest.mark.parametrize(("found", "status"), [((3, 51, 2), "warn"), ((3, 51, 3), "ok")])
+def test_doctor_warns_of_an_sqlite_that_can_damage_files(
+    run: Run, monkeypatch: pytest.MonkeyPatch, found: tuple[int, ...], status: str
+) -> None:
+    monkeypatch.setattr("everthread.cli.checkup.sqlite3.sqlite_version_info", found)
+
+    checks = {check["name"]: check for check in told(run, "doctor")["checks"]}
+
+    assert checks["sqlite"]["status"] == status
+
+
+def test_doctor_fails_for_a_package_that_is_too_old_or_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = {"langgraph": "99", "no-such-package": "1"}
+    monkeypatch.setattr("everthread.cli.checkup._NEEDED", wanted)
+
+    code, out, _ = run("doctor", "--json")
+
+    checks = {check["name"]: check for check in json.loads(out)["checks"]}
+    assert code == 1
+    assert "is too old" in checks["langgraph"]["detail"]
+    assert "not installed" in checks["no-such-package"]["detail"]
