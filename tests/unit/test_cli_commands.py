@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import call
 from langchain_core.messages import AIMessage
 from typer.testing import CliRunner
 
+from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
@@ -53,6 +53,14 @@ def talk(*replies: Any, thread_id: str = "t", user_id: str = "ada", says: str = 
         graph = build_graph(travel, model=ScriptedModel(list(replies)), summarizer="offline", storage=storage)
         config: Any = {"configurable": {"thread_id": thread_id}}
         graph.invoke({"messages": says}, config, context=Context(user_id=user_id, **dials), durability="sync")
+
+
+def ask_for_a_booking() -> None:
+    with open_storage("sqlite:///everthread.db") as storage:
+        graph = build_graph(travel, model="offline", storage=storage)
+        config: Any = {"configurable": {"thread_id": "t"}}
+        for text in ("Find me a flight from San Francisco to Paris on 2027-03-12.", "Book option 1 for Ada Lovelace."):
+            graph.invoke({"messages": text}, config)
 
 
 def change(act: Callable[[Storage], object]) -> Any:
@@ -117,7 +125,7 @@ def test_show_has_what_left_the_prompt_and_says_so(run: Run) -> None:
 
     expected = [f"{kind} {turn}" for turn in range(6) for kind in ("question", "answer")]
     assert [message["content"][: len("question 0")].strip() for message in shown["messages"]] == expected
-    assert not shown["messages"][0]["in_prompt"]
+    assert not shown["messages"][3]["in_prompt"]
     assert shown["messages"][-1]["in_prompt"]
     assert "user · " in (text := run("show", "t")[1])
     assert "only in the transcript" in text
@@ -149,16 +157,11 @@ def test_show_finds_a_thread_that_crashed_before_its_first_record(run: Run, step
 
 
 def test_show_says_that_an_approval_is_open(run: Run) -> None:
-    option = "FLT-SFO-CDG-20270312-E1A-"
-    with open_storage("sqlite:///everthread.db") as storage:
-        graph = build_graph(travel, model="offline", storage=storage)
-        config: Any = {"configurable": {"thread_id": "t"}}
-        for text in ("Find me a flight from San Francisco to Paris on 2027-03-12.", "Book option 1 for Ada Lovelace."):
-            graph.invoke({"messages": text}, config)
+    ask_for_a_booking()
 
     shown = told(run, "show", "t")
 
-    assert shown["waiting_for"][0]["details"]["option_id"].startswith(option[:12])
+    assert shown["waiting_for"][0]["details"]["option_id"].startswith("FLT-SFO-CDG-20270312")
     assert "1 approval open" in run("show", "t")[1]
 
 
@@ -221,7 +224,7 @@ def test_the_end_of_a_session_tells_what_lasts_and_what_goes(run: Run) -> None:
 
 
 def test_the_end_of_a_session_leaves_an_open_approval_alone(run: Run) -> None:
-    test_show_says_that_an_approval_is_open(run)
+    ask_for_a_booking()
 
     code, _, _ = run("end", "t")
 
@@ -282,7 +285,7 @@ def test_a_consolidation_that_fails_is_told_and_tried_again(run: Run) -> None:
 
     assert code == 1
     assert "kept as is" in out
-    assert "first thread 't'" in err
+    assert "1 session could not be consolidated, the first on thread 't'" in err
     assert [note["text"] for note in again["ended"][0]["added"]] == ["Is vegetarian."]
 
 
@@ -379,9 +382,7 @@ def test_doctor_never_shows_a_secret(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
     assert "OPENAI_API_KEY: set" in out
     assert "model: openai:gpt-4.1, --model" in out
-    assert not {"sk-very-secret-123456", "pa55word"} & set((out + err).replace("@", ":").split(":"))
-    assert "secret" not in out + err
-    assert "pa55word" not in out + err
+    assert not [secret for secret in ("sk-very", "secret", "pa55word") if secret in out + err]
 
 
 def test_doctor_fails_when_the_model_cannot_be_made(run: Run) -> None:

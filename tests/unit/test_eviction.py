@@ -74,6 +74,15 @@ def test_one_turn_over_the_budget_loses_its_older_rounds_and_keeps_question_and_
     assert size(left) <= 1_000
 
 
+def test_the_current_question_stays_when_its_older_rounds_leave() -> None:
+    rounds = [message for number in range(40) for message in tool_round([f"c{number}"], "data " * 50)]
+    messages = reduce_messages([], [[*conversation(2), HumanMessage("find the fault", id="q"), *rounds]])
+
+    left = applied(messages, planned(messages, 1_000))
+
+    assert [message.id for message in left[:2]] == ["h0", "q"]
+
+
 def test_a_newest_result_over_the_budget_is_masked() -> None:
     messages = reduce_messages([], [[HumanMessage("read it", id="q"), *tool_round(["1", "2"], "data " * 9_000)]])
 
@@ -119,6 +128,7 @@ def test_trimming_keeps_the_invariants(shape: list[tuple[int, int, int]], budget
     assert size(left) <= budget
     assert messages[-1].id == left[-1].id
     assert left[0].id == "h0"
+    assert f"h{len(shape) - 1}" in {message.id for message in left}
     answered = {m.tool_call_id for m in left if isinstance(m, ToolMessage)}
     assert answered == {c["id"] for m in left if isinstance(m, AIMessage) for c in m.tool_calls}
     again = planned(left, budget, policy=policy)

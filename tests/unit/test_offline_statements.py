@@ -22,6 +22,11 @@ from everthread.models.offline.statements import keywords_of, statements_in, thi
         ("I love walkable areas", "Loves walkable areas."),
         ("Can you remember that my partner is vegan?", "Partner is vegan."),
         ("Remember to use the metric system", "Asks to use the metric system."),
+        ("Actually, I prefer window seats now", "Prefers window seats now."),
+        ("I am no longer vegetarian", "Is no longer vegetarian."),
+        ("I'm allergic to nuts, please remember that.", "Is allergic to nuts."),
+        ("Remember that I want eco-friendly hotels", "Wants eco-friendly hotels."),
+        ("Please don't book before I approve", "Asks: don't book before they approve."),
     ],
 )
 def test_lasting_statements_become_durable_notes(text: str, note: str) -> None:
@@ -39,6 +44,8 @@ def test_lasting_statements_become_durable_notes(text: str, note: str) -> None:
         ),
         ("For this trip I prefer a quiet room", "This trip only: prefers a quiet room."),
         ("I'd like a high floor room", "This trip only: prefers a high floor room."),
+        ("I don't want any layovers", "This trip only: does not want any layovers."),
+        ("My budget is 800 dollars", "This trip only: budget is 800 dollars."),
         (
             "I want an aisle seat because I want to walk",
             "This trip only: wants an aisle seat because they want to walk.",
@@ -61,6 +68,8 @@ def test_wishes_for_this_time_become_session_notes(text: str, note: str) -> None
         "I like the first one",
         "I prefer option 2",
         "I love it, thanks!",
+        "Forget that I am vegetarian",
+        "I forgot my bag and my passport is gone",
         "Do you know my preferences?",
         "Do you remember me?",
         "Do you remember that I am vegetarian?",
@@ -101,6 +110,7 @@ def test_the_rest_of_a_message_is_left_for_others() -> None:
         ("I prefer e-mail to phone calls", ["Prefers e-mail to phone calls."]),
         ("Remember that I work on Linux", ["Works on Linux."]),
         ("For this case I prefer phone calls", ["This case only: prefers phone calls."]),
+        ("From now on write to me in short sentences", ["Write to them in short sentences."]),
     ],
 )
 def test_symptoms_are_no_habits(text: str, notes: list[str]) -> None:

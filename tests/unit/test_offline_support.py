@@ -98,6 +98,10 @@ def test_a_problem_is_searched_and_the_best_article_presented() -> None:
         ),
         ("1. VPN drops\n2. Teams has no audio, it fails", ["VPN drops", "Teams has no audio, it fails"]),
         ("How do I reset my password?", ["How do I reset my password?"]),
+        (
+            "Zoom audio does not work and OneDrive does not sync.",
+            ["Zoom audio does not work", "OneDrive does not sync."],
+        ),
         ("Good morning", []),
     ],
 )
@@ -132,6 +136,24 @@ def test_the_next_article_follows_and_then_a_ticket() -> None:
     ((tool, args),) = talk.calls("yes please")
     assert (tool, args["title"]) == ("open_ticket", "My VPN fails with error 809")
     assert "KB-1001, KB-1003" in args["description"]
+
+
+def test_asking_for_a_person_opens_a_ticket_for_the_case() -> None:
+    talk = Talk()
+    talk.ask("My VPN fails with error 809.", ARTICLES)
+
+    assert talk.calls("Can I talk to a human?")[0][1]["title"] == "My VPN fails with error 809"
+
+
+def test_a_password_reaches_no_tool_and_no_recap() -> None:
+    talk = Talk()
+
+    ((_, args),) = talk.calls("My password is hunter22 and the VPN fails")
+    talk.ask("My password is hunter22 and the VPN fails", ARTICLES)
+
+    assert args == {"query": "VPN fails"}
+    assert "Please do not send me passwords" in talk.messages[-1].text
+    assert "hunter22" not in talk.ask("summarize")
 
 
 def test_an_offer_can_be_declined() -> None:
@@ -175,6 +197,7 @@ def test_other_messages_ask_for_no_status(text: str) -> None:
     [
         ("ping files.corp.example", "ping", "files.corp.example"),
         ("check dns for mail.corp.example", "dns", "mail.corp.example"),
+        ("please check if mail.corp.example is reachable", "ping", "mail.corp.example"),
         ("Please run a certificate check on sites.corp.example", "certificate", "sites.corp.example"),
         ("run a diagnostic of the disk on LT-0042", "disk", "LT-0042"),
         ("run a wifi signal test", "wifi_signal", "LT-0042"),

@@ -104,6 +104,10 @@ def test_next_month_is_searched_in_its_middle_and_said() -> None:
         ("Business class to Lima tomorrow for 2 people", {"cabin": "business", "travellers": 2, "date": "2026-11-22"}),
         ("Get me a flight to Lima next Friday in premium economy", {"cabin": "premium_economy", "date": "2026-11-27"}),
         ("fly me home from Lima tomorrow", {"origin": "Lima", "destination": "Oslo"}),
+        (
+            "a flight to Lima for me and my wife in April, returning after 10 days",
+            {"travellers": 2, "return_date": "2027-04-25"},
+        ),
     ],
 )
 def test_the_words_of_a_flight_request_become_arguments(text: str, args: dict[str, Any]) -> None:
@@ -258,6 +262,13 @@ def test_a_booking_carries_the_seat_of_this_trip_and_the_meal() -> None:
     assert talk.call("yes").args["note"] == "window seat, vegetarian meal"
 
 
+def test_a_taste_that_has_passed_is_not_asked_for() -> None:
+    talk = ada("Is no longer vegetarian.", "Is vegetarian.")
+    talk.ask("Book me a flight to Paris next month.", FLIGHTS)
+
+    assert talk.call("yes").args["note"] == "aisle seat"
+
+
 def test_names_are_asked_for_when_several_travel() -> None:
     talk = ada()
     talk.ask("Fly 2 people to Paris next month.", FLIGHTS)
@@ -379,6 +390,10 @@ def test_the_usual_preference_may_come_from_a_note() -> None:
     told = Talk(None, ["Prefers aisle seats."]).ask("This time I want a window seat", "Saved for this session only: x")
 
     assert "stays as it is (prefers aisle seats)" in told
+
+
+def test_forgetting_is_not_pretended() -> None:
+    assert "cannot erase notes" in ada("Is vegetarian.").ask("Forget that I am vegetarian.")
 
 
 def test_a_refused_note_is_admitted_and_not_repeated() -> None:

@@ -9,9 +9,9 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 
 from everthread.cli.output import say
-from everthread.cli.reading import is_open, long_term_notes, record_of, session_notes
+from everthread.cli.reading import is_open, record_of, session_notes
 from everthread.nodes.consolidate import end_session
-from everthread.state import Context, Input, Note, Output, State
+from everthread.state import Context, Input, Note, Output, State, namespaces
 from everthread.storage.open import Storage
 
 __all__ = ["Ending", "consolidated", "end_thread", "print_ending"]
@@ -80,7 +80,8 @@ def _ending_of(
     found = list(events)
     done = next((event for event in found if event.get("event") == "consolidated"), {})
     failed = next((event for event in found if event.get("step") == "consolidate"), {})
-    known = {note.id: note for note in (*before, *long_term_notes(store, user_id))}
+    gone = [store.get(namespaces.notes(user_id), note_id) for note_id in done.get("superseded", ())]
+    known = {note.id: note for note in (*before, *(Note.model_validate(item.value) for item in gone if item))}
 
     def named(ids: Iterable[str]) -> list[Note]:
         return [known[note_id] for note_id in ids if note_id in known]

@@ -7,11 +7,12 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, Item
 from langgraph.types import StateSnapshot
+from pydantic import ValidationError
 
 from everthread.agents import travel
-from everthread.errors import NotFoundError
+from everthread.errors import NotFoundError, StorageError
 from everthread.graph.agent import build_graph
 from everthread.state import Note, namespaces
 from everthread.state.marks import is_masked, marks
@@ -187,8 +188,18 @@ def long_term_notes(store: BaseStore, user_id: str) -> list[Note]:
 def _notes(store: BaseStore, namespace: namespaces.Namespace) -> list[Note]:
     found: list[Note] = []
     while page := store.search(namespace, limit=_PAGE, offset=len(found)):
-        found += [Note.model_validate(item.value) for item in page]
+        found += map(_note, page)
     return sorted(found, key=lambda note: (note.date, note.id))
+
+
+def _note(item: Item) -> Note:
+    try:
+        return Note.model_validate(item.value)
+    except ValidationError as error:
+        where = "/".join(item.namespace)
+        problem = error.errors(include_url=False)[0]
+        field = ".".join(map(str, problem["loc"]))
+        raise StorageError(f"the note {item.key!r} in {where} cannot be read: `{field}`: {problem['msg']}") from error
 
 
 def _config(thread_id: str) -> RunnableConfig:

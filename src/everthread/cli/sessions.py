@@ -80,6 +80,7 @@ def sweep(
         found = records(storage.store)
         outcomes = [_swept(storage, record["thread_id"], idle) for record in _progress(found)]
     endings = [outcome for outcome in outcomes if not isinstance(outcome, str)]
+    failed = [ending.thread_id for ending in endings if ending.failure]
     skipped = {why: outcomes.count(why) for why in ("active", "ended", "busy")}
     if as_json:
         print_json({"idle_seconds": idle, "ended": [made.as_json() for made in endings], "skipped": skipped})
@@ -88,10 +89,10 @@ def sweep(
             say(f"thread {ending.thread_id} · user {ending.user_id}", "bold")
             print_ending(ending)
         note(
-            f"{counted(len(endings), 'session')} ended; skipped: {skipped['active']} active, "
+            f"{counted(len(endings) - len(failed), 'session')} ended; skipped: {skipped['active']} active, "
             f"{skipped['ended']} already ended, {skipped['busy']} busy"
         )
-    if failed := [ending.thread_id for ending in endings if ending.failure]:
+    if failed:
         raise StorageError(
             f"{counted(len(failed), 'session')} could not be consolidated, the first on thread {failed[0]!r}"
         )

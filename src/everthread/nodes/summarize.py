@@ -102,7 +102,8 @@ def _plan(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Work:
     sizes = Sizes.of(state, context, wiring)
     messages: Sequence[BaseMessage] = state.get("messages", [])
     target = int(sizes.room_after * context.low_watermark)
-    fold = plan_fold(messages, target=target, context=context, counter=sizes.counter)
+    kept = int(sizes.budget.tokens * context.low_watermark)
+    fold = plan_fold(messages, target=target, kept=kept, context=context, counter=sizes.counter)
     gone = {str(message.id) for message in fold.folded}
     remaining = [fold.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
     if not gone and not fold.masked:

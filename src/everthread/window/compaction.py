@@ -85,23 +85,30 @@ class Fold:
     tokens_after: int = 0
 
 
-def plan_fold(messages: Sequence[BaseMessage], *, target: int, context: Context, counter: TokenCounter) -> Fold:
+def plan_fold(
+    messages: Sequence[BaseMessage], *, target: int, kept: int, context: Context, counter: TokenCounter
+) -> Fold:
     """Plan one compaction down to a target.
 
     Old tool results are masked first, which costs nothing and is often enough; then the oldest turns
-    are folded, whole, and the last `keep_last_turns` stay word for word. The anchor stays.
+    are folded, whole. Of the last `keep_last_turns` as many stay word for word as fit `kept`: when they
+    alone fill the room, every turn would compact again. The newest turn and the anchor always stay.
 
     Args:
         messages: the working set, oldest first.
         target: tokens that should be left.
+        kept: tokens that the last turns may take.
         context: `keep_last_turns`, `context_limit`.
         counter: counts tokens.
     """
     turns = split(messages)
-    foldable = turns[: -context.keep_last_turns]
     anchor = anchor_of(messages)
     fold = Fold(tokens_before=sum(map(counter.message, messages)))
     fold.by_turns = context.context_limit is not None and len(turns) > context.context_limit
+    keep = context.keep_last_turns
+    while keep > 1 and not fold.by_turns and sum(t.tokens(counter.message) for t in turns[-keep:]) > kept:
+        keep -= 1
+    foldable = turns[:-keep]
     left = fold.tokens_before
     for turn in turns[:-1]:
         for result in (result for group in turn.groups for result in group.results):

@@ -158,8 +158,10 @@ class Planner:
                 return
 
     def _mask_current_turn(self) -> None:
+        if self._fits:
+            return
         for group in self._turns[-1].groups[:-1]:
-            if self._fits:
+            if self._tokens <= self._target:
                 return
             self._mask_results(group, STUB_TOKENS)
 
@@ -172,8 +174,11 @@ class Planner:
 
     def _evict_current_rounds(self) -> None:
         """Let older tool rounds of the current turn go, the oldest first; question and newest round stay."""
-        for group in self._turns[-1].groups[:-1]:
-            if self._fits:
+        if self._fits:
+            return
+        current = self._turns[-1]
+        for group in current.groups[1 if current.question else 0 : -1]:
+            if self._tokens <= self._target:
                 return
             if not group.unanswered:
                 self._evict((group,))

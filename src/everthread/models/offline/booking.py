@@ -153,10 +153,15 @@ def _is_flight(reading: Reading, option_id: str) -> bool:
 
 
 def _first(lines: list[str], named: str) -> str:
-    """Return the first wish of a kind that nobody negates; what was said in this conversation comes first."""
+    """Return the first wish of a kind; what was said in this conversation comes first, and "no longer …" ends one."""
+    over: set[str] = set()
     for line in lines:
         found = re.search(named, line, re.IGNORECASE)
-        if found and not re.search(r"\b(?:no|not|never|avoids?|hates?|dislikes?)\b", line, re.IGNORECASE):
+        if found is None:
+            continue
+        if re.search(r"\b(?:no|not|never|avoids?|hates?|dislikes?)\b", line, re.IGNORECASE):
+            over.add(found[1].lower())
+        elif found[1].lower() not in over:
             return found[1].lower()
     return ""
 

@@ -12,7 +12,7 @@ ASK_TARGET = "Which host, device or service shall I check?"
 # How people call a check, and how `run_diagnostic` does.
 _CHECKS = (
     ("ping", r"ping|reachab\w+|latency|connectivity|traceroute|trace route"),
-    ("dns", r"dns|nslookup|dig|name resolution|resolve"),
+    ("dns", r"dns|nslookup|dig|name resolution|resolves?"),
     ("certificate", r"cert(?:ificate)?s?|tls|ssl"),
     ("http", r"https?|url|web ?site|web page"),
     ("disk", r"disk|disk space|storage|smart"),
@@ -28,6 +28,7 @@ _RUN = pattern(
     rf"\b(?:run|do|perform|start|make|execute)\b.{{0,25}}\b(?:diagnostics?|checks?|tests?|{_NAMES})\b",
     rf"\b(?:check|test|diagnose|verify)\s+(?:the |my |our )?(?:{_NAMES})\b.{{0,15}}"
     r"\b(?:of|for|on|to|from|at|against|with|signal|queue)\b",
+    r"\bcheck (?:if|whether)\b.{0,60}\b(?:reachable|online|up|responds?|responding|resolves?|answers?)\b",
     r"\b(?:check|test)\s+(?:the |my |our )?"
     r"(?:ping|dns|certificate|disk(?: space)?|wi-?fi signal|print(?:er)? queue|tunnel)\b",
 )

@@ -7,7 +7,7 @@ from typing import Any
 from everthread.models.offline import support, travel
 from everthread.models.offline.memories import SAVE, confirmed, is_memory_question, known, memory_steps
 from everthread.models.offline.patterns import pattern, words
-from everthread.models.offline.reading import Reading, Result, visible
+from everthread.models.offline.reading import Reading, Result, visible, without_secrets
 from everthread.models.offline.reply import Call, Say, Step, failure, plain
 
 DISCLAIMER = "(offline demo model: pattern matching, no LLM; set OPENAI_API_KEY and --model openai:NAME for a real one)"
@@ -159,7 +159,7 @@ def _recap(reading: Reading) -> str:
     lines = []
     for turn in reading.turns[-_SHOWN_TURNS:]:
         if turn.user:
-            lines.append(f"- You: “{visible(' '.join(turn.user.split()), 160)}”")
+            lines.append(f"- You: “{visible(without_secrets(' '.join(turn.user.split())), 160)}”")
         lines += [f"  - {_done(result)}" for result in turn.results]
     if not (earlier or lines):
         return "We have only just begun; there is nothing to sum up yet."

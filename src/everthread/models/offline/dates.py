@@ -109,7 +109,7 @@ _ENDING = re.compile(
     r"\b(?:return(?:ing|s)?|back|until|till|check(?:ing)?[ -]out|drop(?:ping)?[ -]?off)\W+(?:\w+\W+)?$", re.IGNORECASE
 )
 _COUNT = r"(\d{1,3}|an?|(?:a )?couple of|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
-_STAY = re.compile(rf"\bfor {_COUNT}[ -](night|day|week)s?\b|\b{_COUNT}[ -](night)s?\b", re.IGNORECASE)
+_STAY = re.compile(rf"\b(?:for|after) {_COUNT}[ -](night|day|week)s?\b|\b{_COUNT}[ -](night)s?\b", re.IGNORECASE)
 _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"

@@ -7,7 +7,7 @@ from typing import Any
 from everthread.models.offline.patterns import pattern
 from everthread.models.offline.reading import NoteLine, Reading, Result
 from everthread.models.offline.reply import Call, Say, Step, lowered, plain
-from everthread.models.offline.statements import keywords_of, statements_in
+from everthread.models.offline.statements import is_wish_to_forget, keywords_of, statements_in
 
 SAVE = "save_memory_note"
 
@@ -33,6 +33,8 @@ def memory_steps(reading: Reading, *, cautious: bool = False) -> tuple[list[Step
     steps: list[Step] = [
         Call(SAVE, {"text": one.text, "keywords": list(one.keywords), "scope": one.scope}) for one in found
     ]
+    if not steps and is_wish_to_forget(rest):
+        steps.append(Say("I cannot erase notes from here. Tell me what holds instead; the newer statement then wins."))
     if not steps and re.match(r"(?i)^(?:please )?remember(?: that| this)?[\s.:,!]*$", reading.text):
         steps.append(Say("What shall I remember?"))
     return steps, rest

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from everthread.models.offline.patterns import pattern
 from everthread.state.marks import is_synthetic, marks, sequence
 
 LONGEST_READ = 8_000
@@ -113,6 +114,11 @@ def read(messages: Sequence[BaseMessage], tools: frozenset[str], today: date | N
     )
 
 
+def without_secrets(text: str) -> str:
+    """Take passwords and codes that somebody wrote down out of a text; "my password is expired" stays."""
+    return _SECRET.sub("[secret left out]", text)
+
+
 def visible(text: str, longest: int = 2_000) -> str:
     """Return text from elsewhere as it may be shown: without control characters, cut at a whole line or word."""
     text = "".join(sign for sign in text if sign in "\n\t" or sign.isprintable()).strip()
@@ -175,6 +181,10 @@ def _asks_for_summary(messages: Sequence[BaseMessage], system: str, tools: froze
     return _SUMMARISING.search(f"{system[:LONGEST_READ]}\n{last}") is not None
 
 
+_SECRET = pattern(
+    r"(?:\b(?:my|the) )?\b(?:password|passphrase|passcode|pin|otp)\s*(?:is|was|:|=)\s*"
+    r"(?!(?:not|expired|wrong|incorrect|correct|locked|rejected|refused|denied|invalid|about|too|the|a|no)\b)\S+"
+)
 _SUMMARISING = re.compile(
     r"\b(?:summari[sz]e|summary|hand over this case|JSON|distil|consolidate|extract)", re.IGNORECASE
 )

@@ -46,13 +46,16 @@ def statements_in(text: str, *, cautious: bool = False) -> tuple[list[Statement]
         if reason and found and not _EXPLICIT.match(sentence) and "(" not in found[-1].text:
             found[-1] = _with_reason(found[-1], reason)
             continue
-        for clause in _clauses(sentence):
-            statement = _statement(clause, cautious)
-            if statement is None:
-                rest.append(clause)
-            else:
-                found.append(statement)
+        read = [(clause, _statement(clause, cautious)) for clause in _clauses(sentence)]
+        told = [statement for _, statement in read if statement]
+        found += told
+        rest += [clause for clause, statement in read if not statement] if told else [sentence]
     return found, " ".join(rest)
+
+
+def is_wish_to_forget(text: str) -> bool:
+    """Tell whether the user asks to forget something."""
+    return any(_FORGET.match(sentence) for sentence in sentences(text))
 
 
 def third_person(clause: str) -> str:
@@ -109,17 +112,33 @@ _PREFERENCE = pattern(
     rf"{_I} (?:prefer|hate|dislike|avoid|can['’]?t stand)\b",
     rf"{_I} (?:don['’]?t|do not) (?:like|eat|drink|fly|check)\b",
     r"\bI (?:always|usually|generally|normally|typically|never) (?!said|got|received|asked|had|heard|been|seen)",
-    r"\bI(?:['’]m| am)(?: (?:now|actually|strictly|also|a|an|very|severely))* (?:vegetarian|vegan|pescatarian|allergic"
-    r"|intolerant|lactose|gluten|coeliac|celiac|diabetic|left-handed|tall|claustrophobic|afraid of|scared of"
-    r"|light sleeper|heavy sleeper|early bird|night owl)\b",
+    r"\bI(?:['’]m| am)(?: (?:now|actually|strictly|also|a|an|very|severely|no longer|not))* "
+    r"(?:vegetarian|vegan|pescatarian|allergic|intolerant|lactose|gluten|coeliac|celiac|diabetic|left-handed|tall"
+    r"|claustrophobic|afraid of|scared of|light sleeper|heavy sleeper|early bird|night owl)\b",
     r"\bmy (?:favou?rite|preferred|usual|normal|default) .+ (?:is|are)\b",
     r"\bmy (?:home (?:city|airport)|budget) is\b",
     r"\bI(?: just| now| recently)*(?:['’]ve| have)? ?(?:live|moved) (?:in|to)\b",
     r"\bI have (?:a|an|no|two|\w+) (?:\w+ )?(?:visa|allergy|allergies|status|dog|cat|wheelchair|intolerance)\b",
 )
+_STANDING = pattern(
+    r"^(?:please )?(?:don['’]?t|do not|never)\b.{3,60}\b(?:before|without|unless|until)\b",
+    r"^(?:please )?always (?:ask|check|confirm|tell|show|wait)\b",
+)
 _CAUTIOUS = pattern(rf"{_I} prefer\b")
 _LIKING = pattern(rf"{_I} (?:like|love)\b")
-_WISH = pattern(rf"{_I} (?:want|need|like|love)\b")
+_WISH = pattern(rf"{_I} (?:don['’]?t |not )?(?:want|need|like|love)\b")
+_WANT = pattern(
+    rf"{_I} (?:don['’]?t |not )?(?:want|need)\b",
+    rf"{_I} (?:like|love) to have\b",
+    r"\bI(?:['’]d| would) (?:like|love|prefer)\b",
+    r"\bmy budget is\b",
+)
+_FORGET = pattern(
+    r"^(?:please )?(?:forget|delete|erase|remove)\b.{0,20}"
+    r"\b(?:that|about|my|notes?|what|everything|preferences?)\b"
+)
+_LEAD = pattern(r"^(?:(?:actually|well|oh|so|and|also|but|by the way|btw|fyi|hi|hello|hey|please)\b[,:!\s]*)+(?=\S)")
+_TAIL = pattern(r",?\s*(?:please )?(?:remember|note)(?: that| this| it)?(?: for (?:me|later|next time))?[.! ]*$")
 _AMENITY = pattern(
     words(
         "seats?|window|aisle|meals?|room|floor|breakfast|legroom|bags?|luggage|cabin|row|bed|view|wi-?fi|pool|parking",
@@ -132,7 +151,7 @@ _REQUEST = pattern(
     r"\b(?:fly|flights?|travel|go|trip|tickets?)\b.{0,30}\bto\s+(?-i:[^\Wa-z])",
 )
 _COMMAND = pattern(words("book|find|search|show|get|list|cancel|reserve|compare"))
-_SPEAKER = pattern(r"\b(?:I|I['’]\w+|my|we|no|only)\b", r"\b(?:window|aisle) seat")
+_SPEAKER = pattern(r"\b(?:I|I['’]\w+|my|me|we|no|only)\b", r"\b(?:window|aisle) seat")
 _REASON = pattern(
     r"^(?:because |since |so that |as )?I (?:really |just )?(?P<verb>want|need|have|like|plan|hope) (?P<what>to .+)$"
 )
@@ -154,8 +173,17 @@ def _statement(clause: str, cautious: bool) -> Statement | None:
     if explicit:
         body = explicit["body"].strip(" .!?,")
         # "Do you remember me?" asks, it does not tell.
-        return _noted(body, cautious) if body and not (clause.endswith("?") and _is_recollection(clause)) else None
-    if _ASKING.search(clause) or _SELECTION.search(clause) or not _is_about_the_user(clause, cautious):
+        return (
+            _noted(body, cautious, asked=True)
+            if body and not (clause.endswith("?") and _is_recollection(clause))
+            else None
+        )
+    if (
+        _FORGET.match(clause)
+        or _ASKING.search(clause)
+        or _SELECTION.search(clause)
+        or not _is_about_the_user(clause, cautious)
+    ):
         return None
     return _noted(clause, cautious)
 
@@ -171,7 +199,7 @@ def _is_about_the_user(clause: str, cautious: bool) -> bool:
     lasting, once = _LASTING.search(clause), _THIS_TIME.search(clause)
     if cautious:
         return bool(_CAUTIOUS.search(clause) or (lasting and _SPEAKER.search(clause)))
-    if _PREFERENCE.search(clause) or (lasting and not _COMMAND.search(clause)):
+    if _PREFERENCE.search(clause) or _STANDING.search(clause) or (lasting and not _COMMAND.search(clause)):
         return True
     if _REQUEST.search(clause):
         return False
@@ -180,14 +208,14 @@ def _is_about_the_user(clause: str, cautious: bool) -> bool:
     return bool(_LIKING.search(clause) or (_WISH.search(clause) and _AMENITY.search(clause)))
 
 
-def _noted(clause: str, cautious: bool) -> Statement | None:
-    """Write a clause as a note; a wish without "always" or "from now on" is for this time only."""
+def _noted(clause: str, cautious: bool, *, asked: bool = False) -> Statement | None:
+    """Write a clause as a note; "I want …" without "always" or "from now on" is for this time only."""
     lasting = _LASTING.search(clause) or _HABIT.search(clause)
-    wish = _WISH.search(clause) and not re.search(rf"{_I} (?:like|love)\b(?! to have\b)", clause, re.IGNORECASE)
-    conditional = re.search(r"\bI(?:['’]d| would) (?:like|love)\b", clause, re.IGNORECASE)
-    once = _THIS_TIME.search(clause) or (not lasting and (conditional or (wish and _AMENITY.search(clause))))
-    bare = _LASTING.sub("", _THIS_TIME.sub("", clause)).strip(" ,:;")
+    once = _THIS_TIME.search(clause) or (not lasting and not asked and _WANT.search(clause))
+    bare = _LASTING.sub("", _THIS_TIME.sub("", _TAIL.sub("", _LEAD.sub("", clause)))).strip(" ,:;")
     text = third_person(bare)[:_LONGEST].strip()
+    if _STANDING.search(bare):
+        text = f"Asks: {text[0].lower()}{text[1:]}"
     if len(text) < 3:
         return None
     if once:

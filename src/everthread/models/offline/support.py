@@ -6,7 +6,7 @@ from everthread.models.offline.articles import ASK_HELPED, OFFER_TICKET, Article
 from everthread.models.offline.checks import check_step, status_step
 from everthread.models.offline.memories import SAVE, confirmed, is_memory_question, known, memory_steps
 from everthread.models.offline.patterns import pattern, words
-from everthread.models.offline.reading import Reading, Result, visible
+from everthread.models.offline.reading import Reading, Result, visible, without_secrets
 from everthread.models.offline.reply import Call, Say, Step, failure, plain
 from everthread.models.offline.tickets import ticket_in_view, ticket_step
 
@@ -14,6 +14,7 @@ ABILITIES = (
     "I can search the knowledge base for a problem, show the status of services, run a diagnostic, open, update and "
     "list tickets, and remember what you tell me. For example: “My VPN fails with error 809.”"
 )
+NO_SECRETS = "Please do not send me passwords or codes: nothing here needs them."
 SEARCH = "search_knowledge_base"
 
 _MOST_ISSUES = 4
@@ -67,7 +68,8 @@ def plan(reading: Reading) -> list[Step]:
         return [*notes, step]
     if step := check_step(rest, reading) or status_step(rest):
         return [*notes, step, *_searches(_without_question(rest, step), reading)]
-    return [*notes, *_searches(rest, reading)]
+    warning = [Say(NO_SECRETS)] if without_secrets(reading.text) != reading.text else []
+    return [*notes, *_searches(rest, reading), *warning]
 
 
 def tell(reading: Reading, result: Result, remark: str) -> str:
@@ -89,7 +91,7 @@ def issues_in(text: str) -> list[str]:
     """Separate the problems of a message, in order; a sentence without a subject of its own goes with the last one."""
     parts = [part.strip(" ,;") for part in _NEXT_ISSUE.split(text)]
     issues: list[str] = []
-    for part in filter(None, parts):
+    for part in (half for whole in parts for half in _halves(whole)):
         thing, trouble = _VOCABULARY.search(part), _PROBLEM.search(part) or part.lower().startswith("my ")
         if issues and not (thing and trouble):
             issues[-1] = f"{issues[-1]} {part}"
@@ -98,8 +100,15 @@ def issues_in(text: str) -> list[str]:
     return issues[:_MOST_ISSUES]
 
 
+def _halves(part: str) -> list[str]:
+    """Cut "Zoom fails and OneDrive does not sync" where both halves name a thing and its trouble."""
+    left, word, right = part.partition(" and ")
+    whole = all(_VOCABULARY.search(half) and _PROBLEM.search(half) for half in (left, right))
+    return [left, *_halves(right)] if word and whole else [part] if part else []
+
+
 def _searches(text: str, reading: Reading) -> list[Step]:
-    issues = issues_in(text)
+    issues = issues_in(without_secrets(text))
     if len(issues) == 1 and not _VOCABULARY.search(issues[0]) and len(text.split()) <= 12:
         # "The code is 0x80070057" says something only together with the problem before it.
         last = reading.latest(SEARCH)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from everthread.models.offline.articles import OFFER_TICKET, presented_in
 from everthread.models.offline.patterns import pattern
-from everthread.models.offline.reading import Reading, Turn, visible
+from everthread.models.offline.reading import Reading, Turn, visible, without_secrets
 from everthread.models.offline.reply import Call, Say, Step
 from everthread.models.offline.statements import sentences
 
@@ -18,6 +18,10 @@ _OPEN = re.compile(
     r"\b(?:open|create|file|raise|log|submit|make|need)\s+(?:(?:me|us|up|please|now|a|an|another|one|new|support|it|"
     r"help ?desk|urgent|high|low|normal|priority)\W+)*ticket\b(?!s)(?P<about>.*)$",
     re.IGNORECASE | re.DOTALL,
+)
+_ESCALATE = pattern(
+    r"\b(?:talk|speak) (?:to|with) (?:a |an |the )?(?:human|person|agent|someone|somebody|technician|colleague)\b",
+    r"\bescalate (?:this|it|that|my (?:issue|problem|case))\b",
 )
 _LIST = pattern(
     r"\b(?:list|show|see|view|what|which|any|my|have)\b.{0,30}\btickets\b",
@@ -65,6 +69,8 @@ def ticket_step(reading: Reading) -> Step | None:
         return Call("list_tickets", {"status": status[1].lower()} if status else {})
     if ASK_SUBJECT in reading.last_answer and not _CHANGE.search(text):
         return _opened(text, "", reading)
+    if _ESCALATE.search(text):
+        return _opened("", "", reading)
     asking = next((sentence for sentence in sentences(text) if _OPEN.search(sentence)), None)
     if asking and not _TICKET_ID.search(text):
         return _open_step(asking, text, reading)
@@ -86,7 +92,7 @@ def ticket_in_view(reading: Reading) -> str | None:
 def _open_step(asking: str, text: str, reading: Reading) -> Step:
     match = _OPEN.search(asking)
     about = _PRIORITY_PHRASE.sub("", match["about"] if match else "")
-    about = _ABOUT.sub("", about).strip(" .!?")
+    about = re.sub(r"(?i),?\s*(?:please|thanks|thank you)$", "", _ABOUT.sub("", about).strip(" .!?"))
     rest = " ".join(sentence for sentence in sentences(text) if sentence != asking)
     return _opened("" if _PRONOUN.match(about) else about, rest, reading, _priority(text))
 
@@ -97,7 +103,7 @@ def _opened(about: str, rest: str, reading: Reading, priority: str | None = None
     problem = about or rest or query
     if not problem:
         return Say(ASK_SUBJECT)
-    title = sentences(problem)[0].strip(" .!?")[:_TITLE].strip()
+    title = sentences(without_secrets(problem))[0].strip(" .!?")[:_TITLE].strip()
     args = {
         "title": title[:1].upper() + title[1:],
         "description": _description(problem, rest if about else "", turns if problem == query else ()),
@@ -108,8 +114,8 @@ def _opened(about: str, rest: str, reading: Reading, priority: str | None = None
 def _description(problem: str, more: str, turns: Sequence[Turn]) -> str:
     articles = sorted({name for turn in turns for name in presented_in(turn.assistant)})
     checks = [result for turn in turns for result in turn.results if result.tool == "run_diagnostic"]
-    lines = [f"Reported: {visible(problem, 1_500)}"]
-    lines += [visible(more, 1_500)] if more else []
+    lines = [f"Reported: {visible(without_secrets(problem), 1_500)}"]
+    lines += [visible(without_secrets(more), 1_500)] if more else []
     lines += [f"Articles given to the user: {', '.join(articles)}."] if articles else []
     lines += [f"Check: {visible(result.text, 500)}" for result in checks[-3:] if not result.failed]
     return "\n".join(lines)

@@ -47,6 +47,9 @@ _PEOPLE = pattern(
     r" (?:people|persons?|adults?|travell?ers?|passengers?|guests?|of us)\b",
     r"\bfor (\d|two|three|four|five|six)\b(?! *(?:nights?|days?|weeks?|hours?|months?))",
 )
+_COUPLE = pattern(
+    r"\bmy (?:wife|husband|partner|girlfriend|boyfriend|son|daughter|mother|father|friend)(?: and (?:me|i))?\b"
+)
 _AMOUNT = r"(\d[\d,]{0,15}(?:\.\d{1,4})?)"
 _CURRENCY = r"(?:[€$£]|\b(?:USD|EUR|GBP)\s?)"
 _MAXIMUM = pattern(
@@ -309,6 +312,8 @@ def _cabin(text: str) -> str | None:
 
 
 def _people(text: str) -> int | None:
+    if _COUPLE.search(text):
+        return 2
     match = _PEOPLE.search(text)
     return number_of(match[1] or match[2]) if match else None
 

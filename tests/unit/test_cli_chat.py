@@ -1,0 +1,268 @@
+"""`chat`, fed with lines in one process."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+
+from conversation import call
+from everthread import build_graph, open_storage
+from everthread.agents import travel
+from everthread.cli import main
+from everthread.errors import ModelError
+from everthread.models.scripted import ScriptedModel
+
+Chat = Callable[..., tuple[int, str, str]]
+
+FLIGHT = "Find me a flight from San Francisco to Paris on 2027-03-12."
+BOOK = "Book option 1 for Ada Lovelace."
+BROKEN = ModelError("the model provider failed", kind="server")
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def chat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Chat:
+    def talk(
+        *lines: str, options: tuple[str, ...] = ("--thread", "t"), model: BaseChatModel | None = None
+    ) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        if model is not None:
+            monkeypatch.setattr("everthread.cli.dialogue.resolve", lambda name: model)
+        code = main(["chat", *options])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return talk
+
+
+def messages(capsys: pytest.CaptureFixture[str], thread_id: str = "t") -> list[tuple[str, str]]:
+    assert main(["show", thread_id, "--json"]) == 0
+    return [(message["role"], message["content"]) for message in json.loads(capsys.readouterr().out)["messages"]]
+
+
+def test_every_line_is_a_turn_that_is_saved_before_it_is_acknowledged(
+    chat: Chat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = chat("hi", "", "bye", model=ScriptedModel(["hello", "goodbye"]))
+
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert [line.split(" ·")[0] for line in lines[1:]] == ["hello", "[turn 1 saved", "goodbye", "[turn 2 saved"]
+    assert messages(capsys) == [("user", "hi"), ("assistant", "hello"), ("user", "bye"), ("assistant", "goodbye")]
+
+
+def test_a_reply_is_written_piece_by_piece(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces: list[str] = []
+    monkeypatch.setattr("everthread.cli.screen.Screen.text", lambda self, text: pieces.append(text))
+
+    chat("hi", model=ScriptedModel(["one two three"]))
+
+    assert pieces == ["one", " two", " three"]
+
+
+def test_a_model_that_does_not_stream_is_shown_once(chat: Chat) -> None:
+    _, out, _ = chat("hi", model=ScriptedModel(["one two three"], disable_streaming=True))
+
+    assert out.count("one two three") == 1
+
+
+def test_a_new_thread_gets_an_id_that_goes_on(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = chat("hi", options=())
+
+    thread_id = out.split("thread ")[1].split()[0]
+    assert messages(capsys, thread_id)[0] == ("user", "hi")
+    assert "This thread has 2 messages in 1 turn." in chat(options=("--thread", thread_id))[1]
+
+
+def test_the_offline_model_is_said_to_be_no_language_model(chat: Chat) -> None:
+    assert "pattern matching, not a language model" in chat()[1]
+
+
+def test_tool_calls_and_their_results_are_shown(chat: Chat) -> None:
+    saved = AIMessage("", tool_calls=[call("save_memory_note", "c", text="Likes tea.", keywords=["tea"])])
+
+    _, out, _ = chat("I like tea.", model=ScriptedModel([saved, "Noted."]))
+
+    assert "  → save_memory_note(text='Likes tea.', keywords=['tea'])\n  ← Saved and kept after this session" in out
+    assert "notes saved: 1]" in out
+
+
+def test_a_note_that_is_not_kept_is_told(chat: Chat) -> None:
+    leak = AIMessage("", tool_calls=[call("save_memory_note", "c", text="SSN is 078-05-1120.", keywords=["id"])])
+
+    _, _, err = chat("Remember it.", model=ScriptedModel([leak, "I do not keep that."]))
+
+    assert err == "a note was not kept: it looks like ssn\n"
+
+
+@pytest.mark.parametrize(("answer", "booked"), [(["y"], True), (["Yes"], True), (["no"], False), ([], False)])
+def test_an_approval_is_shown_in_full_and_asked_for(chat: Chat, answer: list[str], booked: bool) -> None:
+    code, out, _ = chat(FLIGHT, BOOK, *answer)
+
+    assert code == 0
+    assert "Approve this booking?" in out
+    assert "Price: USD" in out
+    assert ("Booked after the user's approval" in out) == booked
+    assert ("Nothing was booked" in out) == (not booked)
+
+
+def test_what_is_not_a_plain_yes_declines(chat: Chat) -> None:
+    assert "Nothing was booked" in chat(FLIGHT, BOOK, "yes but with a window seat")[1]
+
+
+def test_a_failing_model_is_one_sentence_and_the_chat_goes_on(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = chat("hi", "still there?", model=ScriptedModel([BROKEN, "yes"]))
+
+    assert code == 1
+    assert err.splitlines()[0] == "error: the model provider failed"
+    assert "Traceback" not in err
+    assert "[turn 2 saved" in out
+    assert messages(capsys) == [("user", "hi"), ("user", "still there?"), ("assistant", "yes")]
+
+
+def test_retry_goes_on_with_the_turn_that_failed(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = chat("hi", "/retry", "/retry", model=ScriptedModel([BROKEN, "hello"]))
+
+    assert "[turn 1 saved" in out
+    assert messages(capsys) == [("user", "hi"), ("assistant", "hello")]
+
+
+def test_retry_says_when_nothing_is_waiting(chat: Chat) -> None:
+    assert "nothing is waiting" in chat("hi", "/retry", model=ScriptedModel(["hello"]))[2]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_turn_that_a_crash_cut_off_is_finished_first(
+    chat: Chat, capsys: pytest.CaptureFixture[str], steps: int
+) -> None:
+    with open_storage("sqlite:///everthread.db") as storage:
+        graph = build_graph(travel, model="offline", storage=storage)
+        parts = graph.stream({"messages": "hi"}, CONFIG, stream_mode="checkpoints", durability="sync")
+        for _ in range(steps):
+            next(parts)
+        parts.close()  # type: ignore[attr-defined]
+
+    _, _, err = chat("bye", model=ScriptedModel(["hello", "goodbye"]))
+
+    assert "going on with it first" in err
+    assert messages(capsys) == [("user", "hi"), ("assistant", "hello"), ("user", "bye"), ("assistant", "goodbye")]
+
+
+def test_an_approval_that_is_still_open_is_asked_for_at_the_start(chat: Chat) -> None:
+    with open_storage("sqlite:///everthread.db") as storage:
+        graph = build_graph(travel, model="offline", storage=storage)
+        for text in (FLIGHT, BOOK):
+            graph.invoke({"messages": text}, CONFIG)
+
+    _, out, _ = chat("y")
+
+    assert "Approve this booking?" in out
+    assert "Booked after the user's approval" in out
+
+
+def test_end_tells_what_lasts_and_the_thread_goes_on(chat: Chat) -> None:
+    _, out, _ = chat("Remember that I am vegetarian.", "/end", "What do you know about me?")
+
+    assert "  + long-term   Is vegetarian." in out
+    assert "[turn 2 saved" in out
+
+
+def test_end_before_the_first_message_says_so(chat: Chat) -> None:
+    assert "nothing to end" in chat("/end")[2]
+
+
+def test_notes_and_budget_show_what_is_remembered_and_sent(chat: Chat) -> None:
+    _, out, err = chat("/budget", "Remember that I am vegetarian.", "/notes", "/budget")
+
+    assert "no prompt has been sent yet" in err
+    assert "Session notes\n  2" in out
+    assert "Is vegetarian. [" in out
+    assert "S system" in out
+
+
+def test_help_lists_the_commands_and_an_unknown_one_is_no_message(chat: Chat) -> None:
+    _, out, err = chat("/help", "/frob", "/quit", "never read", model=ScriptedModel([]))
+
+    assert "/budget  what was in the last prompt" in out
+    assert err == "there is no command /frob; /help lists them\n"
+
+
+def test_a_block_of_several_lines_is_one_message(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    chat('"""', "first", "/end", '"""', model=ScriptedModel(["ok"]))
+
+    assert messages(capsys)[0] == ("user", "first\n/end")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "reason"),
+    [
+        (("--agent", "nope"), 2, "unknown agent 'nope'"),
+        (("--model", "nope"), 2, "model 'nope' has no known form"),
+        (("--model", "openai:gpt-4.1"), 2, "`OPENAI_API_KEY`"),
+        (("--window", "10"), 2, "`window` must be"),
+        (("--user", ""), 2, "`user_id` must be"),
+        (("--database", "sqlite:///no/such/folder.db"), 1, "does not exist"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_sentence(chat: Chat, options: tuple[str, ...], code: int, reason: str) -> None:
+    found, out, err = chat("hi", options=options)
+
+    assert (found, out) == (code, "")
+    assert err.startswith("error: ")
+    assert reason in err
+    assert not Path("everthread.db").exists()
+
+
+def test_a_window_that_nothing_fits_into_is_refused_before_a_message_is_read(chat: Chat) -> None:
+    code, out, err = chat(options=("--window", "1500"))
+
+    assert (code, out) == (1, "")
+    assert err.startswith("error: `window` is 1,500 tokens but")
+
+
+def test_the_thread_remembers_its_user_and_its_agent(chat: Chat) -> None:
+    chat("hi", options=("--thread", "t", "--user", "ada", "--agent", "support"))
+
+    assert chat()[1].startswith("IT support · model offline · user ada · thread t")
+
+
+def test_a_thread_of_another_user_is_refused(chat: Chat) -> None:
+    chat("hi", options=("--thread", "t", "--user", "ada"))
+
+    code, out, err = chat("hi", options=("--thread", "t", "--user", "bob"))
+
+    assert (code, out) == (1, "")
+    assert err == "error: user 'bob' has no thread 't'; it belongs to user 'ada'\n"
+
+
+def test_a_thread_that_is_in_use_is_one_sentence(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("everthread.cli.chat._WAIT_SECONDS", 0.0)
+    with open_storage("sqlite:///everthread.db") as storage, storage.locks.hold("t"):
+        code, _, err = chat("hi")
+
+    assert code == 1
+    assert err.startswith("error: thread 't' is busy")
+
+
+def test_a_message_over_the_budget_is_one_sentence_and_the_next_one_works(chat: Chat) -> None:
+    code, out, err = chat("word " * 6000, "hi", options=("--thread", "t", "--window", "4000"))
+
+    assert code == 1
+    assert err.startswith("error: ")
+    assert "[turn 2 saved" in out
+
+
+def test_the_dials_reach_the_run(chat: Chat) -> None:
+    chat("hi", options=("--thread", "t", "--window", "6000", "--user", "ada"))
+
+    assert "of 6,000 tokens" in chat("/budget")[1]
