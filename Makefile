@@ -65,7 +65,7 @@ lint: .venv/.dev ## Check style, types and the direction of imports
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 bench: .venv/.core ## Run every script in benchmarks/
 	@set -- benchmarks/*.py; \

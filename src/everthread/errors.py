@@ -12,8 +12,12 @@ EverthreadError
 """
 
 
-class EverthreadError(Exception):
-    """Root of every error that Everthread raises on purpose."""
+class EverthreadError(RuntimeError):
+    """Root of every error that Everthread raises on purpose.
+
+    It is a `RuntimeError`, because a LangGraph server tells its clients the messages of built-in
+    exceptions only and hides all others behind "An internal error occurred".
+    """
 
 
 class SettingsError(EverthreadError, ValueError):

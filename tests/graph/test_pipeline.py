@@ -455,3 +455,17 @@ def test_update_state_edits_the_working_set(storage: Storage) -> None:
     ask(graph, "2")
 
     assert [message.text for message in model.prompts[1][1:]] == ["one", "a", "2"]
+
+
+def test_a_session_that_could_not_be_consolidated_keeps_its_notes_and_stays_open(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello")
+    ask(graph, "hi")
+    storage.store.put(namespaces.session_notes("t"), "broken", {"text": "no other field"})
+
+    ask(graph, None)
+
+    session = storage.store.get(namespaces.SESSIONS, "t")
+    assert session is not None
+    assert session.value["consolidated_turns"] == 0
+    assert storage.store.get(namespaces.session_notes("t"), "broken") is not None
+    assert "fallback_used" in names(storage)

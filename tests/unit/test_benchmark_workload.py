@@ -184,3 +184,16 @@ def test_the_table_shows_a_contender_that_cannot_run() -> None:
     shown = reports.markdown([{**row, "error": "ModuleNotFoundError: No module named 'langmem'"}])
 
     assert "| langmem | error: ModuleNotFoundError: No module named 'langmem' |" in shown
+
+
+def test_ratios_are_to_everthread() -> None:
+    shared = {"workload": "a", "turns": 100, "durability": "exit", "status": "done", "units": 100, "seconds": 1.0}
+    shared |= {"prompts": 200, "prompts_without_rule": 50, "rule_in_last_prompt": True}
+
+    shown = reports.table(
+        [{**shared, "contender": "everthread", "cpu_ms": 5.0}, {**shared, "contender": "langgraph", "cpu_ms": 10.0}]
+    )
+
+    assert "| everthread | 5.0 |" in shown
+    assert "| langgraph | 10.0 (2.00×) |" in shown
+    assert "75%, yes" in shown

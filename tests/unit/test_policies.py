@@ -1,15 +1,15 @@
 """Eviction policies."""
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from conversation import conversation, tool_round
 from everthread.window.policies import head_tail, salience, sliding_window, token_budget
-from everthread.window.turns import split
+from everthread.window.turns import Turn, split
 
 
-def one_each(message: BaseMessage) -> int:
-    return 10
+def sizes(turns: list[Turn]) -> list[int]:
+    return [10 * len(turn.messages) for turn in turns]
 
 
 def test_sliding_window_keeps_from_the_nth_question_from_the_end() -> None:
@@ -46,11 +46,15 @@ def test_head_tail_keeps_the_newest_turn_whatever_its_length() -> None:
 
 
 def test_token_budget_keeps_the_longest_run_of_newest_turns() -> None:
-    assert token_budget(split(conversation(5)), 45, one_each) == [0, 1, 2]
+    turns = split(conversation(5))
+
+    assert token_budget(turns, sizes(turns), 45) == [0, 1, 2]
 
 
 def test_token_budget_keeps_the_newest_turn_when_it_is_too_large() -> None:
-    assert token_budget(split(conversation(3)), 5, one_each) == [0, 1]
+    turns = split(conversation(3))
+
+    assert token_budget(turns, sizes(turns), 5) == [0, 1]
 
 
 def test_salience_keeps_the_turn_that_the_question_is_about() -> None:
@@ -64,4 +68,6 @@ def test_salience_keeps_the_turn_that_the_question_is_about() -> None:
         HumanMessage("what about the printer in Leeds?"),
     ]
 
-    assert salience(split(talk), 50, one_each) == [1]
+    turns = split(talk)
+
+    assert salience(turns, sizes(turns), 50) == [1]

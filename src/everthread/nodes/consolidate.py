@@ -55,10 +55,10 @@ def end_session(store: BaseStore, thread_id: str, user_id: str, *, write: Stream
                 planner="rules",
             )
         ]
-        writes = operations(made, user_id, thread_id, session)
+        # Only a consolidated session is closed, so that a sweep comes back to one that failed.
+        writes = [*operations(made, user_id, thread_id, session), *_closed(store, thread_id)]
     except ValueError as error:
         events, writes = [FallbackUsed(step="consolidate", reason=type(error).__name__, used="notes kept as is")], []
-    writes += _closed(store, thread_id)
     record(store, thread_id, events, write=write, turn=turn, operations=writes)
 
 

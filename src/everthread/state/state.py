@@ -1,6 +1,6 @@
 """What a thread keeps between super-steps, what callers send, and what nodes return."""
 
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any
 
 from langgraph.channels import UntrackedValue
 from pydantic import ConfigDict, Field, with_config
@@ -56,7 +56,9 @@ class State(TypedDict, total=False):
 class Input(TypedDict, total=False):
     """What a caller sends: a message, the end of the session, or both."""
 
-    messages: Annotated[Messages, Field(title="Messages", description="New messages of the user, usually one.")]
+    messages: Annotated[
+        Messages, Field(default=[], title="Messages", description="New messages of the user, usually one.")
+    ]
     end_session: Annotated[
         bool,
         Field(
@@ -67,12 +69,19 @@ class Input(TypedDict, total=False):
     ]
 
 
+@with_config(ConfigDict(title="Output"))
 class Output(TypedDict, total=False):
     """What a run returns."""
 
-    messages: Messages
-    summary: NotRequired[dict[str, Any] | None]
-    turns: NotRequired[int]
+    messages: Annotated[
+        Messages,
+        Field(default=[], title="Messages", description="The working set: messages still in the thread's state."),
+    ]
+    summary: Annotated[
+        dict[str, Any] | None,
+        Field(default=None, title="Summary", description="Summary of what left the working set, if anything did."),
+    ]
+    turns: Annotated[int, Field(default=0, title="Turns", description="User turns of the thread so far.")]
 
 
 class Update(TypedDict, total=False):

@@ -10,7 +10,7 @@ from everthread.state.context import Context
 from everthread.window.masking import STUB_TOKENS, mask
 from everthread.window.policies import BY_SIZE, head_tail, sliding_window, token_budget
 from everthread.window.tokens import TokenCounter
-from everthread.window.turns import Group, Turn, anchor_of, split
+from everthread.window.turns import Group, anchor_of, split
 
 _ANCHOR_SHARE = 0.25
 """An anchor above this share of the budget is shortened, so that it never costs the recent turns."""
@@ -90,7 +90,9 @@ class Planner:
         self._gone: set[str] = set()
         self._order = [str(message.id) for message in messages]
         self._all = {str(message.id): message for message in messages}
-        self._tokens = sum(turn.tokens(counter.message) for turn in self._turns)
+        # Sizes by group, kept up to date: every message is counted once.
+        self._sizes = [[self._measure(group) for group in turn.groups] for turn in self._turns]
+        self._tokens = sum(map(sum, self._sizes))
         self.plan = Plan(tokens_before=self._tokens)
 
     def run(self) -> Plan:
@@ -126,70 +128,72 @@ class Planner:
 
     def _by_count(self) -> None:
         """Apply the policies that count turns or messages whatever their size."""
-        turns = self._turns
         gone: list[int] = []
         if self._context.policy == "sliding_window":
-            gone = sliding_window(turns, self._context.keep_last_turns)
+            gone = sliding_window(self._turns, self._context.keep_last_turns)
         elif self._context.policy == "head_tail":
-            gone = head_tail(turns, self._context.keep_last_messages)
-        for index in gone:
-            self._evict(turns[index].groups)
+            gone = head_tail(self._turns, self._context.keep_last_messages)
+        for turn in gone:
+            self._evict_turn(turn)
         if self._gone:
             self.plan.reason = f"policy {self._context.policy}"
 
     def _mask_earlier_results(self) -> None:
-        for turn in self._turns[:-1]:
-            for group in turn.groups:
+        for turn in range(len(self._turns) - 1):
+            for group in range(len(self._turns[turn].groups)):
                 if self._tokens <= self._target:
                     return
-                self._mask_results(group, STUB_TOKENS)
+                self._mask_results(turn, group, STUB_TOKENS)
 
     def _evict_earlier_turns(self) -> None:
         if self._fits:
             return
         # The anchor stays; what is left of the target is for turns.
-        budget = self._target - self._size(self._anchor) if self._anchor_is_old else self._target
+        anchor = self._size(self._anchor) if self._anchor_is_old else 0
         # A policy may hold on to more than fits; then age decides.
         for policy in (BY_SIZE[self._context.policy], token_budget):
-            turns = [self._view(turn) for turn in self._turns]
-            for index in policy(turns, max(budget, 0), self._counter.message):
-                self._evict(self._turns[index].groups)
+            sizes = [sum(groups) for groups in self._sizes]
+            if anchor:
+                sizes[self._anchor_turn] -= anchor
+            for turn in policy(self._turns, sizes, max(self._target - anchor, 0)):
+                self._evict_turn(turn)
             if self._fits:
                 return
 
     def _mask_current_turn(self) -> None:
         if self._fits:
             return
-        for group in self._turns[-1].groups[:-1]:
+        for group in range(len(self._turns[-1].groups) - 1):
             if self._tokens <= self._target:
                 return
-            self._mask_results(group, STUB_TOKENS)
+            self._mask_results(-1, group, STUB_TOKENS)
 
     def _shorten_anchor(self) -> None:
         anchor = self._anchor
         if self._fits or anchor is None or not self._anchor_is_old:
             return
         if self._size(anchor) > self._budget * _ANCHOR_SHARE and len(str(anchor.text)) > ANCHOR_CHARACTERS:
-            self._replace(anchor, mask(anchor, ANCHOR_CHARACTERS // 4, self._counter.text))
+            groups = self._turns[self._anchor_turn].groups
+            place = next(place for place, group in enumerate(groups) if group.messages[0] is anchor)
+            self._replace(self._anchor_turn, place, mask(anchor, ANCHOR_CHARACTERS // 4, self._counter.text))
 
     def _evict_current_rounds(self) -> None:
         """Let older tool rounds of the current turn go, the oldest first; question and newest round stay."""
         if self._fits:
             return
         current = self._turns[-1]
-        for group in current.groups[1 if current.question else 0 : -1]:
+        for group in range(1 if current.question else 0, len(current.groups) - 1):
             if self._tokens <= self._target:
                 return
-            if not group.unanswered:
-                self._evict((group,))
+            if not current.groups[group].unanswered:
+                self._evict(-1, group)
 
     def _mask_newest_round(self) -> None:
         """Cut the newest results to an equal share of what is left, as often as it takes."""
-        group = self._turns[-1].groups[-1]
         share = self._context.tool_output_tokens
-        while not self._fits and group.results and share >= STUB_TOKENS // 2:
+        while not self._fits and self._turns[-1].groups[-1].results and share >= STUB_TOKENS // 2:
             share //= 2
-            self._mask_results(group, share)
+            self._mask_results(-1, -1, share)
 
     def _refuse(self) -> None:
         question = self._turns[-1].groups[0].messages[0]
@@ -203,46 +207,45 @@ class Planner:
     def _anchor_is_old(self) -> bool:
         return self._anchor is not None and self._anchor is not self._turns[-1].groups[0].messages[0]
 
+    @property
+    def _anchor_turn(self) -> int:
+        """Index of the turn that the anchor opens: the first that has a question."""
+        return next(index for index, turn in enumerate(self._turns) if turn.question is not None)
+
     def _current(self, message: BaseMessage) -> BaseMessage:
         return self.plan.masked.get(str(message.id), message)
 
     def _size(self, message: BaseMessage | None) -> int:
         return 0 if message is None else self._counter.message(self._current(message))
 
-    def _view(self, turn: Turn) -> Turn:
-        """Return a turn as it stands: masked, without what is gone, and without the anchor, which stays."""
-        groups = []
-        for group in turn.groups:
-            left = tuple(
-                self._current(message)
-                for message in group.messages
-                if str(message.id) not in self._gone and not (self._anchor_is_old and message is self._anchor)
-            )
-            if left:
-                groups.append(Group(left))
-        return Turn(tuple(groups))
+    def _measure(self, group: Group) -> int:
+        return sum(map(self._counter.message, group.legal()))
 
-    def _evict(self, groups: Sequence[Group]) -> None:
-        for group in groups:
-            # An anchor is the only message of its group.
-            if group.messages[0] is self._anchor or str(group.messages[0].id) in self._gone:
-                continue
-            standing = Group(tuple(self._current(message) for message in group.messages))
-            self._tokens -= sum(self._counter.message(message) for message in standing.legal())
-            self._gone.update(str(message.id) for message in group.messages)
+    def _evict_turn(self, turn: int) -> None:
+        for group in range(len(self._turns[turn].groups)):
+            self._evict(turn, group)
 
-    def _mask_results(self, group: Group, limit: int) -> None:
-        for result in group.results:
-            if str(result.id) in self._gone:
-                continue
+    def _evict(self, turn: int, group: int) -> None:
+        messages = self._turns[turn].groups[group].messages
+        # An anchor is the only message of its group.
+        if messages[0] is self._anchor or str(messages[0].id) in self._gone:
+            return
+        self._tokens -= self._sizes[turn][group]
+        self._sizes[turn][group] = 0
+        self._gone.update(str(message.id) for message in messages)
+
+    def _mask_results(self, turn: int, group: int, limit: int) -> None:
+        for result in self._turns[turn].groups[group].results:
             standing = self._current(result)
             # A masked result is some forty tokens larger than its limit; below that nothing is won.
-            if self._counter.text(str(standing.text)) > limit + 40:
-                self._replace(result, mask(_with_text(standing), limit, self._counter.text))
+            if str(result.id) not in self._gone and self._counter.text(str(standing.text)) > limit + 40:
+                self._replace(turn, group, mask(_with_text(standing), limit, self._counter.text))
 
-    def _replace(self, message: BaseMessage, stand_in: BaseMessage) -> None:
-        self._tokens += self._counter.message(stand_in) - self._size(message)
-        self.plan.masked[str(message.id)] = stand_in
+    def _replace(self, turn: int, group: int, stand_in: BaseMessage) -> None:
+        won = self._size(self._all[str(stand_in.id)]) - self._counter.message(stand_in)
+        self._tokens -= won
+        self._sizes[turn][group] -= won
+        self.plan.masked[str(stand_in.id)] = stand_in
 
 
 def _with_text(message: BaseMessage) -> BaseMessage:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Sequence
 
-from everthread.window.turns import Count, Turn
+from everthread.window.turns import Turn
 
-Policy = Callable[[Sequence[Turn], int, Count], list[int]]
-"""Turns, budget in tokens and a counter to the indices of turns to evict, in the order they go."""
+Policy = Callable[[Sequence[Turn], Sequence[int], int], list[int]]
+"""Turns, their sizes in tokens and the budget to the indices of turns to evict, in order."""
 
 _WORD = re.compile(r"\w{3,}")
 
@@ -31,26 +31,25 @@ def head_tail(turns: Sequence[Turn], keep_messages: int) -> list[int]:
     return []
 
 
-def token_budget(turns: Sequence[Turn], budget: int, count: Count) -> list[int]:
+def token_budget(turns: Sequence[Turn], sizes: Sequence[int], budget: int) -> list[int]:
     """Return the oldest turns, so that the longest run of newest turns within the budget stays.
 
     One pass from the newest turn back; the newest turn stays whatever its size.
     """
     used = 0
     for index in range(len(turns) - 1, -1, -1):
-        used += turns[index].tokens(count)
+        used += sizes[index]
         if used > budget and index < len(turns) - 1:
             return list(range(index + 1))
     return []
 
 
-def salience(turns: Sequence[Turn], budget: int, count: Count) -> list[int]:
+def salience(turns: Sequence[Turn], sizes: Sequence[int], budget: int) -> list[int]:
     """Return the turns that matter least for the newest question, until the rest fits the budget.
 
     A turn matters by the words it shares with the question, rarer words counting more, and a little
     by its age; the newest turn and the one before it stay.
     """
-    sizes = [turn.tokens(count) for turn in turns]
     excess = sum(sizes) - budget
     words = [set(_WORD.findall(" ".join(str(m.text) for m in turn.messages).lower())) for turn in turns]
     question = turns[-1].question if turns else None

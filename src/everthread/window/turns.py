@@ -48,6 +48,9 @@ class Group:
 
     def legal(self) -> list[BaseMessage]:
         """Return the messages as a provider accepts them: every call answered, once, right after it."""
+        first = self.messages[0]
+        if len(self.messages) == 1 and not (isinstance(first, AIMessage) and first.tool_calls):
+            return [] if isinstance(first, ToolMessage) else [first]
         if self.is_orphan:
             return []
         answers: dict[str, BaseMessage] = {result.tool_call_id: result for result in self.results}

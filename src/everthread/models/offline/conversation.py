@@ -42,10 +42,10 @@ def answer(reading: Reading) -> Reply:
     if reading.asks_for_summary:
         return Reply(CANNOT_SUMMARISE)
     domain = _domain(reading.tools)
-    steps = domain.plan(reading) if reading.text.strip() else []
+    planned = domain.plan(reading) if reading.text.strip() else []
+    steps = [_possible(step, reading.tools) for step in planned]
     if reading.results:
         return _said(reading, _told(reading, domain, steps))
-    steps = [_possible(step, reading.tools) for step in steps]
     if calls := [step for step in steps if isinstance(step, Call)]:
         return Reply(calls=_without_repeats(calls))
     said = [step.text for step in steps if isinstance(step, Say)]
