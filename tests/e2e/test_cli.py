@@ -6,8 +6,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from everthread import build_graph, open_storage
 
 COMMAND = [sys.executable, "-m", "everthread.cli"]
 
@@ -99,7 +102,9 @@ def test_ctrl_c_ends_a_chat_with_130_and_no_traceback(tmp_path: Path, environmen
 def test_a_reader_that_goes_away_is_no_error_message(
     tmp_path: Path, environment: dict[str, str], arguments: list[str]
 ) -> None:
-    run(tmp_path, environment, "chat", "--thread", "t", lines="hi\n")
+    with open_storage(f"sqlite:///{tmp_path / 'everthread.db'}") as storage:
+        config: Any = {"configurable": {"thread_id": "t"}}
+        build_graph(model="offline", storage=storage).invoke({"messages": "hi"}, config)
     reader, writer = os.pipe()
     os.close(reader)
     try:

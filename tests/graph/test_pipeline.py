@@ -328,7 +328,7 @@ def test_a_failed_turn_is_continued_without_a_message(storage: Storage) -> None:
 
 def test_an_overflow_is_retried_with_a_smaller_budget(storage: Storage) -> None:
     refusal = RuntimeError("This model's maximum context length is 900 tokens. However, your messages resulted in 1000")
-    graph, model = graph_of(storage, *["word " * 100] * 6, refusal, refusal, "short")
+    graph, _ = graph_of(storage, *["word " * 100] * 6, refusal, refusal, "short")
     for number in range(6):
         ask(graph, f"{number} " + "word " * 100, window=8_000)
 
@@ -358,10 +358,45 @@ def test_a_window_too_small_for_the_system_prompt_is_refused_with_the_numbers(st
 
 def test_a_run_without_anything_to_answer_says_so(storage: Storage) -> None:
     graph, _ = graph_of(storage, "hello")
-    ask(graph, "hi")
 
     with pytest.raises(SettingsError, match="nothing to answer"):
         graph.invoke({"messages": []}, CONFIG)
+
+
+def test_a_message_sent_again_with_its_id_gets_the_answer_it_has(storage: Storage) -> None:
+    graph, model = graph_of(storage, "hello")
+    graph.invoke({"messages": [HumanMessage("hi", id="x")]}, CONFIG)
+
+    again = graph.invoke({"messages": [HumanMessage("hi", id="x")]}, CONFIG)
+
+    assert [message.text for message in again["messages"]] == ["hi", "hello"]
+    assert len(model.prompts) == 1
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_a_message_saved_by_a_run_that_died_at_once_is_not_lost(asynchronous: bool, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage:
+        graph, _ = graph_of(storage, "never sent")
+        next(graph.stream({"messages": "first"}, CONFIG, stream_mode="checkpoints", durability="sync"))
+
+    if asynchronous:
+        async with aopen_storage(url) as storage:
+            graph, model = graph_of(storage, "hello")
+            await graph.ainvoke({"messages": "second"}, CONFIG)
+    else:
+        with open_storage(url) as storage:
+            graph, model = graph_of(storage, "hello")
+            graph.invoke({"messages": "second"}, CONFIG)
+
+    assert [message.text for message in model.prompts[0][1:]] == ["first", "second"]
+
+
+def test_one_unreadable_note_does_not_cost_the_user_a_turn(storage: Storage) -> None:
+    storage.store.put(namespaces.notes("local"), "broken", {"text": "no other field"})
+    graph, _ = graph_of(storage, "hello")
+
+    assert ask(graph, "hi")["messages"][-1].text == "hello"
 
 
 def test_a_graph_without_a_store_says_so() -> None:

@@ -1,5 +1,8 @@
 """Thread locks."""
 
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +43,14 @@ def test_the_lock_of_a_dead_holder_is_free_after_expiry(
 ) -> None:
     monkeypatch.setattr("everthread.storage.locks.LEASE_SECONDS", -1.0)
     assert pair[0]._acquire("t", "dead")
+
+    with pair[1].hold("t"):
+        pass
+
+
+def test_the_lock_of_a_process_that_is_gone_is_free_at_once(pair: list[ThreadLocks]) -> None:
+    child = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    assert pair[0]._acquire("t", f"{platform.node()}:{int(child.stdout)}:x")
 
     with pair[1].hold("t"):
         pass

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["replay"]
 
 _REASON_CHARACTERS = 300
+_ID_COLUMNS = 60
 
 
 def replay(
@@ -146,9 +147,11 @@ def _print_table(results: Sequence[Result], summary: dict[str, Any]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("record", "turns", "calls", "largest", "evicted", "masked", "compacted", "cached", "s", "outcome"):
-        text = heading in ("record", "outcome")
-        table.add_column(heading, justify="left" if text else "right", overflow="ellipsis", no_wrap=True)
+    # An id can be longer than the screen: it folds, and the figures stay whole.
+    table.add_column("record", overflow="fold", max_width=_ID_COLUMNS)
+    for heading in ("turns", "calls", "largest", "evicted", "masked", "folded", "cached", "s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("outcome", no_wrap=True)
     for result in results:
         table.add_row(*map(plain, _cells(result)))
     out().print(table)

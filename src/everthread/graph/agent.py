@@ -74,7 +74,7 @@ def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:
     graph.add_node("summarize", TwoFlavours("summarize", summarize, asummarize, wiring))
     graph.add_node("consolidate", partial(consolidate, wiring=wiring))
 
-    graph.add_conditional_edges(START, after_start, ["inject_memory", "consolidate"])
+    graph.add_conditional_edges(START, after_start, ["inject_memory", "consolidate", END])
     graph.add_edge("inject_memory", "trim")
     graph.add_edge("trim", "model")
     graph.add_conditional_edges("model", after_model, ["tools", "trim", "distill_notes"])
@@ -85,10 +85,18 @@ def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:
     return graph
 
 
-def after_start(state: State) -> Literal["inject_memory", "consolidate"]:
-    """End the session at once when no new message came with the wish to end it."""
-    has_new = any("at" not in marks(message) for message in state.get("messages", []))
-    return "consolidate" if state.get("end_session") and not has_new else "inject_memory"
+def after_start(state: State) -> Literal["inject_memory", "consolidate", "__end__"]:
+    """End the session at once when no new message came with the wish to end it.
+
+    A client that sends a message again which has its answer already gets that answer: nothing runs.
+    """
+    messages = state.get("messages", [])
+    if not any("at" not in marks(message) for message in messages):
+        if state.get("end_session"):
+            return "consolidate"
+        if messages and messages[-1].type == "ai" and not messages[-1].tool_calls:
+            return "__end__"
+    return "inject_memory"
 
 
 def after_model(state: State) -> Literal["tools", "trim", "distill_notes"]:

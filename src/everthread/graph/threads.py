@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
 
 from everthread.errors import SettingsError
 from everthread.state import Context, Input, Output, State
@@ -34,13 +36,40 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             ThreadBusyError: another run kept the lock for longer than the timeout.
         """
         with self.locks.hold(_thread_id(self.config, config)):
+            if _is_new(input) and _is_pending(self._saver.get_tuple(self._bound(config))):
+                # The last run died before its message was applied; a new input would take its place.
+                for _ in super().stream(None, config, **{**options, "interrupt_before": "*"}):
+                    pass
             yield from super().stream(input, config, **options)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
         async with self.locks.ahold(_thread_id(self.config, config)):
+            if _is_new(input) and _is_pending(await self._saver.aget_tuple(self._bound(config))):
+                async for _ in super().astream(None, config, **{**options, "interrupt_before": "*"}):
+                    pass
             async for part in super().astream(input, config, **options):
                 yield part
+
+    @property
+    def _saver(self) -> BaseCheckpointSaver[str]:
+        saver = self.checkpointer
+        assert isinstance(saver, BaseCheckpointSaver)
+        return saver
+
+    def _bound(self, config: RunnableConfig | None) -> RunnableConfig:
+        configurable = {**(self.config or {}).get("configurable", {}), **(config or {}).get("configurable", {})}
+        return {"configurable": {"checkpoint_ns": "", **configurable}}
+
+
+def _is_new(given: Any) -> bool:
+    """Tell whether a run begins with an input, rather than resuming where the last one stopped."""
+    return given is not None and not isinstance(given, Command)
+
+
+def _is_pending(last: CheckpointTuple | None) -> bool:
+    """Tell whether the newest checkpoint holds an input that was saved and not applied."""
+    return last is not None and last.metadata.get("source") == "input"
 
 
 def _thread_id(bound: RunnableConfig | None, config: RunnableConfig | None) -> str:

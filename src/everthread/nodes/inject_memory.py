@@ -1,12 +1,13 @@
 """Resolve what the agent knows about the user, anew in every run."""
 
 import hashlib
+import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
+from pydantic import ValidationError
 
 from everthread.errors import SettingsError
 from everthread.ledger.events import Injected
@@ -19,6 +20,8 @@ from everthread.state.marks import marked, marks
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import opens_turn
 
+logger = logging.getLogger(__name__)
+
 _MANY = 1_000
 
 
@@ -29,13 +32,13 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     once; the head of the prompt moves only when what was found has changed.
 
     Raises:
-        SettingsError: there is neither a new message nor an unfinished turn.
+        SettingsError: the thread has no message.
     """
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
     messages = state.get("messages", [])
-    new = [message for message in messages if "at" not in marks(message)]
-    if not new and _is_settled(messages):
+    if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
+    new = [message for message in messages if "at" not in marks(message)]
     turn = state.get("turns", 0) + sum(map(opens_turn, new))
     memory = resolve_memory(store, thread_id, context, wiring.counter(context))
     digest = _digest(memory)
@@ -90,16 +93,14 @@ def resolve_memory(store: BaseStore, thread_id: str, context: Context, counter: 
 
 
 def _active(items: list[Item]) -> list[Note]:
-    notes = (Note.model_validate(item.value) for item in items)
+    notes = []
+    for item in items:
+        try:
+            notes.append(Note.model_validate(item.value))
+        except ValidationError as error:
+            # One unreadable note must not cost the user every turn; it stays where it is.
+            logger.warning("left out note %s: %d fields are not valid", item.key, error.error_count())
     return [note for note in notes if note.status == "active"]
-
-
-def _is_settled(messages: list[Any]) -> bool:
-    """Tell whether the last turn has its answer, or none ever began."""
-    if not messages:
-        return True
-    last: BaseMessage = messages[-1]
-    return last.type == "ai" and not getattr(last, "tool_calls", [])
 
 
 def _digest(memory: Memory) -> str:

@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime
 
 from everthread.errors import ModelError
-from everthread.ledger.events import Overflow, PromptAssembled
+from everthread.ledger.events import Event, Overflow, PinRepaired, PromptAssembled
 from everthread.ledger.record import now, record
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.inject_memory import resolve_memory
@@ -37,7 +37,7 @@ def model(state: State, config: RunnableConfig, runtime: Runtime[Context], wirin
         reply = chat.invoke(prompt.messages, config)
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - providers raise what they like; `_failed` sorts it out
-        return _failed(error, state, runtime, prompt, budget)
+        return _failed(error, state, runtime, prompt, budget, wiring)
     return _kept(_as_message(reply), prompt, state, runtime, wiring)
 
 
@@ -48,7 +48,7 @@ async def amodel(state: State, config: RunnableConfig, runtime: Runtime[Context]
         reply = await chat.ainvoke(prompt.messages, config)
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - as in `model`
-        return await asyncio.to_thread(_failed, error, state, runtime, prompt, budget)
+        return await asyncio.to_thread(_failed, error, state, runtime, prompt, budget, wiring)
     return _kept(_as_message(reply), prompt, state, runtime, wiring)
 
 
@@ -75,7 +75,10 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[P
         head_moved=moved,
         attempt=state.get("overflows", 0),
     )
-    record(store, thread_id, [event], write=runtime.stream_writer, turn=state.get("turns", 0))
+    events: list[Event] = [event]
+    if prompt.returned_pins and prompt.head_moved:
+        events.append(PinRepaired(pins=prompt.returned_pins))
+    record(store, thread_id, events, write=runtime.stream_writer, turn=state.get("turns", 0))
     chat: Any = wiring.model_for(context)
     if tools:
         chat = chat.bind_tools(tools)
@@ -84,12 +87,20 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[P
     return prompt, budget, chat
 
 
-def _failed(error: Exception, state: State, runtime: Runtime[Context], prompt: Prompt, budget: Budget) -> Update:
+def _failed(
+    error: Exception,
+    state: State,
+    runtime: Runtime[Context],
+    prompt: Prompt,
+    budget: Budget,
+    wiring: Wiring,
+) -> Update:
     """Step the budget down after an overflow; turn every other failure into one clear error."""
     if not is_overflow(error):
         failure = error if isinstance(error, ModelError) else classify(error)
         raise failure if failure is not None else error
     attempt = state.get("overflows", 0) + 1
+    told = overflow_sizes(error)
     if attempt > MAX_OVERFLOWS:
         raise ModelError(
             f"the provider refused the prompt as too long {attempt} times, the last one with {prompt.tokens:,} tokens "
@@ -97,10 +108,26 @@ def _failed(error: Exception, state: State, runtime: Runtime[Context], prompt: P
             kind="overflow",
         ) from error
     used = sum(prompt.breakdown[name] for name in ("summary", "session_notes", "recalled", "history"))
-    ceiling = stepped_down(budget.tokens, used, told=overflow_sizes(error))
+    ceiling = stepped_down(budget.tokens, used, told=told)
     event = Overflow(attempt=attempt, tokens=prompt.tokens, budget=budget.tokens, next_budget=ceiling)
     record(store_of(runtime), thread_of(runtime), [event], write=runtime.stream_writer, turn=state.get("turns", 0))
-    return {"overflows": attempt, "ceiling": ceiling}
+    return {"overflows": attempt, "ceiling": ceiling, **_learned(told, state, runtime, prompt, wiring)}
+
+
+def _learned(
+    told: tuple[int | None, int | None], state: State, runtime: Runtime[Context], prompt: Prompt, wiring: Wiring
+) -> Update:
+    """Let the counts learn from a refusal that names sizes; one without sizes teaches only to step down."""
+    context = context_of(runtime)
+    reported, limit = told
+    calibration = wiring.calibration(state, context)
+    if reported:
+        calibration = calibration.observe(prompt.tokens, reported)
+    elif limit:
+        calibration = calibration.observe_refusal(prompt.tokens, limit)
+    if not calibration.anchors:
+        return {}
+    return {"calibration": {"model": wiring.name_of(wiring.model_for(context)), **calibration.to_json()}}
 
 
 def _kept(reply: AIMessage, prompt: Prompt, state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:

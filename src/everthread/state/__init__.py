@@ -4,11 +4,12 @@ from everthread.state.agent import Agent
 from everthread.state.context import Context
 from everthread.state.notes import Note, Source
 from everthread.state.state import Input, Memory, Output, State, Update
-from everthread.state.summary import Summary, SummaryEntry
+from everthread.state.summary import Identifier, Summary, SummaryEntry
 
 __all__ = [
     "Agent",
     "Context",
+    "Identifier",
     "Input",
     "Memory",
     "Note",

@@ -5,6 +5,8 @@ lock is a lease: its holder renews it while it runs, and a holder that died free
 """
 
 import asyncio
+import os
+import platform
 import sqlite3
 import threading
 import time
@@ -57,7 +59,7 @@ class ThreadLocks:
         Raises:
             ThreadBusyError: another run kept it for longer than the timeout.
         """
-        holder = uuid.uuid4().hex
+        holder = _new_holder()
         for pause in self._attempts(thread_id, holder):
             time.sleep(pause)
         try:
@@ -68,7 +70,7 @@ class ThreadLocks:
     @asynccontextmanager
     async def ahold(self, thread_id: str) -> AsyncIterator[None]:
         """Hold a thread's lock for the length of an async block; see `hold`."""
-        holder = uuid.uuid4().hex
+        holder = _new_holder()
         for pause in self._attempts(thread_id, holder):
             await asyncio.sleep(pause)
         try:
@@ -98,13 +100,24 @@ class ThreadLocks:
                 " SET holder = excluded.holder, expires = excluded.expires WHERE thread_locks.expires < ?",
                 (thread_id, holder, now + LEASE_SECONDS, now),
             )
-            if cursor.rowcount == 0:
+            if cursor.rowcount == 0 and not self._inherit(thread_id, holder, now):
                 return False
             self._held[thread_id] = holder
             if self._renewer is None:
                 self._renewer = threading.Thread(target=self._renew, name="everthread-locks", daemon=True)
                 self._renewer.start()
             return True
+
+    def _inherit(self, thread_id: str, holder: str, now: float) -> bool:
+        """Take the lease of a process of this machine that is gone, instead of waiting for its expiry."""
+        row = self._database.execute("SELECT holder FROM thread_locks WHERE thread_id = ?", (thread_id,)).fetchone()
+        if row is None or not _is_gone(str(row[0])):
+            return False
+        cursor = self._database.execute(
+            "UPDATE thread_locks SET holder = ?, expires = ? WHERE thread_id = ? AND holder = ?",
+            (holder, now + LEASE_SECONDS, thread_id, row[0]),
+        )
+        return cursor.rowcount == 1
 
     def _release(self, thread_id: str, holder: str) -> None:
         with self._guard:
@@ -120,3 +133,21 @@ class ThreadLocks:
                     "UPDATE thread_locks SET expires = ? WHERE thread_id = ? AND holder = ?",
                     [(expires, thread_id, holder) for thread_id, holder in self._held.items()],
                 )
+
+
+def _new_holder() -> str:
+    return f"{platform.node()}:{os.getpid()}:{uuid.uuid4().hex}"
+
+
+def _is_gone(holder: str) -> bool:
+    """Tell whether the holder was a process of this machine that no longer runs."""
+    machine, _, rest = holder.rpartition(":")[0].rpartition(":")
+    if machine != platform.node() or not rest.isdigit():
+        return False
+    try:
+        os.kill(int(rest), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -30,6 +30,8 @@ class Prompt:
     """Four bytes per message, to compare with the next prompt."""
     cacheable_tokens: int
     """Tokens at the head that are the same as in the previous prompt."""
+    returned_pins: int
+    """Pins that the conversation no longer shows and that stand in a block of their own."""
     head_moved: bool
     """Something ahead of the newest messages of the previous prompt is not as it was."""
 
@@ -105,7 +107,8 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
     notes = returning_notes(parts.session_notes, parts.working_set)
     bare = [parts.system, *_ordered(said, inserted(parts, notes, ()))]
     # A pin that the conversation itself shows needs no second place.
-    extra = inserted(parts, notes, verify(bare, parts.pins))
+    returned = verify(bare, parts.pins)
+    extra = inserted(parts, notes, returned)
     history = _ordered(said, extra)
     if missing := verify([parts.system, *history], parts.pins):
         raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
@@ -127,6 +130,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         breakdown=budget.breakdown(weights),
         prefix=b"".join(digests),
         cacheable_tokens=tools + sum(map(counter.message, messages[:same])),
+        returned_pins=len(returned),
         head_moved=same * _DIGEST_BYTES < len(previous),
     )
 

@@ -20,6 +20,8 @@ _PATTERNS: tuple[tuple[float, str], ...] = (
     (1.0, r"https?://[^\s\"'<>)\]}]+"),
     (1.0, r"[\w.+-]+@[\w-]+\.[\w.-]*\w"),
     (0.8, r"(?<![\w/])/?(?:[\w.*-]+/)+[\w.*-]+"),
+    # values of JSON in several words: streets, names
+    (0.6, r"(?<=: \")(?=[^\"\n]*[A-Za-z])[^\"\n ]{1,30} [^\"\n]{1,30}(?=\")"),
     # times and dates
     (0.4, r"\b\d{4}-\d{2}-\d{2}T[\d:.+-]+Z?"),
     (1.0, r"\b\d{4}-\d{2}-\d{2}\b"),
@@ -33,8 +35,8 @@ _PATTERNS: tuple[tuple[float, str], ...] = (
     (0.9, r"\b[A-Z]{5,8}\b"),
     # dotted and underscored names of code
     (0.4, r"\b[A-Za-z]\w*(?:[._][A-Za-z]\w*)+\b"),
-    # short values of JSON: names, cities, classes
-    (0.6, r"(?<=: \")[^\"\n]{2,40}(?=\")"),
+    # values of JSON in one word: names, cities, classes
+    (0.6, r"(?<=: \")[^\"\n ]{2,40}(?=\")"),
 )
 _ANY = re.compile("|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(_PATTERNS)))
 _WEIGHTS = {f"k{place}": weight for place, (weight, _) in enumerate(_PATTERNS)}

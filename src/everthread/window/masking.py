@@ -83,7 +83,7 @@ def _tail(text: str, tokens: int, count: CountText) -> str:
 
 def _border(text: str, end: int) -> int:
     """Move a cut back to the end of a line or of a word, unless that costs half of the text."""
-    for separator in ("\n", ", ", " "):
+    for separator in ("\n", "},", "],", ", ", " "):
         found = text.rfind(separator, end // 2, end)
         if found > 0:
             return found + len(separator)

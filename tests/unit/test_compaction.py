@@ -1,0 +1,184 @@
+"""Compaction: what is folded, and the summary that stands for it."""
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from conversation import call, conversation, tool_round
+from everthread.state import Context, Summary, SummaryEntry
+from everthread.state.messages import reduce_messages
+from everthread.window.compaction import (
+    Fold,
+    Limits,
+    absorb,
+    numbered_lines,
+    plan_fold,
+    render_summary,
+    rewritten,
+    usable,
+)
+from everthread.window.standing import standing_in
+from everthread.window.tokens import counter_for
+
+COUNTER = counter_for("gpt-4o")
+LIMITS = Limits(story=300, identifiers=200, standing=100)
+
+
+def folded(messages: list[BaseMessage], target: int, **dials: object) -> Fold:
+    context = Context(**dials)  # type: ignore[arg-type]
+    return plan_fold(messages, target=target, kept=10_000, context=context, counter=COUNTER)
+
+
+def absorbed(messages: list[BaseMessage], previous: Summary | None = None, limits: Limits = LIMITS) -> Summary:
+    return absorb(previous, messages, [], [], limits=limits, count=COUNTER.text)
+
+
+def by_model(made: Summary, text: str, support: str) -> Summary:
+    return rewritten(made, text, {1: "m1", 2: "m2"}, remaining=[], limits=LIMITS, count=COUNTER.text, support=support)
+
+
+def test_old_tool_results_are_masked_first_and_that_may_be_enough() -> None:
+    fold = folded(conversation(6, tool_words=400), 2_400)
+
+    assert fold.masked
+    assert not fold.folded
+
+
+def test_folding_keeps_the_anchor_and_the_last_turns() -> None:
+    fold = folded(conversation(8), 50, keep_last_turns=3)
+
+    assert [message.id for message in fold.folded] == ["b0", *(f"{who}{n}" for n in range(1, 5) for who in "hb")]
+
+
+def test_folding_stops_at_the_target() -> None:
+    messages = conversation(8)
+    total = sum(map(COUNTER.message, messages))
+
+    fold = folded(messages, total - 60)
+
+    assert fold.tokens_after <= total - 60
+    assert len(fold.folded) <= 4
+
+
+def test_last_turns_that_alone_fill_the_room_are_folded_too() -> None:
+    messages = conversation(5, words=500)
+
+    fold = plan_fold(messages, target=600, kept=1_200, context=Context(), counter=COUNTER)
+
+    assert "h3" in {message.id for message in fold.folded}
+    assert "h4" not in {message.id for message in fold.folded}
+
+
+def test_a_rule_of_the_user_stays_word_for_word() -> None:
+    made = absorbed([HumanMessage("Hello. Please don't book anything before I approve it. Thanks", id="h")])
+
+    assert made.standing == ["Please don't book anything before I approve it."]
+
+
+def test_rules_outlive_the_story() -> None:
+    made = absorbed([HumanMessage("Never use my work card.", id="h")])
+    for turn in conversation(60):
+        made = absorbed([turn], made)
+
+    assert made.standing == ["Never use my work card."]
+    assert COUNTER.text(render_summary(made, ())) <= LIMITS.total
+
+
+def test_identifiers_that_the_story_does_not_show_are_indexed() -> None:
+    result = "Order #W2378156 ships on 2026-03-04. " + "blah " * 100 + "Locker QX417."
+    made = absorbed(tool_round(["c"], result))
+
+    assert {"QX417"} <= {entry.text for entry in made.identifiers}
+
+
+def test_what_is_still_in_view_is_not_indexed() -> None:
+    result = ToolMessage("Locker QX417 " * 30, tool_call_id="c", id="t")
+
+    made = absorb(None, [], [result], [HumanMessage("QX417?")], limits=LIMITS, count=COUNTER.text)
+
+    assert "QX417" not in {entry.text for entry in made.identifiers}
+
+
+def test_each_entry_names_its_messages() -> None:
+    made = absorbed(conversation(2, tool_words=3))
+
+    assert all(entry.sources for entry in made.entries)
+
+
+def test_steps_say_what_was_called_and_how_the_result_begins() -> None:
+    asked = AIMessage("", tool_calls=[call("look", "c", n=7)], id="a")
+
+    made = absorbed([asked, ToolMessage("seven rows", tool_call_id="c", id="t")])
+
+    assert [entry.text for entry in made.entries] == ["look(n=7) → seven rows"]
+
+
+def test_folding_never_summarises_the_summary_again() -> None:
+    known = Summary(entries=(SummaryEntry(section="Decisions", text="Chose the night train."),))
+
+    assert known.entries[0] in absorbed(conversation(1), known).entries
+
+
+def test_a_models_bullets_are_read_with_their_sources() -> None:
+    made = by_model(absorbed(conversation(1)), "## Decisions\n- Chose rail [1, 2].\n- Paid by card", "Chose rail")
+
+    assert [(entry.section, entry.sources) for entry in made.entries] == [
+        ("Decisions", ("m1", "m2")),
+        ("Decisions", ()),
+    ]
+    assert made.writer == "model"
+
+
+def test_a_bullet_with_a_number_that_nobody_said_is_left_out() -> None:
+    made = by_model(absorbed(conversation(1)), "## Facts\n- Order #W777123 is late\n- All is well", "nothing of that")
+
+    assert [entry.text for entry in made.entries] == ["All is well"]
+
+
+def test_a_model_cannot_drop_a_rule_of_the_user() -> None:
+    made = by_model(absorbed([HumanMessage("Never call me.", id="h")]), "## Facts\n- All is well", "")
+
+    assert made.standing == ["Never call me."]
+
+
+def test_text_without_bullets_is_kept_as_it_is() -> None:
+    made = by_model(absorbed(conversation(1)), "The user asked a lot and got answers.", "")
+
+    assert render_summary(made, ()) == "The user asked a lot and got answers."
+
+
+def test_an_empty_or_endless_text_is_not_usable() -> None:
+    assert not usable(" ok ", 100, COUNTER.text)
+    assert not usable("word " * 500, 100, COUNTER.text)
+
+
+def test_a_summarizer_sees_tool_results_cut_short() -> None:
+    ((_, line),) = numbered_lines([ToolMessage("x" * 5_000, tool_call_id="c", id="t")])
+
+    assert len(line) < 700
+
+
+def test_limits_shrink_story_and_identifiers_before_the_rules() -> None:
+    assert LIMITS.within(140) == Limits(story=0, identifiers=0, standing=100)
+
+
+def test_places_in_the_thread_do_not_change_when_messages_are_folded() -> None:
+    messages = reduce_messages([], [conversation(3)])
+
+    assert absorbed(messages).last_message_id == "b2"
+
+
+def test_questions_and_stories_are_no_rules() -> None:
+    assert standing_in("Could you book it without asking me?") == []
+    assert standing_in("I don't have the number. We never met.") == []
+
+
+def test_rules_of_many_shapes_are_found() -> None:
+    rules = [
+        "Do not book anything before I approve.",
+        "Always cc my manager.",
+        "My budget is 900 EUR.",
+        "I'm allergic to peanuts.",
+        "From now on use metric units.",
+        "You must never restart the server.",
+    ]
+
+    assert standing_in("\n".join(rules)) == rules

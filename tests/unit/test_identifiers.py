@@ -1,0 +1,68 @@
+"""The index of identifiers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from everthread.state import Identifier
+from everthread.window.identifiers import identifiers_in, merged, render_identifiers, within
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "https://intra.example.org/a?b=1",
+        "ann@example.org",
+        "src/app/main.py",
+        "2026-03-04",
+        "QX417",
+        "#W2378156",
+        "0x80070057",
+        "credit_card_4421486",
+        "INC-4F7K2M",
+        "$1,249.50",
+        "SFO",
+        "BOHQZR",
+        "555-010-4477",
+        "Response.iter_lines",
+    ],
+)
+def test_an_identifier_is_found_whole(identifier: str) -> None:
+    assert identifier in [text for text, _ in identifiers_in(f"see {identifier}, please")]
+
+
+def test_short_values_of_json_are_identifiers() -> None:
+    assert "144 Lake Road" in [text for text, _ in identifiers_in('{"street": "144 Lake Road"}')]
+
+
+def test_small_numbers_and_plain_words_are_none() -> None:
+    assert identifiers_in("we need 2 rooms for 12 nights, nothing else") == []
+
+
+def test_what_the_user_said_or_a_call_used_weighs_more() -> None:
+    index = merged([], [ToolMessage("QX417 and ZK900", tool_call_id="c"), HumanMessage("take QX417")])
+
+    weights = {entry.text: entry.weight for entry in index}
+
+    assert weights["QX417"] > weights["ZK900"]
+
+
+def test_arguments_of_calls_are_indexed() -> None:
+    call = {"name": "get", "args": {"order": "#W2378156"}, "id": "c", "type": "tool_call"}
+
+    assert [entry.text for entry in merged([], [AIMessage("", tool_calls=[call])])] == ["#W2378156"]
+
+
+def test_a_full_index_keeps_what_is_mentioned_often() -> None:
+    index = [Identifier(text="A100", weight=1.0, mentions=9), Identifier(text="B200", weight=1.0)]
+
+    assert [entry.text for entry in within(index, 34, len)] == ["A100"]
+
+
+_ENTRIES = st.lists(st.builds(Identifier, text=st.text(min_size=1, max_size=9), weight=st.floats(0.1, 2)))
+
+
+@given(_ENTRIES, st.integers(0, 200))
+def test_an_index_holds_its_limit(index: list[Identifier], limit: int) -> None:
+    assert len(render_identifiers(within(index, limit, len))) <= limit
