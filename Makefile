@@ -67,7 +67,7 @@ lint: .venv/.dev ## Check style, types and the direction of imports
 	@$(PY) -m mypy
 	@$(BIN)/lint-imports --no-logo
 
-bench: .venv/.core ## Run every script in benchmarks/
+bench: .venv/.bench ## Run every script in benchmarks/
 	@set -- benchmarks/*.py; \
 	if [ ! -e "$$1" ]; then echo "There is no script in benchmarks/ yet."; exit 0; fi; \
 	for script in "$$@"; do echo "== $$script"; $(PY) "$$script" $(ARGS) || exit 1; done
@@ -86,6 +86,12 @@ clean: ## Remove .venv, caches and build output; databases stay
 	@echo "Installing Everthread into .venv (once; takes about half a minute) ..."
 	@$(PIP_INSTALL) -e .
 	@touch $@
+
+.venv/.bench: pyproject.toml constraints.txt $(MISSING)
+	@$(VENV)
+	@echo "Installing Everthread and the peers it is compared with into .venv (once) ..."
+	@$(PIP_INSTALL) -e '.[bench]'
+	@touch .venv/.core $@
 
 .venv/.dev: pyproject.toml constraints.txt $(MISSING)
 	@$(VENV)

@@ -240,4 +240,4 @@ def _check_window(agent: Agent, model: BaseChatModel, context: Context, storage:
         read_tool_output=read_tool_output,
     )
     memory = resolve_memory(storage.store, thread_id, context, wiring.counter(context))
-    wiring.budget({"memory": memory}, context, [*agent.tools, read_tool_output])
+    wiring.budget({"memory": memory}, context, reads_back=True)

@@ -23,6 +23,8 @@ class ReplayModel(CannedModel):
     """
 
     _queue: deque[AIMessage] = PrivateAttr(default_factory=deque)
+    can_summarize: bool = False
+    """A summary would take the reply that was recorded for the conversation."""
     _on_prompt: OnPrompt | None = PrivateAttr(default=None)
     _calls: int = PrivateAttr(default=0)
 

@@ -60,9 +60,15 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[P
     counter = wiring.counter(context)
     if "memory" not in state:
         state = {**state, "memory": resolve_memory(store, thread_id, context, counter)}
-    tools = wiring.tools_for(state.get("messages", []))
-    budget = wiring.budget(state, context, tools)
-    prompt = assemble(parts_of(state, context, wiring), budget, counter, previous=state.get("prefix", b""))
+    reads_back = wiring.reads_back(state)
+    budget = wiring.budget(state, context, reads_back=reads_back)
+    prompt = assemble(
+        parts_of(state, context, wiring),
+        budget,
+        counter,
+        previous=state.get("prefix", b""),
+        tools="with reader" if reads_back else "",
+    )
     moved = (state.get("moved") or "unknown") if prompt.head_moved else ""
     event = PromptAssembled(
         window=budget.window,
@@ -79,9 +85,7 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[P
     if prompt.returned_pins and prompt.head_moved:
         events.append(PinRepaired(pins=prompt.returned_pins))
     record(store, thread_id, events, write=runtime.stream_writer, turn=state.get("turns", 0))
-    chat: Any = wiring.model_for(context)
-    if tools:
-        chat = chat.bind_tools(tools)
+    chat = wiring.bound(context, reads_back=reads_back)
     if context.max_output_tokens is not None:
         chat = chat.bind(max_tokens=context.max_output_tokens)
     return prompt, budget, chat
@@ -136,6 +140,7 @@ def _kept(reply: AIMessage, prompt: Prompt, state: State, runtime: Runtime[Conte
         "prefix": prompt.prefix,
         "overflows": 0,
         "moved": "",
+        "reads_back": wiring.reads_back(state),
     }
     if anchor := Anchor.of(reply, prompt.tokens):
         context = context_of(runtime)

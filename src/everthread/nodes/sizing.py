@@ -34,7 +34,7 @@ class Sizes:
             BudgetError: what is in every prompt fills the window.
         """
         # The reader of handles counts in any case: masking something binds it.
-        budget = wiring.budget(state, context, [*wiring.agent.tools, wiring.read_tool_output])
+        budget = wiring.budget(state, context, reads_back=True)
         known = state.get("summary")
         return cls(
             budget=budget,

@@ -40,6 +40,9 @@ MOST_CHUNKS = 6
 MOST_FAILURES = 3
 """Failures in a row after which the summariser is tried only at every fifth compaction."""
 
+MINIMUM_PROGRESS = 0.10
+"""Share of the budget that a compaction has to free; below it `trim` alone holds the budget."""
+
 _CHUNK_SHARE = 0.6
 """Share of the summariser's window that new messages may take; the rest is for rules, old summary and reply."""
 
@@ -130,6 +133,9 @@ def _priced(
     calls = max(2 * (sizes.room - fold.tokens_after) // (2 * growth), 1)
     reread = sum(map(sizes.counter.message, remaining))
     headroom = sizes.room - used
+    if saved < sizes.budget.tokens * MINIMUM_PROGRESS:
+        # Compacting again after every turn would cost a call and the cache each time.
+        return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
     is_close = headroom < 2 * growth or headroom < sizes.room * (1 - context.high_watermark) / 2
     if is_close or turns < 2 or pays(saved=saved, reread=reread, calls=calls):
         return None

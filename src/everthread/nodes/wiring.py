@@ -1,10 +1,12 @@
 """What the nodes of one graph share: the agent, its models and tools, and how to size a prompt."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
@@ -35,7 +37,11 @@ class Wiring:
     name_of: Callable[[BaseChatModel], str | None]
     """Name of a model, such as `gpt-5-mini`, which decides how tokens are counted."""
     read_tool_output: BaseTool
-    """Bound while a handle is in the prompt."""
+    """Bound since the first handle was in a prompt."""
+    _tool_tokens: dict[tuple[str, bool, bool], int] = field(default_factory=dict, repr=False)
+    _bound: dict[tuple[str | None, bool], Runnable[LanguageModelInput, BaseMessage]] = field(
+        default_factory=dict, repr=False
+    )
 
     def model_for(self, context: Context) -> BaseChatModel:
         """Return the run's model."""
@@ -52,10 +58,31 @@ class Wiring:
             return Calibration.from_json(known)
         return Calibration(exact=self.counter(context).exact)
 
-    def tools_for(self, messages: Sequence[BaseMessage]) -> list[BaseTool]:
-        """Return the tools to bind: the agent's, and the reader of handles when one is shown."""
-        tools = list(self.agent.tools)
-        return [*tools, self.read_tool_output] if handles_in(list(messages)) else tools
+    def reads_back(self, state: State) -> bool:
+        """Tell whether the reader of handles is bound: since the first handle was shown.
+
+        It stays bound when that handle has left: providers put tools ahead of everything, so every
+        change of the list costs the whole cached prompt.
+        """
+        return state.get("reads_back", False) or bool(handles_in(state.get("messages", [])))
+
+    def tool_tokens(self, counter: TokenCounter, *, reads_back: bool) -> int:
+        """Return the tokens of the bound schemas; counted once, since reading 80 schemas takes milliseconds."""
+        key = (counter.encoding_name, counter.exact, reads_back)
+        if key not in self._tool_tokens:
+            extra = [self.read_tool_output] if reads_back else []
+            self._tool_tokens[key] = counter.tools([*self.agent.tools, *extra])
+        return self._tool_tokens[key]
+
+    def bound(self, context: Context, *, reads_back: bool) -> Runnable[LanguageModelInput, BaseMessage]:
+        """Return the run's model with its tools; converting their schemas is done once."""
+        key = (context.model, reads_back)
+        if key not in self._bound:
+            extra = [self.read_tool_output] if reads_back else []
+            tools, chat = [*self.agent.tools, *extra], self.model_for(context)
+            runnable = chat.bind_tools(tools) if tools else chat
+            self._bound[key] = cast("Runnable[LanguageModelInput, BaseMessage]", runnable)
+        return self._bound[key]
 
     def window_for(self, context: Context) -> int:
         """Return the input limit in tokens: the dial, else the model's own profile."""
@@ -64,8 +91,13 @@ class Wiring:
         profile = self.model_for(context).profile or {}
         return int(profile.get("max_input_tokens") or UNKNOWN_WINDOW)
 
-    def budget(self, state: State, context: Context, tools: Sequence[BaseTool]) -> Budget:
+    def budget(self, state: State, context: Context, *, reads_back: bool) -> Budget:
         """Return the budget of the next call.
+
+        Args:
+            state: memory, calibration and ceiling.
+            context: window, reply reserve, safety fraction.
+            reads_back: count the reader of handles as bound.
 
         Raises:
             BudgetError: what is in every prompt fills the window.
@@ -85,7 +117,7 @@ class Wiring:
                 "system": whole - profile - notes,
                 "profile": profile,
                 "notes": notes,
-                "tools": counter.tools(list(tools)),
+                "tools": self.tool_tokens(counter, reads_back=reads_back),
             },
             safety_fraction=default if context.safety_fraction is None else context.safety_fraction,
             ceiling=state.get("ceiling"),

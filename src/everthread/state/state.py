@@ -40,6 +40,8 @@ class State(TypedDict, total=False):
     """User turns so far."""
     prefix: bytes
     """Four bytes per message of the last prompt, to measure what a provider could have cached."""
+    reads_back: bool
+    """A handle was shown in this thread, so `read_tool_output` is bound."""
     is_full: Annotated[bool, UntrackedValue]
     """The working set is over the high watermark: `summarize` is next."""
     moved: str
@@ -94,6 +96,7 @@ class Update(TypedDict, total=False):
     ceiling: int | None
     turns: int
     prefix: bytes
+    reads_back: bool
     is_full: bool
     moved: str
     calibration: dict[str, Any] | None

@@ -27,7 +27,7 @@ class Prompt:
     """Tokens of messages and tool schemas."""
     breakdown: dict[str, int]
     prefix: bytes
-    """Four bytes per message, to compare with the next prompt."""
+    """Four bytes for the tools and for each message, to compare with the next prompt."""
     cacheable_tokens: int
     """Tokens at the head that are the same as in the previous prompt."""
     returned_pins: int
@@ -89,7 +89,7 @@ def reserved(parts: Parts, counter: TokenCounter) -> int:
     return sum(counter.message(message) for messages in extra.values() for message in messages)
 
 
-def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: bytes = b"") -> Prompt:
+def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: bytes = b"", tools: str = "") -> Prompt:
     """Put a prompt together: system, anchor, summary, session notes, turns, recalled passages, question.
 
     Args:
@@ -97,6 +97,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         budget: what it may take.
         counter: counts tokens.
         previous: `prefix` of the thread's last prompt.
+        tools: what tells one list of bound tools from another; they stand ahead of the system message.
 
     Raises:
         BudgetError: the prompt is over the budget, or the user's question is not in it.
@@ -121,15 +122,15 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
             f"the prompt has {tokens:,} tokens and the reply reserve {budget.reply_reserve:,}, but `window` is "
             f"{budget.limit:,}; raise `window` or lower `max_output_tokens`"
         )
-    digests = [_digest(message) for message in messages]
+    digests = [_digest_of(tools), *map(_digest, messages)]
     same = _same(digests, previous)
-    tools = budget.fixed.get("tools", 0) if same else 0  # schemas stand ahead of the system message
+    cacheable = budget.fixed.get("tools", 0) + sum(map(counter.message, messages[: same - 1])) if same else 0
     return Prompt(
         messages=messages,
         tokens=tokens,
         breakdown=budget.breakdown(weights),
         prefix=b"".join(digests),
-        cacheable_tokens=tools + sum(map(counter.message, messages[:same])),
+        cacheable_tokens=cacheable,
         returned_pins=len(returned),
         head_moved=same * _DIGEST_BYTES < len(previous),
     )
@@ -151,7 +152,10 @@ def _ordered(history: list[BaseMessage], extra: dict[str, list[BaseMessage]]) ->
 
 def _digest(message: BaseMessage) -> bytes:
     calls = message.tool_calls if isinstance(message, AIMessage) else getattr(message, "tool_call_id", "")
-    told = f"{message.type}\x00{message.content!r}\x00{calls!r}"
+    return _digest_of(f"{message.type}\x00{message.content!r}\x00{calls!r}")
+
+
+def _digest_of(told: str) -> bytes:
     return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES).digest()
 
 

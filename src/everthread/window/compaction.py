@@ -24,11 +24,17 @@ SUMMARY_SHARE = 0.20
 IDENTIFIER_SHARE = 0.30
 """Share of the budget that the index of identifiers may take."""
 
-IDENTIFIER_TOKENS = 2_000
+STORY_TOKENS = 500
+"""Tokens that the story may take at the most; 200 words are some 300."""
+
+IDENTIFIER_TOKENS = 600
 """Tokens that the index may take at the most."""
 
 STANDING_SHARE = 0.10
 """Share of the budget for standing instructions; the newest stay."""
+
+STANDING_TOKENS = 400
+"""Tokens for standing instructions at the most."""
 
 CONVERSATION = "Conversation"
 STEPS = "Steps"
@@ -54,9 +60,9 @@ class Limits:
     def of(cls, budget: int) -> "Limits":
         """Return the limits for a budget in tokens."""
         return cls(
-            story=int(budget * SUMMARY_SHARE),
+            story=min(int(budget * SUMMARY_SHARE), STORY_TOKENS),
             identifiers=min(int(budget * IDENTIFIER_SHARE), IDENTIFIER_TOKENS),
-            standing=int(budget * STANDING_SHARE),
+            standing=min(int(budget * STANDING_SHARE), STANDING_TOKENS),
         )
 
     def within(self, tokens: int) -> "Limits":

@@ -1,7 +1,7 @@
 """Mask a long text: its head, its tail, what was left out, and a handle to read it back."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from langchain_core.messages import BaseMessage
 
@@ -28,7 +28,7 @@ def handle_of(message_id: str) -> str:
     return "h" + hashlib.sha256(message_id.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def handles_in(messages: list[BaseMessage]) -> list[str]:
+def handles_in(messages: Sequence[BaseMessage]) -> list[str]:
     """Return the handles that a prompt shows."""
     return [str(marks(message)["handle"]) for message in messages if "handle" in marks(message)]
 
