@@ -24,7 +24,7 @@ from everthread.graph.agent import build_graph
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
 from everthread.models.provider import describe, model_name, resolve
-from everthread.nodes.inject_memory import resolve_memory
+from everthread.nodes.inject_memory import resolve as resolve_memory
 from everthread.nodes.wiring import Wiring
 from everthread.state import Agent, Context
 from everthread.storage.open import Storage
@@ -239,5 +239,5 @@ def _check_window(agent: Agent, model: BaseChatModel, context: Context, storage:
         name_of=model_name,
         read_tool_output=read_tool_output,
     )
-    memory = resolve_memory(storage.store, thread_id, context, wiring.counter(context))
+    memory, _ = resolve_memory(storage.store, thread_id, context, wiring.counter(context))
     wiring.budget({"memory": memory}, context, reads_back=True)

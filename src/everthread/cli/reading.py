@@ -18,6 +18,7 @@ from everthread.state import Note, namespaces
 from everthread.state.marks import is_masked, marks
 from everthread.state.messages import reduce_messages
 from everthread.storage.open import Storage
+from everthread.storage.summaries import load_summary
 from everthread.storage.transcript import transcript
 
 __all__ = [
@@ -159,7 +160,7 @@ def read_thread(storage: Storage, thread_id: str) -> ThreadView:
         record=record_of(storage.store, thread_id),
         messages=transcript(storage.store, thread_id, working_set),
         working_set={str(message.id): message for message in working_set},
-        summary=values.get("summary"),
+        summary=load_summary(storage.store, thread_id, values.get("summary_id")),
         turns=int(values.get("turns", 0)),
         notes=session_notes(storage.store, thread_id),
         unfinished=is_open(snapshot),

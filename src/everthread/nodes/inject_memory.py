@@ -17,6 +17,7 @@ from everthread.memory.selection import within
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, Memory, Note, State, Update, namespaces
 from everthread.state.marks import marked, marks
+from everthread.storage.summaries import get_operation
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import opens_turn
 
@@ -40,7 +41,7 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
     new = [message for message in messages if "at" not in marks(message)]
     turn = state.get("turns", 0) + sum(map(opens_turn, new))
-    memory = resolve_memory(store, thread_id, context, wiring.counter(context))
+    memory, summary = resolve(store, thread_id, context, wiring.counter(context), state.get("summary_id"))
     digest = _digest(memory)
     event = Injected(
         changed=digest != state.get("memory_digest"),
@@ -57,6 +58,7 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
         "messages": dated,
         "moved": moved,
         "memory": memory,
+        "summary": summary,
         "memory_digest": digest,
         "turns": turn,
         "overflows": 0,
@@ -64,32 +66,51 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     }
 
 
-def resolve_memory(store: BaseStore, thread_id: str, context: Context, counter: TokenCounter) -> Memory:
-    """Read profile and notes of the user and session notes of the thread, and render them.
+def resolved(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
+    """Return what a run needs that no checkpoint has; empty when `inject_memory` ran in this run.
+
+    A run that resumes after an interrupt or a crash begins in the middle of the graph.
+    """
+    if "memory" in state:
+        return {}
+    context = context_of(runtime)
+    memory, summary = resolve(
+        store_of(runtime), thread_of(runtime), context, wiring.counter(context), state.get("summary_id")
+    )
+    return {"memory": memory, "summary": summary}
+
+
+def resolve(
+    store: BaseStore, thread_id: str, context: Context, counter: TokenCounter, summary_id: str | None = None
+) -> tuple[Memory, dict[str, Any] | None]:
+    """Read profile and notes of the user, session notes and summary of the thread, and render the notes.
 
     Args:
         store: the run's store.
         thread_id: whose session notes are read.
         context: user and `notes_tokens`.
         counter: counts tokens.
+        summary_id: name of the thread's summary.
     """
     found: list[Any] = store.batch(
         [
+            get_operation(thread_id, summary_id or ""),
             GetOp(namespaces.profile(context.user_id), "profile"),
             SearchOp(namespaces.notes(context.user_id), limit=_MANY),
             SearchOp(namespaces.session_notes(thread_id), limit=_MANY),
         ]
     )
-    profile, long_term, session = found
+    summary, profile, long_term, session = found
     notes = within(_active(long_term), context.notes_tokens, counter.text)
     session_notes = within(_active(session), context.notes_tokens, counter.text)
-    return {
+    memory: Memory = {
         "today": datetime.now(UTC).date().isoformat(),
         "profile": render_profile(profile.value if isinstance(profile, Item) else None),
         "notes": render_notes("Long-term notes", notes),
         "note_ids": [note.id for note in notes],
         "session_notes": [note.value() for note in session_notes],
     }
+    return memory, summary.value if isinstance(summary, Item) else None
 
 
 def _active(items: list[Item]) -> list[Note]:

@@ -13,7 +13,7 @@ from everthread.errors import ModelError
 from everthread.ledger.events import Event, Overflow, PinRepaired, PromptAssembled
 from everthread.ledger.record import now, record
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
-from everthread.nodes.inject_memory import resolve_memory
+from everthread.nodes.inject_memory import resolved
 from everthread.nodes.wiring import Wiring, context_of, parts_of, store_of, thread_of
 from everthread.state import Context, State, Update
 from everthread.state.marks import marked
@@ -58,8 +58,7 @@ Chat = Runnable[LanguageModelInput, BaseMessage]
 def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[Prompt, Budget, Chat]:
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
     counter = wiring.counter(context)
-    if "memory" not in state:
-        state = {**state, "memory": resolve_memory(store, thread_id, context, counter)}
+    state = {**state, **resolved(state, runtime, wiring)}
     reads_back = wiring.reads_back(state)
     budget = wiring.budget(state, context, reads_back=reads_back)
     prompt = assemble(

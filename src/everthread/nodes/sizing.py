@@ -35,12 +35,12 @@ class Sizes:
         """
         # The reader of handles counts in any case: masking something binds it.
         budget = wiring.budget(state, context, reads_back=True)
-        known = state.get("summary")
+        known = wiring.summary(state)
         return cls(
             budget=budget,
             parts=parts_of(state, context, wiring),
             counter=wiring.counter(context),
-            summary=Summary.model_validate(known) if known else None,
+            summary=known[0] if known else None,
             limits=Limits.of(budget.tokens),
             keeps_summary=context.policy == "summarize",
         )

@@ -11,13 +11,14 @@ from langgraph.runtime import Runtime
 from everthread.ledger.events import Compacted, Deferred, Event, FallbackUsed
 from everthread.ledger.record import record
 from everthread.nodes.failures import is_overflow
-from everthread.nodes.inject_memory import resolve_memory
+from everthread.nodes.inject_memory import resolved
 from everthread.nodes.sizing import Sizes
 from everthread.nodes.trim import archive, masked_events, removals
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.prompts import render
 from everthread.state import Context, State, Summary, Update
 from everthread.state.marks import is_masked
+from everthread.storage.summaries import put_operation
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.compaction import (
     Fold,
@@ -99,9 +100,7 @@ def _quiet(config: RunnableConfig) -> RunnableConfig:
 
 def _plan(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Work:
     context = context_of(runtime)
-    if "memory" not in state:
-        memory = resolve_memory(store_of(runtime), thread_of(runtime), context, wiring.counter(context))
-        state = {**state, "memory": memory}
+    state = {**state, **resolved(state, runtime, wiring)}
     sizes = Sizes.of(state, context, wiring)
     messages: Sequence[BaseMessage] = state.get("messages", [])
     target = int(sizes.room_after * context.low_watermark)
@@ -237,25 +236,29 @@ def _apply(
     fold, sizes = work.fold, work.sizes
     events: list[Event] = [work.deferred] if work.deferred else []
     update: Update = {}
+    thread_id = thread_of(runtime)
+    operations = archive(fold.folded, list(fold.masked), work.messages, thread_id, context_of(runtime).user_id)
     if summary is not None:
+        summary_id, write = put_operation(thread_id, summary)
+        operations.append(write)
         events += masked_events(list(fold.masked.values()), work.messages, sizes.counter, "high watermark")
         if failure:
             events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
         update = {
             "messages": removals(fold.folded, list(fold.masked.values())),
-            "summary": summary.model_dump(mode="json"),
+            "summary_id": summary_id,
+            "summary": dict(write.value or {}),
             "moved": "compacted" if fold.folded else "masked",
         }
         if fold.folded:
             events.append(_compacted(fold, summary, sizes, wiring))
-    thread_id = thread_of(runtime)
     record(
         store_of(runtime),
         thread_id,
         events,
         write=runtime.stream_writer,
         turn=state.get("turns", 0),
-        operations=archive(fold.folded, list(fold.masked), work.messages, thread_id, context_of(runtime).user_id),
+        operations=operations,
     )
     return update
 

@@ -10,11 +10,12 @@ from langgraph.store.base import PutOp
 from everthread.errors import BudgetError
 from everthread.ledger.events import Event, Evicted, Masked
 from everthread.ledger.record import now, record
-from everthread.nodes.inject_memory import resolve_memory
+from everthread.nodes.inject_memory import resolved
 from everthread.nodes.sizing import Sizes
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, State, Summary, Update, namespaces
 from everthread.state.marks import is_masked, marks
+from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import append_operations
 from everthread.window.compaction import absorb
 from everthread.window.eviction import Plan, plan_trim
@@ -40,11 +41,8 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
         BudgetError: what is pinned needs more than the budget.
     """
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    # Memory is not checkpointed: a run that resumes here resolves it again.
-    update: Update = {}
-    if "memory" not in state:
-        update["memory"] = resolve_memory(store, thread_id, context, wiring.counter(context))
-        state = {**state, "memory": update["memory"]}
+    update = resolved(state, runtime, wiring)
+    state = {**state, **update}
     messages = state.get("messages", [])
     if not messages:
         return update
@@ -59,9 +57,11 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
         raise
     if not plan.evicted and not plan.masked and not shrinks:
         return update
-    if sizes.keeps_summary:
-        update["summary"] = _absorbed(plan, messages, sizes).model_dump(mode="json")
     operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)
+    if sizes.keeps_summary:
+        update["summary_id"], write = put_operation(thread_id, _absorbed(plan, messages, sizes))
+        update["summary"] = dict(write.value or {})
+        operations.append(write)
     events = _events(plan, messages, sizes, context)
     record(
         store,

@@ -24,6 +24,9 @@ from everthread.window.tokens import TokenCounter, counter_for
 _SAFETY_EXACT = 0.95
 _SAFETY_ESTIMATED = 0.80
 
+_KEPT_SUMMARIES = 256
+"""Summaries held in memory, across the threads of a process."""
+
 
 @dataclass(frozen=True)
 class Wiring:
@@ -38,6 +41,7 @@ class Wiring:
     """Name of a model, such as `gpt-5-mini`, which decides how tokens are counted."""
     read_tool_output: BaseTool
     """Bound since the first handle was in a prompt."""
+    _summaries: dict[str, tuple[Summary, str]] = field(default_factory=dict, repr=False)
     _tool_tokens: dict[tuple[str, bool, bool], int] = field(default_factory=dict, repr=False)
     _bound: dict[tuple[str | None, bool], Runnable[LanguageModelInput, BaseMessage]] = field(
         default_factory=dict, repr=False
@@ -57,6 +61,18 @@ class Wiring:
         if known and known.get("model") == self.name_of(self.model_for(context)):
             return Calibration.from_json(known)
         return Calibration(exact=self.counter(context).exact)
+
+    def summary(self, state: State) -> tuple[Summary, str] | None:
+        """Return the thread's summary and how the prompt shows it; read once for each version."""
+        name, value = state.get("summary_id"), state.get("summary")
+        if not name or not value:
+            return None
+        if name not in self._summaries:
+            if len(self._summaries) >= _KEPT_SUMMARIES:
+                self._summaries.clear()
+            made = Summary.model_validate(value)
+            self._summaries[name] = made, render_summary(made, self.agent.summary_sections)
+        return self._summaries[name]
 
     def reads_back(self, state: State) -> bool:
         """Tell whether the reader of handles is bound: since the first handle was shown.
@@ -170,12 +186,12 @@ def context_of(runtime: Runtime[Context]) -> Context:
 def parts_of(state: State, context: Context, wiring: Wiring) -> Parts:
     """Collect what the next prompt is made of."""
     memory = state.get("memory") or {}
+    summary = wiring.summary(state)
     notes = [Note.model_validate(note) for note in memory.get("session_notes", [])]
-    summary = state.get("summary")
     return Parts(
         system=system_message(wiring.agent, memory),
         working_set=state.get("messages", []),
-        summary=render_summary(Summary.model_validate(summary), wiring.agent.summary_sections) if summary else "",
+        summary=summary[1] if summary else "",
         session_notes=notes,
         pins=list(dict.fromkeys((*context.pins, *(note.text for note in notes if note.kind == "constraint")))),
     )

@@ -52,6 +52,11 @@ def transcript(thread_id: str) -> Namespace:
     return thread(thread_id, "transcript")
 
 
+def summaries(thread_id: str) -> Namespace:
+    """Summaries by version."""
+    return thread(thread_id, "summaries")
+
+
 def ledger(thread_id: str) -> Namespace:
     """Events by time-ordered id."""
     return thread(thread_id, "ledger")

@@ -29,8 +29,10 @@ class State(TypedDict, total=False):
     """The state of one thread. `messages` is the bounded working set, not the whole transcript."""
 
     messages: Messages
-    summary: dict[str, Any] | None
-    """`Summary` as JSON: checkpoints then need no allow-list entry for our classes."""
+    summary_id: str | None
+    """Name of the current summary in the store."""
+    summary: Annotated[dict[str, Any] | None, UntrackedValue]
+    """The current summary as JSON, read from the store in every run and never written to a checkpoint."""
     end_session: bool
     overflows: int
     """Refusals of the current prompt by the provider."""
@@ -81,6 +83,7 @@ class Output(TypedDict, total=False):
     ]
     summary: Annotated[
         dict[str, Any] | None,
+        UntrackedValue,
         Field(default=None, title="Summary", description="Summary of what left the working set, if anything did."),
     ]
     turns: Annotated[int, Field(default=0, title="Turns", description="User turns of the thread so far.")]
@@ -90,6 +93,7 @@ class Update(TypedDict, total=False):
     """The keys that a node changed."""
 
     messages: list[Any]
+    summary_id: str | None
     summary: dict[str, Any] | None
     end_session: bool
     overflows: int
