@@ -1,7 +1,7 @@
 """Compact the working set after the reply, so that the user never waits for it."""
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -30,7 +30,6 @@ from everthread.window.compaction import (
     usable,
 )
 from everthread.window.pricing import pays
-from everthread.window.tokens import counter_for
 
 SUMMARY_WORDS = 200
 """Length asked of a summariser (BEHAVIOUR §4)."""
@@ -208,19 +207,25 @@ def _chunk_tokens(wiring: Wiring) -> int:
     return int(int(profile.get("max_input_tokens") or UNKNOWN_WINDOW) * _CHUNK_SHARE)
 
 
-def _chunks(lines: Sequence[str], tokens: int, count: object) -> list[list[str]]:
-    """Split lines so that each part fits; nothing in the middle is dropped."""
-    measure = count if callable(count) else counter_for(None).text
+def _chunks(lines: Sequence[str], tokens: int, count: Callable[[str], int]) -> list[list[str]]:
+    """Split lines so that each part fits; nothing in the middle is dropped, a longer line is cut into pieces."""
     chunks: list[list[str]] = [[]]
     left = tokens
-    for line in lines:
-        size = measure(line) + 1
+    for line in (piece for line in lines for piece in _pieces(line, tokens, count)):
+        size = count(line) + 1
         if size > left and chunks[-1]:
             chunks.append([])
             left = tokens
         chunks[-1].append(line)
         left -= size
     return chunks
+
+
+def _pieces(line: str, tokens: int, count: Callable[[str], int]) -> list[str]:
+    if len(line) <= tokens or count(line) < tokens:
+        return [line]
+    middle = len(line) // 2
+    return [*_pieces(line[:middle], tokens, count), *_pieces(line[middle:], tokens, count)]
 
 
 def _apply(

@@ -68,18 +68,17 @@ def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list
         index: what is known, in order of first mention.
         messages: complete messages that are about to be masked or folded.
     """
-    known = {entry.text: entry for entry in index}
+    known = {entry.text: (entry.weight, entry.mentions, entry.last) for entry in index}
     for message in messages:
         bonus = _USED if isinstance(message, HumanMessage | AIMessage) else 0.0
+        place = sequence(message)
         for text, weight in identifiers_in(_text(message)):
-            old = known.get(text)
-            known[text] = Identifier(
-                text=text,
-                weight=max(weight + bonus, old.weight if old else 0.0),
-                mentions=(old.mentions if old else 0) + 1,
-                last=max(sequence(message), old.last if old else 0),
-            )
-    return list(known.values())
+            old_weight, mentions, last = known.get(text, (0.0, 0, 0))
+            known[text] = (max(weight + bonus, old_weight), mentions + 1, max(place, last))
+    return [
+        Identifier(text=text, weight=weight, mentions=mentions, last=last)
+        for text, (weight, mentions, last) in known.items()
+    ]
 
 
 def within(index: Sequence[Identifier], limit: int, count: CountText) -> list[Identifier]:
