@@ -211,7 +211,7 @@ def _chunks(lines: Sequence[str], tokens: int, count: Callable[[str], int]) -> l
     """Split lines so that each part fits; nothing in the middle is dropped, a longer line is cut into pieces."""
     chunks: list[list[str]] = [[]]
     left = tokens
-    for line in (piece for line in lines for piece in _pieces(line, tokens, count)):
+    for line in (piece for whole in lines for piece in _pieces(whole, tokens, count)):
         size = count(line) + 1
         if size > left and chunks[-1]:
             chunks.append([])
