@@ -68,7 +68,9 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[P
         previous=state.get("prefix", b""),
         tools="with reader" if reads_back else "",
     )
-    moved = (state.get("moved") or "unknown") if prompt.head_moved else ""
+    newly_bound = reads_back and not state.get("reads_back")
+    cause = "tools" if newly_bound else state.get("moved") or "unknown"
+    moved = cause if prompt.head_moved else ""
     event = PromptAssembled(
         window=budget.window,
         budget=budget.tokens,

@@ -56,14 +56,6 @@ class Sizes:
         return self.budget.tokens - reserved(self.parts, self.counter)
 
     @property
-    def room_after(self) -> int:
-        """Tokens that the messages may take once the summary has grown to its limit."""
-        if not self.keeps_summary:
-            return self.room
-        now = self.counter.text(self.parts.summary) if self.parts.summary else 0
-        return self.room - max(self.limits.total - now, 0)
-
-    @property
     def room_least(self) -> int:
         """Tokens that the messages may take when the summary gives way, all but the standing instructions."""
         if self.summary is None:

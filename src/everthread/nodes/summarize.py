@@ -102,7 +102,7 @@ def _plan(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Work:
     state = {**state, **resolved(state, runtime, wiring)}
     sizes = Sizes.of(state, context, wiring)
     messages: Sequence[BaseMessage] = state.get("messages", [])
-    target = int(sizes.room_after * context.low_watermark)
+    target = int(sizes.room * context.low_watermark)
     kept = int(sizes.budget.tokens * context.low_watermark)
     fold = plan_fold(messages, target=target, kept=kept, context=context, counter=sizes.counter)
     gone = {str(message.id) for message in fold.folded}

@@ -76,16 +76,16 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
 
 
 def _planned(messages: Sequence[BaseMessage], sizes: Sizes, context: Context) -> tuple[Plan, bool]:
-    """Plan with room for a full summary; when what must stay does not fit then, the summary gives way.
+    """Plan beside the summary as it is; when what must stay does not fit then, the summary gives way.
 
     Returns:
         The plan, and whether the summary has to shrink.
     """
-    plan_with = partial(plan_trim, messages, room=sizes.room, context=context, counter=sizes.counter)
+    plan_with = partial(plan_trim, messages, context=context, counter=sizes.counter)
     try:
-        return plan_with(room_after=sizes.room_after), False
+        return plan_with(room=sizes.room), False
     except BudgetError:
-        plan = plan_with(room_after=sizes.room_least)
+        plan = plan_with(room=sizes.room_least)
         return plan, plan.tokens_after > sizes.room
 
 

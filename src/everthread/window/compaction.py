@@ -122,9 +122,8 @@ def plan_fold(
                 stand_in = mask(result, STUB_TOKENS, counter.text)
                 fold.masked[str(result.id)] = stand_in
                 left += counter.message(stand_in) - counter.message(result)
-    for turn in foldable:
-        if left <= target and not fold.by_turns:
-            break
+    # One call that folds all it may is worth more than many that fold a turn each.
+    for turn in foldable if left > target or fold.by_turns else ():
         for message in turn.messages:
             if message is not anchor:
                 fold.folded.append(message)

@@ -38,20 +38,12 @@ class Plan:
     reason: str = ""
 
 
-def plan_trim(
-    messages: Sequence[BaseMessage],
-    *,
-    room: int,
-    room_after: int,
-    context: Context,
-    counter: TokenCounter,
-) -> Plan:
+def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, counter: TokenCounter) -> Plan:
     """Plan what leaves the working set; nothing does while it fits.
 
     Args:
         messages: the working set, oldest first.
-        room: tokens that the messages may take as things stand.
-        room_after: tokens that they may take once something has left, when the summary has grown.
+        room: tokens that the messages may take.
         context: policy and watermarks.
         counter: counts tokens.
 
@@ -61,11 +53,7 @@ def plan_trim(
     used = sum(map(counter.message, messages))
     if used <= room - _UNANSWERED and context.policy not in _BY_COUNT:
         return Plan(tokens_before=used, tokens_after=used)
-    planner = Planner(messages, budget=room_after, context=context, counter=counter)
-    if planner.tokens <= room:
-        # Only the policies that count turns have anything to do.
-        planner = Planner(messages, budget=room, context=context, counter=counter)
-    return planner.run()
+    return Planner(messages, budget=room, context=context, counter=counter).run()
 
 
 class Planner:
@@ -116,11 +104,6 @@ class Planner:
         if self._tokens > self._budget:
             self._refuse()
         return self.plan
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the working set, as the plan leaves it so far."""
-        return self._tokens
 
     @property
     def _fits(self) -> bool:

@@ -13,7 +13,7 @@ HEAD_SHARE = 0.50
 TAIL_SHARE = 0.25
 """Share of the limit that the tail gets; the marker has the rest."""
 
-STUB_TOKENS = 120
+STUB_TOKENS = 40
 """Size of a masked result that is no longer of the current turn."""
 
 _CHARACTERS_PER_TOKEN = 12
