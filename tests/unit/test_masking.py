@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import ToolMessage
 
 from everthread.state.marks import marks
-from everthread.window.masking import handle_of, mask
+from everthread.window.masking import handle_of, mask, stub
 from everthread.window.tokens import counter_for
 
 COUNT = counter_for("gpt-4o").text
@@ -46,3 +46,10 @@ def test_a_second_mask_keeps_handle_and_full_size() -> None:
 
 def test_a_text_without_any_border_is_cut_all_the_same() -> None:
     assert COUNT(mask(_result("x" * 50_000), 100, COUNT).text) <= 140
+
+
+def test_a_stub_keeps_the_identifiers_of_what_it_leaves_out() -> None:
+    text = stub(_result("Order list\n" + "blah " * 400 + "#W2378156 ships 2026-03-04 " + "blah " * 400), COUNT).text
+
+    assert "Mentions: #W2378156 2026-03-04" in text
+    assert COUNT(text) < 120

@@ -17,8 +17,8 @@ from everthread.nodes.trim import archive, masked_events, removals
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.prompts import render
 from everthread.state import Context, State, Summary, Update
-from everthread.state.marks import is_masked
 from everthread.storage.summaries import put_operation
+from everthread.storage.transcript import archived_by_id
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.compaction import (
     Fold,
@@ -28,6 +28,7 @@ from everthread.window.compaction import (
     render_story,
     rewritten,
     usable,
+    wants_summarizer,
 )
 from everthread.window.pricing import pays
 
@@ -56,6 +57,8 @@ class _Work:
     remaining: Sequence[BaseMessage]
     sizes: Sizes
     by_rules: Summary | None
+    unread: Sequence[BaseMessage] = ()
+    """What the summariser would read: messages folded since it was last asked; empty when it is not asked."""
     deferred: Deferred | None = None
 
 
@@ -111,10 +114,16 @@ def _plan(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Work:
         return _Work(fold, messages, remaining, sizes, None)
     deferred = None if fold.by_turns else _priced(fold, remaining, sizes, state, context)
     if deferred is not None:
-        return _Work(Fold(), messages, messages, sizes, None, deferred)
-    exposed = [message for message in messages if str(message.id) in fold.masked and not is_masked(message)]
-    by_rules = absorb(sizes.summary, fold.folded, exposed, remaining, limits=sizes.limits, count=sizes.counter.text)
-    return _Work(fold, messages, remaining, sizes, by_rules)
+        return _Work(Fold(), messages, messages, sizes, None, deferred=deferred)
+    if not gone:
+        return _Work(fold, messages, remaining, sizes, None)
+    by_rules = absorb(sizes.summary, fold.folded, remaining, limits=sizes.limits, count=sizes.counter.text)
+    unread: list[BaseMessage] = []
+    is_worth_it = fold.by_turns or wants_summarizer(by_rules, sizes.limits, sizes.counter.text)
+    if is_worth_it and _may_ask(by_rules, wiring):
+        earlier = [known for known in by_rules.pending if known not in gone]
+        unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.folded]
+    return _Work(fold, messages, remaining, sizes, by_rules, unread)
 
 
 def _priced(
@@ -140,13 +149,11 @@ def _priced(
     return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
 
 
-def _may_ask(work: _Work, wiring: Wiring) -> bool:
-    """Tell whether to ask the summariser: it is a language model and did not fail time and again."""
-    if not work.fold.folded or work.by_rules is None:
-        return False
+def _may_ask(made: Summary, wiring: Wiring) -> bool:
+    """Tell whether the summariser is a language model and did not fail time and again."""
     if not getattr(wiring.summarizer, "can_summarize", True):
         return False
-    return work.by_rules.failures < MOST_FAILURES or work.by_rules.version % 5 == 0
+    return made.failures < MOST_FAILURES or made.version % 5 == 0
 
 
 Steps = Generator[list[BaseMessage] | tuple[Summary | None, str], str | Exception, None]
@@ -159,11 +166,11 @@ def _rewriting(work: _Work, wiring: Wiring) -> Steps:
     or an outage is not asked again: the client has retried it already.
     """
     made = work.by_rules
-    if made is None or not _may_ask(work, wiring):
+    if made is None or not work.unread:
         yield made, ""
         return
     count, limits = work.sizes.counter.text, work.sizes.limits
-    lines = numbered_lines(work.fold.folded)
+    lines = numbered_lines(work.unread)
     numbered = dict(enumerate((source for source, _ in lines), start=1))
     shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
     old = render_story(work.sizes.summary, wiring.agent.summary_sections) if work.sizes.summary else ""
@@ -243,20 +250,18 @@ def _apply(
     update: Update = {}
     thread_id = thread_of(runtime)
     operations = archive(fold.folded, list(fold.masked), work.messages, thread_id, context_of(runtime).user_id)
+    if fold.masked:
+        events += masked_events(list(fold.masked.values()), work.messages, sizes.counter, "high watermark")
+    if fold.folded or fold.masked:
+        update["messages"] = removals(fold.folded, list(fold.masked.values()))
+        update["moved"] = "compacted" if fold.folded else "masked"
     if summary is not None:
         summary_id, write = put_operation(thread_id, summary)
         operations.append(write)
-        events += masked_events(list(fold.masked.values()), work.messages, sizes.counter, "high watermark")
         if failure:
             events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
-        update = {
-            "messages": removals(fold.folded, list(fold.masked.values())),
-            "summary_id": summary_id,
-            "summary": dict(write.value or {}),
-            "moved": "compacted" if fold.folded else "masked",
-        }
-        if fold.folded:
-            events.append(_compacted(fold, summary, sizes, wiring))
+        update["summary_id"], update["summary"] = summary_id, dict(write.value or {})
+        events.append(_compacted(fold, summary, sizes, wiring))
     record(
         store_of(runtime),
         thread_id,

@@ -14,7 +14,7 @@ from everthread.nodes.inject_memory import resolved
 from everthread.nodes.sizing import Sizes
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, State, Summary, Update, namespaces
-from everthread.state.marks import is_masked, marks
+from everthread.state.marks import marks
 from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import append_operations
 from everthread.window.compaction import absorb
@@ -58,7 +58,7 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     if not plan.evicted and not plan.masked and not shrinks:
         return update
     operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)
-    if sizes.keeps_summary:
+    if sizes.keeps_summary and (plan.evicted or shrinks):
         update["summary_id"], write = put_operation(thread_id, _absorbed(plan, messages, sizes))
         update["summary"] = dict(write.value or {})
         operations.append(write)
@@ -92,16 +92,9 @@ def _planned(messages: Sequence[BaseMessage], sizes: Sizes, context: Context) ->
 def _absorbed(plan: Plan, messages: Sequence[BaseMessage], sizes: Sizes) -> Summary:
     """Fold what leaves into the summary by rules: there is no time for a model ahead of a call."""
     gone = {str(message.id) for message in plan.evicted}
-    exposed = [message for message in messages if str(message.id) in plan.masked and not is_masked(message)]
     remaining = [plan.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
-    return absorb(
-        sizes.summary,
-        plan.evicted,
-        exposed,
-        remaining,
-        limits=sizes.limits_for(plan.tokens_after),
-        count=sizes.counter.text,
-    )
+    limits = sizes.limits_for(plan.tokens_after)
+    return absorb(sizes.summary, plan.evicted, remaining, limits=limits, count=sizes.counter.text)
 
 
 def archive(

@@ -48,6 +48,10 @@ class Summary(BaseModel):
     """Counts the changes, from 1."""
     writer: str = "extractive"
     """`model` or `extractive`."""
+    pending: tuple[str, ...] = ()
+    """Messages that the rules folded and no summariser has read yet."""
+    pending_tokens: int = 0
+    """What a summariser would have to read of them."""
     failures: int = 0
     """Times in a row that the summariser failed."""
 

@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 from everthread.state import namespaces
 from everthread.state.marks import is_masked, is_synthetic, marks, sequence
 
-__all__ = ["append_operations", "archived", "full_text", "message_text", "transcript"]
+__all__ = ["append_operations", "archived", "archived_by_id", "full_text", "message_text", "transcript"]
 
 _PAGE = 500
 
@@ -57,6 +57,13 @@ def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessa
         if not is_synthetic(message) and not (is_masked(message) and message.id in known):
             known[message.id] = message
     return sorted(known.values(), key=sequence)
+
+
+def archived_by_id(store: BaseStore, thread_id: str, message_ids: Sequence[str]) -> list[BaseMessage]:
+    """Return the archived messages of these ids, oldest first; those that are not there are left out."""
+    namespace = namespaces.transcript(thread_id)
+    items = store.batch([GetOp(namespace, message_id) for message_id in message_ids]) if message_ids else []
+    return sorted((_message(item) for item in items if isinstance(item, Item)), key=sequence)
 
 
 def full_text(store: BaseStore, thread_id: str, message_id: str) -> str | None:

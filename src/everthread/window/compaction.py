@@ -11,7 +11,7 @@ from everthread.state.context import Context
 from everthread.state.marks import is_synthetic
 from everthread.state.summary import STANDING, Summary, SummaryEntry
 from everthread.window.identifiers import identifiers_in, merged, render_identifiers, within
-from everthread.window.masking import STUB_TOKENS, mask
+from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, stub
 from everthread.window.standing import standing_in
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import Group, anchor_of, opens_turn, split
@@ -24,7 +24,7 @@ SUMMARY_SHARE = 0.20
 IDENTIFIER_SHARE = 0.30
 """Share of the budget that the index of identifiers may take."""
 
-STORY_TOKENS = 500
+STORY_TOKENS = 1_200
 """Tokens that the story may take at the most; 200 words are some 300."""
 
 IDENTIFIER_TOKENS = 600
@@ -45,7 +45,13 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(.*\S)\s*$")
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+(.*?)\s*#*|\*\*(.+?)\*\*:?)\s*$")
 _SOURCES = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]\s*\.?$")
-_LONGEST = 220
+_LONGEST = 160
+
+CONDENSE_TOKENS = 12_000
+"""Unread text that is worth a summariser's call; until then the rules' summary stands."""
+
+CONDENSE_SHARE = 0.9
+"""Share of the story's limit above which the rules would have to drop exchanges: then a summariser is asked."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +124,8 @@ def plan_fold(
     left = fold.tokens_before
     for turn in turns[:-1]:
         for result in (result for group in turn.groups for result in group.results):
-            if left > target and counter.text(str(result.text)) > STUB_TOKENS + 40:
-                stand_in = mask(result, STUB_TOKENS, counter.text)
+            if left > target and counter.text(str(result.text)) > STUB_TOKENS + STUB_IDENTIFIERS + 40:
+                stand_in = stub(result, counter.text)
                 fold.masked[str(result.id)] = stand_in
                 left += counter.message(stand_in) - counter.message(result)
     # One call that folds all it may is worth more than many that fold a turn each.
@@ -135,7 +141,6 @@ def plan_fold(
 def absorb(
     previous: Summary | None,
     folded: Sequence[BaseMessage],
-    exposed: Sequence[BaseMessage],
     remaining: Sequence[BaseMessage],
     *,
     limits: Limits,
@@ -149,7 +154,6 @@ def absorb(
     Args:
         previous: the summary so far.
         folded: messages that leave the working set, oldest first.
-        exposed: messages that stay but are masked, in full.
         remaining: the working set afterwards, as the prompt shows it.
         limits: tokens of each part.
         count: tokens of a text.
@@ -166,9 +170,11 @@ def absorb(
             "last_message_id": str(folded[-1].id) if folded else known.last_message_id,
             "version": known.version + 1,
             "writer": "extractive" if folded else known.writer,
+            "pending": (*known.pending, *(str(message.id) for message in folded)),
+            "pending_tokens": known.pending_tokens + sum(count(line) for _, line in numbered_lines(folded)),
         }
     )
-    return _indexed(made, [*folded, *exposed], remaining, limits, count)
+    return _indexed(made, folded, remaining, limits, count)
 
 
 def rewritten(
@@ -200,10 +206,31 @@ def rewritten(
     entries = [entry for entry in _read(text, numbered) if entry.text not in told and entry.section != STANDING]
     supported = [entry for entry in entries if all(known in support for known, _ in identifiers_in(entry.text))]
     free = "" if entries else text.strip()
-    new = made.model_copy(update={"entries": (*standing, *supported), "text": free, "writer": "model", "failures": 0})
+    new = made.model_copy(
+        update={
+            "entries": (*standing, *supported),
+            "text": free,
+            "writer": "model",
+            "failures": 0,
+            "pending": (),
+            "pending_tokens": 0,
+        }
+    )
     visible = render_story(new, ())
     left = [entry for entry in made.identifiers if entry.text not in visible]
     return new.model_copy(update={"identifiers": tuple(within(left, limits.identifiers, count))})
+
+
+def wants_summarizer(made: Summary, limits: Limits, count: CountText) -> bool:
+    """Tell whether a summary by rules has grown enough to be worth a summariser's call.
+
+    Bullets of the rules are exact but many; a call for every folded turn would cost more than it says.
+    """
+    if made.pending_tokens >= CONDENSE_TOKENS:
+        return True
+    exchanges = [entry for entry in made.entries if entry.section not in (STEPS, STANDING)]
+    size = sum(count(entry.text) + 3 for entry in exchanges) + count(made.text)
+    return bool(made.pending) and size > limits.story * CONDENSE_SHARE
 
 
 def usable(text: str, limit: int, count: CountText) -> bool:

@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from everthread.errors import BudgetError
 from everthread.state.context import Context
-from everthread.window.masking import STUB_TOKENS, mask
+from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, mask, stub
 from everthread.window.policies import BY_SIZE, head_tail, sliding_window, token_budget
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import Group, anchor_of, split
@@ -21,6 +21,12 @@ ANCHOR_CHARACTERS = 200
 
 _BY_COUNT = ("sliding_window", "head_tail")
 """Policies that evict whatever the size."""
+
+_LONGEST_STUB = STUB_TOKENS + STUB_IDENTIFIERS + 40
+"""A result of this many tokens wins nothing as a stub."""
+
+_SMALLEST_SHARE = 60
+"""Tokens below which the results of the newest round are not cut any further."""
 
 _UNANSWERED = 200
 """Tokens that answers to cut-off calls may add to the prompt; below this distance the exact sum is taken."""
@@ -126,7 +132,7 @@ class Planner:
             for group in range(len(self._turns[turn].groups)):
                 if self._tokens <= self._target:
                     return
-                self._mask_results(turn, group, STUB_TOKENS)
+                self._stub_results(turn, group)
 
     def _evict_earlier_turns(self) -> None:
         if self._fits:
@@ -149,7 +155,7 @@ class Planner:
         for group in range(len(self._turns[-1].groups) - 1):
             if self._tokens <= self._target:
                 return
-            self._mask_results(-1, group, STUB_TOKENS)
+            self._stub_results(-1, group)
 
     def _shorten_anchor(self) -> None:
         anchor = self._anchor
@@ -174,7 +180,7 @@ class Planner:
     def _mask_newest_round(self) -> None:
         """Cut the newest results to an equal share of what is left, as often as it takes."""
         share = self._context.tool_output_tokens
-        while not self._fits and self._turns[-1].groups[-1].results and share >= STUB_TOKENS // 2:
+        while not self._fits and self._turns[-1].groups[-1].results and share >= _SMALLEST_SHARE:
             share //= 2
             self._mask_results(-1, -1, share)
 
@@ -216,6 +222,12 @@ class Planner:
         self._tokens -= self._sizes[turn][group]
         self._sizes[turn][group] = 0
         self._gone.update(str(message.id) for message in messages)
+
+    def _stub_results(self, turn: int, group: int) -> None:
+        for result in self._turns[turn].groups[group].results:
+            standing = self._current(result)
+            if str(result.id) not in self._gone and self._counter.text(str(standing.text)) > _LONGEST_STUB:
+                self._replace(turn, group, stub(_with_text(standing), self._counter.text))
 
     def _mask_results(self, turn: int, group: int, limit: int) -> None:
         for result in self._turns[turn].groups[group].results:

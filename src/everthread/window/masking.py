@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from langchain_core.messages import BaseMessage
 
 from everthread.state.marks import MessageT, marked, marks
+from everthread.window.identifiers import merged, within
 
 HEAD_SHARE = 0.50
 """Share of the limit that the head gets (BEHAVIOUR §3: half from the head, a quarter from the tail)."""
@@ -13,8 +14,11 @@ HEAD_SHARE = 0.50
 TAIL_SHARE = 0.25
 """Share of the limit that the tail gets; the marker has the rest."""
 
-STUB_TOKENS = 40
+STUB_TOKENS = 24
 """Size of a masked result that is no longer of the current turn."""
+
+STUB_IDENTIFIERS = 56
+"""Tokens for the identifiers of what a stub leaves out: a later call may need one of them."""
 
 _CHARACTERS_PER_TOKEN = 12
 """A token is rarely longer; bounds how much text one cut has to count."""
@@ -42,6 +46,15 @@ def mask(message: MessageT, limit: int, count: CountText) -> MessageT:
     full_tokens = int(marks(message).get("tokens") or 0) or count(str(message.text))
     text = masked_text(str(message.text), limit, count, handle=handle, full_tokens=full_tokens)
     return marked(message.model_copy(update={"content": text}), handle=handle, tokens=full_tokens)
+
+
+def stub(message: MessageT, count: CountText) -> MessageT:
+    """Copy an old result as a stub: a few words, a handle, and the identifiers of what is left out."""
+    short = mask(message, STUB_TOKENS, count)
+    shown = str(short.text)
+    hidden = [entry for entry in merged([], [message]) if entry.text not in shown]
+    kept = " ".join(entry.text for entry in within(hidden, STUB_IDENTIFIERS, count))
+    return short.model_copy(update={"content": f"{shown}\nMentions: {kept}"}) if kept else short
 
 
 def masked_text(text: str, limit: int, count: CountText, *, handle: str, full_tokens: int) -> str:
