@@ -422,6 +422,18 @@ def test_users_do_not_share_notes(storage: Storage) -> None:
     assert "tea" not in model.prompts[2][0].text
 
 
+@pytest.mark.parametrize("given", [{"messages": "what do you know?"}, {"end_session": True}])
+def test_a_thread_refuses_another_user(storage: Storage, given: dict[str, Any]) -> None:
+    note = calls(call("save_memory_note", "c", text="Likes jazz", keywords=[]))
+    graph, _ = graph_of(storage, note, "noted")
+    ask(graph, "I like jazz", user_id="ann")
+
+    with pytest.raises(SettingsError, match="belongs to another user"):
+        graph.invoke(given, CONFIG, context=Context(user_id="eve"))
+
+    assert storage.store.search(namespaces.notes("eve")) == []
+
+
 def test_a_second_process_continues_the_thread(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     with open_storage(url) as storage:

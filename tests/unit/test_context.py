@@ -22,6 +22,8 @@ from everthread.state import Context
         ({"policy": "lru"}, "policy"),
         ({"distillation": ["always"]}, "distillation"),
         ({"user_id": ""}, "user_id"),
+        ({"model": "foo"}, "model"),
+        ({"model": 3}, "model"),
         ({"keep_last_turns": True}, "keep_last_turns"),
         ({"windw": 1}, "windw"),
     ],
@@ -37,6 +39,10 @@ def test_the_defaults_are_valid() -> None:
 
 def test_lists_from_json_become_tuples() -> None:
     assert Context(pins=["a"], distillation=["tool", "turn"]).distillation == ("tool", "turn")  # type: ignore[arg-type]
+
+
+def test_a_single_word_is_a_list_of_one() -> None:
+    assert Context(distillation="turn").distillation == ("turn",)  # type: ignore[arg-type]
 
 
 def test_every_dial_has_a_title_a_description_and_a_default() -> None:

@@ -9,6 +9,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from everthread.agents import travel
 from everthread.agents.handles import read_tool_output
+from everthread.errors import SettingsError
 from everthread.graph.flavours import TwoFlavours
 from everthread.graph.threads import ThreadGraph
 from everthread.models.provider import resolve, tokenizer_name
@@ -48,6 +49,8 @@ def build_graph(
     Raises:
         SettingsError: the model cannot be made; the message says what to set or install.
     """
+    if not isinstance(agent, Agent):
+        raise SettingsError(f"`agent` must be an Agent, such as everthread.agents.travel, got {agent!r}")
     chat = resolve(model)
     wiring = Wiring(
         agent=agent,

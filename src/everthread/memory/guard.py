@@ -47,6 +47,19 @@ _RULES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
             "wording",
             r"\b(?:store|add|save|remember)\b.{0,20}\b(?:this|the following|new)\s+(?:rule|instruction|policy)\b",
         ),
+        (
+            "policy_override",
+            "consent",
+            r"\b(?:always|must|should|may|can|will|just)\s+(?:always\s+)?"
+            r"(?:book|buy|pay|order|cancel|send|share|confirm|act)\b.{0,30}\bwithout\b.{0,15}"
+            r"\b(?:ask\w*|approv\w*|confirm\w*|consent|permission)\b",
+        ),
+        (
+            "policy_override",
+            "consent",
+            r"\b(?:never|don't|do not|stop|no need to)\s+(?:ask|asking|confirm|confirming|check|checking)\b.{0,25}"
+            r"\b(?:before|for (?:my )?(?:approval|permission|confirmation)|booking|paying)\b",
+        ),
         ("system_rule", "delimiter", r"</?(?:memories|user_profile|memory_policy|system)\b|<\|[a-z_]+\|>|\[/?INST\]"),
         ("system_rule", "authority", r"^\s*(?:system|developer|admin(?:istrator)?)\s*(?:message|note|prompt)?\s*:"),
         ("exfil_link", "link", r"\b(?:send|post|forward|upload)\b.{0,60}https?://"),

@@ -8,6 +8,7 @@ from everthread.ledger.events import Consolidated, Event, FallbackUsed
 from everthread.ledger.record import now, record
 from everthread.memory.consolidation import operations, plan
 from everthread.nodes.distill_notes import distilled
+from everthread.nodes.inject_memory import own_session
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, Note, State, Update, namespaces
 from everthread.storage.transcript import transcript
@@ -23,6 +24,7 @@ def consolidate(state: State, runtime: Runtime[Context], wiring: Wiring) -> Upda
     tries again.
     """
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    own_session(store, thread_id, context)
     turn = state.get("turns", 0)
     if "session" in context.distillation:
         told = [message for message in transcript(store, thread_id, state.get("messages", [])) if opens_turn(message)]

@@ -40,6 +40,7 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
     new = [message for message in messages if "at" not in marks(message)]
+    known = own_session(store, thread_id, context)
     turn = state.get("turns", 0) + sum(map(opens_turn, new))
     memory, summary = resolve(store, thread_id, context, wiring.counter(context), state.get("summary_id"))
     digest = _digest(memory)
@@ -50,7 +51,7 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
         session_note_ids=[str(note["id"]) for note in memory["session_notes"]],
         tokens=wiring.counter(context).text(memory["profile"] + memory["notes"]),
     )
-    session = PutOp(namespaces.SESSIONS, thread_id, _session(store, thread_id, context, wiring, turn), index=None)
+    session = PutOp(namespaces.SESSIONS, thread_id, _session(known, thread_id, context, wiring, turn), index=None)
     record(store, thread_id, [event], write=runtime.stream_writer, turn=turn, operations=[session])
     dated = [marked(message, at=now()) for message in new]
     moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")
@@ -129,15 +130,28 @@ def _digest(memory: Memory) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:8]
 
 
-def _session(store: BaseStore, thread_id: str, context: Context, wiring: Wiring, turn: int) -> dict[str, Any]:
+def own_session(store: BaseStore, thread_id: str, context: Context) -> dict[str, Any]:
+    """Return the session record of a thread; empty for a new one.
+
+    Raises:
+        SettingsError: the thread belongs to another user, whose messages and notes it holds.
+    """
     item = store.get(namespaces.SESSIONS, thread_id)
-    began = item.value.get("began") if item else None
+    known = dict(item.value) if item else {}
+    if known and known.get("user_id") != context.user_id:
+        raise SettingsError(
+            f"thread {thread_id!r} belongs to another user than {context.user_id!r}; use a thread of their own"
+        )
+    return known
+
+
+def _session(known: dict[str, Any], thread_id: str, context: Context, wiring: Wiring, turn: int) -> dict[str, Any]:
     return {
         "thread_id": thread_id,
         "user_id": context.user_id,
         "agent": wiring.agent.name,
-        "began": began or now(),
+        "began": known.get("began") or now(),
         "last_activity": now(),
         "turns": turn,
-        "consolidated_turns": item.value.get("consolidated_turns", 0) if item else 0,
+        "consolidated_turns": known.get("consolidated_turns", 0),
     }

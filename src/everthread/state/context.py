@@ -1,6 +1,7 @@
 """The dials of a run, validated when they are set."""
 
 import dataclasses
+import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -13,6 +14,8 @@ PolicyName = Literal["sliding_window", "head_tail", "token_budget", "salience", 
 
 DistillationMode = Literal["tool", "turn", "session"]
 """When session notes are made; see docs/memory.md."""
+
+_MODEL = re.compile(r"offline|[\w-]+:\S+")
 
 POLICIES: tuple[str, ...] = get_args(PolicyName)
 DISTILLATION_MODES: tuple[str, ...] = get_args(DistillationMode)
@@ -77,8 +80,9 @@ class Context:
     """Sentences that are in every prompt, word for word."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "distillation", tuple(self.distillation))
-        object.__setattr__(self, "pins", tuple(self.pins))
+        for name in ("distillation", "pins"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
         self._check_names()
         self._check_sizes()
         self._check_fractions()
@@ -86,6 +90,10 @@ class Context:
     def _check_names(self) -> None:
         if not isinstance(self.user_id, str) or not self.user_id:
             raise SettingsError(f"`user_id` must be a non-empty text, got {self.user_id!r}")
+        if self.model is not None and not (isinstance(self.model, str) and _MODEL.fullmatch(self.model)):
+            raise SettingsError(
+                f"`model` is {self.model!r}; use `offline` or `provider:name`, such as `openai:gpt-5-mini`"
+            )
         if self.policy not in POLICIES:
             raise SettingsError(f"`policy` is {self.policy!r}; choose one of {', '.join(POLICIES)}")
         for mode in self.distillation:

@@ -17,7 +17,7 @@ TAIL_SHARE = 0.25
 STUB_TOKENS = 24
 """Size of a masked result that is no longer of the current turn."""
 
-STUB_IDENTIFIERS = 56
+STUB_IDENTIFIERS = 100
 """Tokens for the identifiers of what a stub leaves out: a later call may need one of them."""
 
 _CHARACTERS_PER_TOKEN = 12
