@@ -7,6 +7,7 @@ their own, beside the summary, and never pass through a model.
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -20,8 +21,6 @@ _PATTERNS: tuple[tuple[float, str], ...] = (
     (1.0, r"https?://[^\s\"'<>)\]}]+"),
     (1.0, r"[\w.+-]+@[\w-]+\.[\w.-]*\w"),
     (0.8, r"(?<![\w/])/?(?:[\w.*-]+/)+[\w.*-]+"),
-    # values of JSON in several words: streets, names
-    (0.6, r"(?<=: \")(?=[^\"\n]*[A-Za-z])[^\"\n ]{1,30} [^\"\n]{1,30}(?=\")"),
     # times and dates
     (0.4, r"\b\d{4}-\d{2}-\d{2}T[\d:.+-]+Z?"),
     (1.0, r"\b\d{4}-\d{2}-\d{2}\b"),
@@ -35,11 +34,12 @@ _PATTERNS: tuple[tuple[float, str], ...] = (
     (0.9, r"\b[A-Z]{5,8}\b"),
     # dotted and underscored names of code
     (0.4, r"\b[A-Za-z]\w*(?:[._][A-Za-z]\w*)+\b"),
-    # values of JSON in one word: names, cities, classes
-    (0.6, r"(?<=: \")[^\"\n ]{2,40}(?=\")"),
 )
 _ANY = re.compile("|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(_PATTERNS)))
 _WEIGHTS = {f"k{place}": weight for place, (weight, _) in enumerate(_PATTERNS)}
+_JSON_VALUE = re.compile(r": \"(?=[^\"\n]*[A-Za-z])([^\"\n]{2,40})\"")
+_JSON_WEIGHT = 0.6
+_PUNCTUATION = ".,:;!?()\"'"
 _FEWEST_DIGITS = 3
 _LONGEST = 120
 _USED = 0.5
@@ -51,14 +51,30 @@ _HALF_LIFE = 40
 
 def identifiers_in(text: str) -> list[tuple[str, float]]:
     """Return every identifier of a text with its weight, in order, repeats included."""
+    found: list[tuple[str, float]] = []
+    for word in text.split():
+        # Most words of a text are plain: a look is much cheaper than the patterns.
+        plain = word.strip(_PUNCTUATION)
+        if plain.isalpha() and plain.islower():
+            continue
+        found += _in_word(word)
+    if ': "' in text:
+        # Short values of JSON: names, cities, streets, classes.
+        known = {told for told, _ in found}
+        values = (match.group(1) for match in _JSON_VALUE.finditer(text))
+        found += [(value, _JSON_WEIGHT) for value in values if value not in known]
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def _in_word(word: str) -> tuple[tuple[str, float], ...]:
     found = []
-    for match in _ANY.finditer(text):
+    for match in _ANY.finditer(word):
         told = match.group().rstrip(".,:;")
         is_number = told[:1].isdigit() and not any(map(str.isalpha, told))
-        if len(told) > _LONGEST or (is_number and sum(map(str.isdigit, told)) < _FEWEST_DIGITS):
-            continue
-        found.append((told, _WEIGHTS[str(match.lastgroup)]))
-    return found
+        if len(told) <= _LONGEST and not (is_number and sum(map(str.isdigit, told)) < _FEWEST_DIGITS):
+            found.append((told, _WEIGHTS[str(match.lastgroup)]))
+    return tuple(found)
 
 
 def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list[Identifier]:
