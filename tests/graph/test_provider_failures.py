@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import openai
 import pytest
 from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
 
 from everthread import Context, build_graph, open_storage
 from everthread.errors import ModelError
 from everthread.ledger import events
 from everthread.state import Agent
 from everthread.storage.open import Storage, aopen_storage
+from openai_chat import chats
 from server import WORDINGS, Call, Fault, OpenAIServer, Refusal
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -31,22 +30,8 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def chat(server: OpenAIServer) -> Iterator[Callable[..., ChatOpenAI]]:
-    client, aclient = openai.DefaultHttpxClient(verify=False), openai.DefaultAsyncHttpxClient(verify=False)
-
-    def make(**settings: Any) -> ChatOpenAI:
-        given: dict[str, Any] = {
-            "model": server.models[0],
-            "base_url": server.base_url,
-            "api_key": SecretStr(server.key or "none"),
-            "http_client": client,
-            "http_async_client": aclient,
-            "max_retries": 2,
-            "stream_usage": True,
-        }
-        return ChatOpenAI(**(given | settings))
-
-    yield make
-    client.close()
+    with chats(server, max_retries=2) as make:
+        yield make
 
 
 @pytest.fixture

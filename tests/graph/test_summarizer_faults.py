@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import openai
 import pytest
 from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
 
 from everthread import Context, build_graph, open_storage
 from everthread.ledger import events
@@ -14,6 +12,7 @@ from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
 from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
+from openai_chat import chats
 from server import Fault, OpenAIServer, Refusal, Reply
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -31,15 +30,8 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def summarizer(server: OpenAIServer) -> Iterator[Callable[..., ChatOpenAI]]:
-    client = openai.DefaultHttpxClient(verify=False)
-
-    def make(**settings: Any) -> ChatOpenAI:
-        given: dict[str, Any] = {"base_url": server.base_url, "api_key": SecretStr(str(server.key))}
-        given |= {"model": server.models[0], "http_client": client, "max_retries": 0}
-        return ChatOpenAI(**(given | settings))
-
-    yield make
-    client.close()
+    with chats(server) as make:
+        yield make
 
 
 def run(storage: Storage, summarizer: Any, texts: list[str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from everthread.errors import ModelError
 from everthread.models.provider import MAX_RETRIES, resolve
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
+from openai_chat import chats
 from server import WORDINGS, Answer, Call, Fault, OpenAIServer, Refusal
 
 HELLO = [HumanMessage("hello")]
@@ -32,21 +33,8 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def chat(server: OpenAIServer) -> Iterator[Callable[..., ChatOpenAI]]:
-    # `verify=False` saves the 50 ms that loading certificates takes; nothing here is encrypted. The asynchronous client
-    # needs no closing: the server ends every connection itself.
-    client, aclient = openai.DefaultHttpxClient(verify=False), openai.DefaultAsyncHttpxClient(verify=False)
-
-    def make(**settings: Any) -> ChatOpenAI:
-        given: dict[str, Any] = {
-            "model": server.models[0],
-            "base_url": server.base_url,
-            "api_key": SecretStr(server.key or "none"),
-        }
-        given |= {"http_client": client, "http_async_client": aclient, "max_retries": 0, "stream_usage": True}
-        return ChatOpenAI(**(given | settings))
-
-    yield make
-    client.close()
+    with chats(server) as make:
+        yield make
 
 
 async def call(model: ChatOpenAI, mode: str, messages: Sequence[BaseMessage] = HELLO) -> AIMessage:
