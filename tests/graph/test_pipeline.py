@@ -1,5 +1,6 @@
 """The graph from end to end with a scripted model and a real database."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -516,3 +517,110 @@ def test_a_session_that_could_not_be_consolidated_keeps_its_notes_and_stays_open
     assert session.value["consolidated_turns"] == 0
     assert storage.store.get(namespaces.session_notes("t"), "broken") is not None
     assert "fallback_used" in names(storage)
+
+
+async def test_runs_on_many_threads_at_once_do_not_lock_each_other_out(tmp_path: Path) -> None:
+    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        graph, _ = graph_of(storage, *["fine"] * 12)
+        configs: list[Any] = [{"configurable": {"thread_id": f"t{number}"}} for number in range(12)]
+
+        results = await asyncio.gather(*(graph.ainvoke({"messages": "hi"}, config) for config in configs))
+
+    assert [result["messages"][-1].text for result in results] == ["fine"] * 12
+
+
+async def test_runs_on_one_thread_at_once_take_turns(tmp_path: Path) -> None:
+    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        graph, _ = graph_of(storage, *["fine"] * 6)
+
+        await asyncio.gather(*(graph.ainvoke({"messages": f"question {n}"}, CONFIG) for n in range(6)))
+        state = await graph.aget_state(CONFIG)
+
+    assert [message.type for message in state.values["messages"]] == ["human", "ai"] * 6
+
+
+@pytest.mark.parametrize("reported", [9_000, 80_000, 10**9])
+def test_an_absurd_usage_report_does_not_cost_the_thread(storage: Storage, reported: int) -> None:
+    usage: Any = {"input_tokens": reported, "output_tokens": 1, "total_tokens": reported + 1}
+    graph, _ = graph_of(storage, AIMessage("one", usage_metadata=usage), "two")
+    ask(graph, "1", window=8_000)
+
+    assert ask(graph, "2", window=8_000)["messages"][-1].text == "two"
+
+
+def test_a_graph_with_config_keeps_its_locks(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello")
+
+    assert graph.with_config(CONFIG).invoke({"messages": "hi"})["messages"][-1].text == "hello"
+
+
+async def test_a_run_that_does_not_fit_its_storage_says_which_to_open(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage, pytest.raises(SettingsError, match="aopen_storage"):
+        await graph_of(storage, "x")[0].ainvoke({"messages": "hi"}, CONFIG)
+    async with aopen_storage(url) as opened:
+        with pytest.raises(SettingsError, match="ainvoke"):
+            graph_of(opened, "x")[0].invoke({"messages": "hi"}, CONFIG)
+
+
+def test_other_words_under_a_known_id_are_a_new_question(storage: Storage) -> None:
+    graph, model = graph_of(storage, "one", "two")
+    graph.invoke({"messages": [HumanMessage("first", id="x")]}, CONFIG)
+
+    graph.invoke({"messages": [HumanMessage("second", id="x")]}, CONFIG)
+
+    assert len(model.prompts) == 2
+
+
+def test_a_model_that_uses_an_id_again_loses_no_answer(storage: Storage) -> None:
+    graph, _ = graph_of(storage, *(AIMessage(f"answer {n}", id="always") for n in range(3)))
+    for number in range(3):
+        result = ask(graph, f"question {number}")
+
+    assert [m.text for m in result["messages"]] == [f"{who} {n}" for n in range(3) for who in ("question", "answer")]
+
+
+def ask_all(graph: Any, messages: list[HumanMessage]) -> dict[str, Any]:
+    return dict(graph.invoke({"messages": messages}, CONFIG, context=Context(context_limit=2, keep_last_turns=1)))
+
+
+def test_a_history_sent_again_is_not_archived_twice(storage: Storage) -> None:
+    graph, _ = graph_of(storage, *"abcd")
+    sent: list[HumanMessage] = []
+    for number in range(4):
+        sent.append(HumanMessage(f"question {number}", id=f"h{number}"))
+        result = ask_all(graph, sent)
+
+    told = [message.text for message in transcript(storage.store, "t", result["messages"])]
+    assert told == ["question 0", "a", "question 1", "b", "question 2", "c", "question 3", "d"]
+    assert result["turns"] == 4
+
+
+def test_a_first_message_of_many_images_does_not_cost_the_thread(storage: Storage) -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    graph, _ = graph_of(storage, *"abcd")
+    graph.invoke({"messages": [HumanMessage([image] * 6)]}, CONFIG, context=Context(window=9_000))
+    for _ in range(2):
+        result = ask(graph, "word " * 1_500, window=6_000)
+
+    assert result["messages"][-1].text == "c"
+
+
+def test_an_unreadable_long_term_note_does_not_stop_consolidation(storage: Storage) -> None:
+    storage.store.put(namespaces.notes("local"), "broken", {"text": "no other field"})
+    graph, _ = graph_of(storage, calls(call("save_memory_note", "c", text="Likes tea", keywords=[])), "ok")
+    ask(graph, "tea")
+    ask(graph, None)
+
+    assert len(storage.store.search(namespaces.notes("local"))) == 2
+
+
+@pytest.mark.parametrize("policy", ["sliding_window", "head_tail", "token_budget", "salience", "summarize"])
+def test_a_rule_of_the_user_survives_every_policy(storage: Storage, policy: str) -> None:
+    graph, model = graph_of(storage, *["fine " * 60] * 30)
+    ask(graph, "hello", window=2_500, policy=policy)
+    ask(graph, "Ask me before you book anything.", window=2_500, policy=policy)
+    for number in range(28):
+        ask(graph, f"question {number} " + "word " * 60, window=2_500, policy=policy)
+
+    assert all(any("Ask me before you book anything." in m.text for m in prompt) for prompt in model.prompts[1:])

@@ -225,7 +225,7 @@ def test_the_command_prints_a_table_for_people(capsys: pytest.CaptureFixture[str
     told = capsys.readouterr().out
     assert code == 0
     assert "bakery/order" in told
-    assert "1 records: 1 replayed, 0 refused, 0 failed; 5 calls, 0 violations" in told
+    assert "1 record: 1 replayed, 0 refused, 0 failed; 5 calls, 0 violations" in told
 
 
 def test_a_violation_is_exit_code_one_and_the_first_offending_call(

@@ -113,6 +113,25 @@ def test_a_bad_summary_never_replaces_a_good_one(server: OpenAIServer, summarize
     assert "Chose the night train" in str(result["summary"])
 
 
+UNSUPPORTED = [
+    "## Facts\n- Order #W777123 is late\n- Flight QX417 left",
+    '{"facts": ["all went well here, they said"]}',
+]
+
+
+@pytest.mark.parametrize("text", UNSUPPORTED)
+def test_a_summary_of_what_nobody_said_never_replaces_a_good_one(
+    text: str, server: OpenAIServer, summarizer: Callable[..., ChatOpenAI]
+) -> None:
+    server.reply(GOOD, text)
+    with open_storage("sqlite://") as storage:
+        result = run(storage, summarizer(), ["Hello", RULE, "3", "4"])
+        reasons = [event.reason for event in events(storage.store, "t") if event.event == "fallback_used"]
+
+    assert "Chose the night train" in str(result["summary"])
+    assert reasons == ["unsupported summary"]
+
+
 def test_a_summarizer_that_fails_time_and_again_is_left_alone(
     server: OpenAIServer, summarizer: Callable[..., ChatOpenAI]
 ) -> None:

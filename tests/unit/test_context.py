@@ -24,6 +24,7 @@ from everthread.state import Context
         ({"user_id": ""}, "user_id"),
         ({"model": "foo"}, "model"),
         ({"model": 3}, "model"),
+        ({"pins": [5]}, "pins"),
         ({"keep_last_turns": True}, "keep_last_turns"),
         ({"windw": 1}, "windw"),
     ],

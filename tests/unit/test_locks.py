@@ -1,6 +1,5 @@
 """Thread locks."""
 
-import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from everthread.errors import ThreadBusyError
 from everthread.storage.locations import locate
-from everthread.storage.locks import ThreadLocks
+from everthread.storage.locks import ThreadLocks, _place
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def test_the_lock_of_a_dead_holder_is_free_after_expiry(
 
 def test_the_lock_of_a_process_that_is_gone_is_free_at_once(pair: list[ThreadLocks]) -> None:
     child = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    assert pair[0]._acquire("t", f"{platform.node()}:{int(child.stdout)}:x")
+    assert pair[0]._acquire("t", f"{_place()}:{int(child.stdout)}:x")
 
     with pair[1].hold("t"):
         pass
@@ -61,3 +60,14 @@ async def test_async_runs_wait_for_each_other(pair: list[ThreadLocks]) -> None:
         with pytest.raises(ThreadBusyError):
             async with pair[1].ahold("t"):
                 pass
+
+
+def test_renewing_goes_on_after_a_failure(pair: list[ThreadLocks], monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = iter([False, False, True])
+    monkeypatch.setattr(pair[0]._stop, "wait", lambda _: next(rounds))
+    pair[0]._held["t"] = "x"
+    pair[0]._database.execute("DROP TABLE thread_locks")
+
+    pair[0]._renew()
+
+    assert next(rounds, None) is None

@@ -149,3 +149,20 @@ def test_consolidating_twice_changes_nothing() -> None:
 )
 def test_the_rules_find_plain_statements(text: str, scopes: list[str]) -> None:
     assert [found.scope for found in candidates(text)] == scopes
+
+
+def test_nothing_that_is_blocked_comes_in_by_keywords_or_quote() -> None:
+    source = Source(thread_id="t", message_ids=("m",), quote="I like tea; my card is 4111 1111 1111 1111")
+    words = ["123-45-6789", "4111111111111111", "Tea"]
+
+    found, _, writes = capture("Likes tea", words, scope="durable", source=source, date="2026-01-01", salt="c")
+
+    assert found is not None
+    assert found.keywords == ("tea",)
+    assert "4111" not in str(writes)
+
+
+def test_opposites_with_the_same_words_are_two_notes() -> None:
+    made = plan([note("Prefers aisle seats, not window seats.")], [note("Prefers window seats, not aisle seats.")])
+
+    assert len(made.added) == 1

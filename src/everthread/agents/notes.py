@@ -42,7 +42,7 @@ def save_memory_note(
         text,
         keywords,
         scope=scope,
-        source=Source(thread_id=thread_id, message_ids=message_ids, quote=str(quote)[:500]),
+        source=Source(thread_id=thread_id, message_ids=message_ids, quote=str(quote)),
         date=datetime.now(UTC).date().isoformat(),
         salt=str(runtime.tool_call_id),
     )

@@ -64,7 +64,7 @@ def build_graph(
     if storage is None:
         return graph.compile(name=agent.name)
     compiled = graph.compile(checkpointer=storage.checkpointer, store=storage.store, name=agent.name)
-    return ThreadGraph.locked(compiled, storage.locks)
+    return ThreadGraph.locked(compiled, storage)
 
 
 def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:

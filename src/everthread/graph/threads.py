@@ -1,7 +1,7 @@
 """A compiled graph whose runs hold the lock of their thread."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -11,6 +11,7 @@ from langgraph.types import Command
 from everthread.errors import SettingsError
 from everthread.state import Context, Input, Output, State
 from everthread.storage.locks import ThreadLocks
+from everthread.storage.open import Storage
 
 
 class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
@@ -20,13 +21,21 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
     """
 
     locks: ThreadLocks
+    is_asynchronous: bool
 
     @classmethod
-    def locked(cls, graph: CompiledStateGraph[State, Context, Input, Output], locks: ThreadLocks) -> "ThreadGraph":
-        """Return the same graph with locks."""
+    def locked(cls, graph: CompiledStateGraph[State, Context, Input, Output], storage: Storage) -> "ThreadGraph":
+        """Return the same graph with the locks of its storage."""
         made = cls.__new__(cls)
         made.__dict__.update(graph.__dict__)
-        made.locks = locks
+        made.locks = storage.locks
+        made.is_asynchronous = storage.is_asynchronous
+        return made
+
+    def copy(self, update: dict[str, Any] | None = None) -> Self:
+        """Return a copy with other attributes, locks included; `with_config` goes through it."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update({**self.__dict__, **(update or {})})
         return made
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
@@ -35,6 +44,9 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
         Raises:
             ThreadBusyError: another run kept the lock for longer than the timeout.
         """
+        if self.is_asynchronous:
+            raise SettingsError("this storage was opened with `aopen_storage`; use `ainvoke` or `astream`")
+        options = _durable(options)
         with self.locks.hold(_thread_id(self.config, config)):
             if _is_new(input) and _is_pending(self._saver.get_tuple(self._bound(config))):
                 # The last run died before its message was applied; a new input would take its place.
@@ -44,6 +56,9 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
+        if not self.is_asynchronous:
+            raise SettingsError("this storage was opened with `open_storage`; use `aopen_storage` for async runs")
+        options = _durable(options)
         async with self.locks.ahold(_thread_id(self.config, config)):
             if _is_new(input) and _is_pending(await self._saver.aget_tuple(self._bound(config))):
                 async for _ in super().astream(None, config, **{**options, "interrupt_before": "*"}):
@@ -60,6 +75,11 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
     def _bound(self, config: RunnableConfig | None) -> RunnableConfig:
         configurable = {**(self.config or {}).get("configurable", {}), **(config or {}).get("configurable", {})}
         return {"configurable": {"checkpoint_ns": "", **configurable}}
+
+
+def _durable(options: dict[str, Any]) -> dict[str, Any]:
+    """Save each step before the next one starts, unless the caller wants otherwise: tools have side effects."""
+    return {**options, "durability": options.get("durability") or "sync"}
 
 
 def _is_new(given: Any) -> bool:

@@ -11,7 +11,8 @@ from everthread.state.messages import clean
 from everthread.state.notes import Note, NoteKind, NoteScope, Source, note_id
 
 _LONGEST = 400
-_KEYWORD = re.compile(r"[^\w-]+")
+_LONGEST_KEYWORD = 24
+_KEYWORD = re.compile(r"[\W\d_]+")
 _THIS_TIME = re.compile(
     r"\b(?:this (?:time|trip|case|once)|for (?:this|today|now)\b|right now|today|tomorrow|tonight"
     r"|just once|only (?:for )?now)",
@@ -44,6 +45,9 @@ def capture(
     verdict = check(text) if text else Verdict("block", "empty note", "empty")
     if not verdict.allowed:
         return None, verdict, []
+    if not check(source.quote).allowed:
+        # The ids still lead to the message; the store of notes does not repeat what it must not hold.
+        source = source.model_copy(update={"quote": ""})
     note = Note(
         id=note_id(source.thread_id, salt, text),
         text=text,
@@ -78,4 +82,4 @@ def kind_of(text: str) -> NoteKind:
 
 def _keywords(keywords: Sequence[str]) -> list[str]:
     words = (_KEYWORD.sub("", str(word).lower()) for word in keywords)
-    return list(dict.fromkeys(word for word in words if word))[:3]
+    return list(dict.fromkeys(word for word in words if word and len(word) <= _LONGEST_KEYWORD))[:3]

@@ -67,8 +67,9 @@ def operations(made: Plan, user_id: str, thread_id: str, session: Sequence[Note]
     ]
 
 
-def _same_key(text: str) -> frozenset[str]:
-    return frozenset(word for word in re.findall(r"\w+", text.lower()) if word not in _FILLER)
+def _same_key(text: str) -> tuple[str, ...]:
+    # In order: "window, not aisle" and "aisle, not window" have the same words.
+    return tuple(word for word in re.findall(r"\w+", text.lower()) if word not in _FILLER)
 
 
 def _confirmed(old: Note, new: Note) -> Note:

@@ -8,7 +8,7 @@ from everthread.ledger.events import Consolidated, Event, FallbackUsed
 from everthread.ledger.record import now, record
 from everthread.memory.consolidation import operations, plan
 from everthread.nodes.distill_notes import distilled
-from everthread.nodes.inject_memory import own_session
+from everthread.nodes.inject_memory import own_session, readable
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, Note, State, Update, namespaces
 from everthread.storage.transcript import transcript
@@ -48,7 +48,7 @@ def end_session(store: BaseStore, thread_id: str, user_id: str, *, write: Stream
     events: list[Event]
     try:
         session = _notes(store, namespaces.session_notes(thread_id))
-        made = plan(session, _notes(store, namespaces.notes(user_id)))
+        made = plan(session, readable(store.search(namespaces.notes(user_id), limit=_MANY)))
         events = [
             Consolidated(
                 added=[note.id for note in made.added],

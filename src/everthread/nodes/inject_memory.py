@@ -2,9 +2,11 @@
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
 from pydantic import ValidationError
@@ -16,8 +18,9 @@ from everthread.memory.rendering import render_notes, render_profile
 from everthread.memory.selection import within
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, Memory, Note, State, Update, namespaces
-from everthread.state.marks import marked, marks
+from everthread.state.marks import MARK, marks
 from everthread.storage.summaries import get_operation
+from everthread.storage.transcript import archived_by_id
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import opens_turn
 
@@ -39,8 +42,11 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     messages = state.get("messages", [])
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
-    new = [message for message in messages if "at" not in marks(message)]
     known = own_session(store, thread_id, context)
+    arrived = [message for message in messages if "at" not in marks(message)]
+    # A client may send its whole history again; what the transcript has is not new.
+    again = {message.id for message in archived_by_id(store, thread_id, [str(m.id) for m in arrived])}
+    new = [message for message in arrived if message.id not in again]
     turn = state.get("turns", 0) + sum(map(opens_turn, new))
     memory, summary = resolve(store, thread_id, context, wiring.counter(context), state.get("summary_id"))
     digest = _digest(memory)
@@ -53,7 +59,7 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     )
     session = PutOp(namespaces.SESSIONS, thread_id, _session(known, thread_id, context, wiring, turn), index=None)
     record(store, thread_id, [event], write=runtime.stream_writer, turn=turn, operations=[session])
-    dated = [marked(message, at=now()) for message in new]
+    dated = [*(RemoveMessage(id=str(known_id)) for known_id in again), *map(_dated, new)]
     moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")
     return {
         "messages": dated,
@@ -65,6 +71,13 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
         "overflows": 0,
         "ceiling": None,
     }
+
+
+def _dated(message: BaseMessage) -> BaseMessage:
+    """Return a message that arrived with its date, and without marks that only we may give."""
+    ours = {key: value for key, value in marks(message).items() if key in ("seq", "previous")}
+    kwargs = {**message.additional_kwargs, MARK: {**ours, "at": now()}}
+    return message.model_copy(update={"additional_kwargs": kwargs})
 
 
 def resolved(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
@@ -114,7 +127,12 @@ def resolve(
     return memory, summary.value if isinstance(summary, Item) else None
 
 
-def _active(items: list[Item]) -> list[Note]:
+def _active(items: Sequence[Item]) -> list[Note]:
+    return [note for note in readable(items) if note.status == "active"]
+
+
+def readable(items: Sequence[Item]) -> list[Note]:
+    """Return the notes that can be read."""
     notes = []
     for item in items:
         try:
@@ -122,7 +140,7 @@ def _active(items: list[Item]) -> list[Note]:
         except ValidationError as error:
             # One unreadable note must not cost the user every turn; it stays where it is.
             logger.warning("left out note %s: %d fields are not valid", item.key, error.error_count())
-    return [note for note in notes if note.status == "active"]
+    return notes
 
 
 def _digest(memory: Memory) -> str:

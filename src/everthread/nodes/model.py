@@ -136,8 +136,9 @@ def _learned(
 
 
 def _kept(reply: AIMessage, prompt: Prompt, state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
+    reply = _callable(_renamed(reply, state))
     update: Update = {
-        "messages": [marked(_callable(reply), at=now())],
+        "messages": [marked(reply, at=now())],
         "prefix": prompt.prefix,
         "overflows": 0,
         "moved": "",
@@ -154,6 +155,15 @@ def _as_message(reply: object) -> AIMessage:
     if not isinstance(reply, AIMessage):
         raise ModelError(f"the model returned a {type(reply).__name__} instead of an assistant message", kind="invalid")
     return reply
+
+
+def _renamed(reply: AIMessage, state: State) -> AIMessage:
+    """Give a reply an id of its own: some servers use one again, and it would replace the earlier message."""
+    known = {message.id for message in state.get("messages", [])}
+    if reply.id and reply.id not in known:
+        return reply
+    told = f"{reply.id}\x00{state.get('turns', 0)}\x00{len(known)}"
+    return reply.model_copy(update={"id": "a-" + hashlib.sha256(told.encode()).hexdigest()[:24]})
 
 
 def _callable(reply: AIMessage) -> AIMessage:

@@ -23,8 +23,6 @@ class Sizes:
     counter: TokenCounter
     summary: Summary | None
     limits: Limits
-    keeps_summary: bool
-    """The policy puts what leaves into the summary."""
 
     @classmethod
     def of(cls, state: State, context: Context, wiring: Wiring) -> "Sizes":
@@ -41,8 +39,7 @@ class Sizes:
             parts=parts_of(state, context, wiring),
             counter=wiring.counter(context),
             summary=known[0] if known else None,
-            limits=Limits.of(budget.tokens),
-            keeps_summary=context.policy == "summarize",
+            limits=_limits(budget.tokens, context),
         )
 
     @property
@@ -71,6 +68,12 @@ class Sizes:
     def rendered(self, summary: Summary, sections: Sequence[str]) -> int:
         """Return the tokens of a summary as the prompt shows it."""
         return self.counter.text(render_summary(summary, sections))
+
+
+def _limits(budget: int, context: Context) -> Limits:
+    """Return what a summary may take: under every policy but `summarize` only the user's rules."""
+    limits = Limits.of(budget)
+    return limits if context.policy == "summarize" else Limits(0, 0, limits.standing)
 
 
 def is_full(state: State, context: Context, wiring: Wiring) -> bool:

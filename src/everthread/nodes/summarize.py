@@ -192,10 +192,11 @@ def _rewriting(work: _Work, wiring: Wiring) -> Steps:
     if failure:
         yield made.model_copy(update={"failures": made.failures + 1}), failure
         return
-    yield (
-        rewritten(made, text, numbered, remaining=work.remaining, limits=limits, count=count, support=support),
-        "",
-    )
+    new = rewritten(made, text, numbered, remaining=work.remaining, limits=limits, count=count, support=support)
+    if new is None:
+        yield made.model_copy(update={"failures": made.failures + 1}), "unsupported summary"
+    else:
+        yield new, ""
 
 
 def _asked(chunk: Sequence[str], summary: str, words: int, wiring: Wiring) -> str:

@@ -16,7 +16,7 @@ from everthread.nodes.trim import handle_operation
 from everthread.nodes.wiring import Wiring
 from everthread.state import Context, State
 from everthread.state.marks import marked, marks, sequence
-from everthread.state.messages import clean
+from everthread.state.messages import clean, clean_content
 from everthread.storage.transcript import append_operations
 from everthread.window.masking import mask
 
@@ -104,7 +104,8 @@ def _placed(result: ToolMessage, state: State) -> ToolMessage:
     ids = [str(known["id"]) for known in call.tool_calls]
     place = ids.index(result.tool_call_id) if result.tool_call_id in ids else 0
     previous = str(call.id) if place == 0 else _result_id(call, ids[place - 1])
-    named = result.model_copy(update={"id": _result_id(call, result.tool_call_id)})
+    content = clean_content(result.content)
+    named = result.model_copy(update={"id": _result_id(call, result.tool_call_id), "content": content})
     return marked(named, seq=sequence(call) + 1 + place, previous=previous, at=now())
 
 

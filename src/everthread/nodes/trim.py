@@ -58,7 +58,7 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     if not plan.evicted and not plan.masked and not shrinks:
         return update
     operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)
-    if sizes.keeps_summary and (plan.evicted or shrinks):
+    if plan.evicted or shrinks:
         update["summary_id"], write = put_operation(thread_id, _absorbed(plan, messages, sizes))
         update["summary"] = dict(write.value or {})
         operations.append(write)

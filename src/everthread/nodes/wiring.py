@@ -1,7 +1,7 @@
 """What the nodes of one graph share: the agent, its models and tools, and how to size a prompt."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -125,7 +125,7 @@ class Wiring:
         whole = counter.messages([system_message(self.agent, memory)])
         calibration = self.calibration(state, context)
         default = _SAFETY_ESTIMATED if calibration.accuracy == "estimated" else _SAFETY_EXACT
-        return Budget(
+        budget = Budget(
             window=window,
             counted_window=min(calibration.inverse(window), 2 * window) if calibration.anchors else None,
             reply_reserve=reply_reserve(window, context.max_output_tokens),
@@ -137,7 +137,11 @@ class Wiring:
             },
             safety_fraction=default if context.safety_fraction is None else context.safety_fraction,
             ceiling=state.get("ceiling"),
-        ).check()
+        )
+        if calibration.anchors and budget.room <= 0:
+            # Reports that leave no room at all are wrong, or the window is: our own count decides.
+            budget = replace(budget, counted_window=None)
+        return budget.check()
 
 
 def system_message(agent: Agent, memory: Memory) -> SystemMessage:

@@ -96,6 +96,9 @@ class Context:
             )
         if self.policy not in POLICIES:
             raise SettingsError(f"`policy` is {self.policy!r}; choose one of {', '.join(POLICIES)}")
+        for pin in self.pins:
+            if not isinstance(pin, str) or not pin.strip():
+                raise SettingsError(f"`pins` takes non-empty sentences, got {pin!r}")
         for mode in self.distillation:
             if mode not in DISTILLATION_MODES:
                 raise SettingsError(f"`distillation` has {mode!r}; choose from {', '.join(DISTILLATION_MODES)}")

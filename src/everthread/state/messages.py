@@ -116,7 +116,7 @@ def _retried(message: BaseMessage, messages: Sequence[BaseMessage]) -> BaseMessa
     if not messages or _is_answer(messages[-1]):
         return None
     asked = next((earlier for earlier in reversed(messages) if isinstance(earlier, HumanMessage)), None)
-    if asked is None or _clean_content(message.content) != asked.content or message.name != asked.name:
+    if asked is None or clean_content(message.content) != asked.content or message.name != asked.name:
         return None
     return asked
 
@@ -133,17 +133,19 @@ def _is_answer(message: BaseMessage) -> bool:
 def _appended(message: BaseMessage, last: BaseMessage | None) -> BaseMessage:
     seq = sequence(last) + 1 if last is not None else 0
     previous = last.id if last is not None else None
-    changed = message.model_copy(update={"content": _clean_content(message.content)})
+    changed = message.model_copy(update={"content": clean_content(message.content)})
     if changed.id is None:
         changed.id = _identifier(changed, seq, previous)
     return marked(changed, seq=seq, previous=previous)
 
 
 def _replacing(message: BaseMessage, old: BaseMessage) -> BaseMessage:
-    kept = {key: value for key, value in marks(old).items() if key in ("seq", "previous", "at")}
-    merged = {**kept, **marks(message)}
+    content = clean_content(message.content)
+    # Other words under a known id are a new question; the same words are the one that has its answer.
+    kept = ("seq", "previous", "at") if content == old.content else ("seq", "previous")
+    merged = {**{key: value for key, value in marks(old).items() if key in kept}, **marks(message)}
     kwargs = {**message.additional_kwargs, MARK: merged}
-    return message.model_copy(update={"content": _clean_content(message.content), "additional_kwargs": kwargs})
+    return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 
 
 def _identifier(message: BaseMessage, seq: int, previous: str | None) -> str:
@@ -151,11 +153,12 @@ def _identifier(message: BaseMessage, seq: int, previous: str | None) -> str:
     return "m-" + hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:24]
 
 
-def _clean_content(content: Any) -> Any:
+def clean_content(content: Any) -> Any:
+    """Clean the text inside any content: a text, blocks, or nested values."""
     if isinstance(content, str):
         return clean(content)
     if isinstance(content, list):
-        return [_clean_content(block) for block in content]
+        return [clean_content(block) for block in content]
     if isinstance(content, dict):
-        return {key: _clean_content(value) for key, value in content.items()}
+        return {key: clean_content(value) for key, value in content.items()}
     return content

@@ -5,17 +5,21 @@ lock is a lease: its holder renews it while it runs, and a holder that died free
 """
 
 import asyncio
+import logging
 import os
-import platform
 import sqlite3
 import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from pathlib import Path
 
 from everthread.errors import ThreadBusyError
 from everthread.storage.locations import Location
+
+logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 15.0
 """How long a lease outlives its last renewal."""
@@ -69,14 +73,20 @@ class ThreadLocks:
 
     @asynccontextmanager
     async def ahold(self, thread_id: str) -> AsyncIterator[None]:
-        """Hold a thread's lock for the length of an async block; see `hold`."""
+        """Hold a thread's lock for the length of an async block; see `hold`.
+
+        The lease is taken and given back in a worker thread: another connection of the same loop may
+        hold the database's write lock, and its commit needs the loop.
+        """
         holder = _new_holder()
-        for pause in self._attempts(thread_id, holder):
+        attempts = self._attempts(thread_id, holder)
+        # Another process may hold it: there is no event to wait for.
+        while (pause := await asyncio.to_thread(next, attempts, None)) is not None:  # noqa: ASYNC110
             await asyncio.sleep(pause)
         try:
             yield
         finally:
-            self._release(thread_id, holder)
+            await asyncio.shield(asyncio.to_thread(self._release, thread_id, holder))
 
     def _attempts(self, thread_id: str, holder: str) -> Iterator[float]:
         """Yield the pauses to make until the lease is ours."""
@@ -127,25 +137,45 @@ class ThreadLocks:
 
     def _renew(self) -> None:
         while not self._stop.wait(LEASE_SECONDS / 3):
-            with self._guard:
-                expires = time.time() + LEASE_SECONDS
-                self._database.executemany(
-                    "UPDATE thread_locks SET expires = ? WHERE thread_id = ? AND holder = ?",
-                    [(expires, thread_id, holder) for thread_id, holder in self._held.items()],
-                )
+            try:
+                with self._guard:
+                    expires = time.time() + LEASE_SECONDS
+                    self._database.executemany(
+                        "UPDATE thread_locks SET expires = ? WHERE thread_id = ? AND holder = ?",
+                        [(expires, thread_id, holder) for thread_id, holder in self._held.items()],
+                    )
+            except sqlite3.Error as error:
+                # A busy database must not end the renewing: the next round tries again.
+                logger.warning("could not renew %d thread locks: %s", len(self._held), error)
 
 
 def _new_holder() -> str:
-    return f"{platform.node()}:{os.getpid()}:{uuid.uuid4().hex}"
+    return f"{_place()}:{os.getpid()}:{uuid.uuid4().hex}"
+
+
+@cache
+def _place() -> str:
+    """Name what a process id is valid in: this boot of this machine, and this namespace of processes.
+
+    Containers may share a host name and a database and still not see each other's processes.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{os.readlink('/proc/self/ns/pid').translate(_NO_COLON)}"
+    except OSError:
+        return ""
+
+
+_NO_COLON = str.maketrans(":", "-")
 
 
 def _is_gone(holder: str) -> bool:
-    """Tell whether the holder was a process of this machine that no longer runs."""
-    machine, _, rest = holder.rpartition(":")[0].rpartition(":")
-    if machine != platform.node() or not rest.isdigit():
+    """Tell whether the holder was a process of this place that no longer runs."""
+    place, _, process = holder.rpartition(":")[0].rpartition(":")
+    if not place or place != _place() or not process.isdigit():
         return False
     try:
-        os.kill(int(rest), 0)
+        os.kill(int(process), 0)
     except ProcessLookupError:
         return True
     except OSError:

@@ -29,6 +29,8 @@ class Storage:
     checkpointer: BaseCheckpointSaver[str]
     store: BaseStore
     locks: ThreadLocks
+    is_asynchronous: bool = False
+    """Opened with `aopen_storage`, for `ainvoke` and `astream`."""
 
 
 @contextmanager
@@ -82,7 +84,7 @@ async def aopen_storage(
         except sqlite3.Error as error:
             raise _unusable(location, error) from error
         stack.push_async_callback(_stop_batching, store)
-        yield Storage(url, saver, store, locks)
+        yield Storage(url, saver, store, locks, is_asynchronous=True)
 
 
 def _connect(location: Location, *, autocommit: bool = False) -> sqlite3.Connection:

@@ -21,6 +21,9 @@ SLOPES: Final = (0.5, 3.0)
 FIRST_SLOPES: Final = (0.8, 1.5)
 """With one report only, more than this is an overhead of the provider's, such as tools we have not seen."""
 
+LARGEST_OVERHEAD: Final = 4_096
+"""Tokens that a provider may add to a prompt of ours on its own; a report beyond is a fault."""
+
 KEPT: Final = 8
 """Reports that are kept; on logs of three Claude models 16 do no better and 4 are worse."""
 
@@ -111,9 +114,9 @@ class Calibration:
         """Return the calibration that also knows this report.
 
         A report that no tokeniser could give is left out: zero, or less than half of our count, as from a provider
-        that leaves out what it read from its cache.
+        that leaves out what it read from its cache; or far more than any prompt of that size can have.
         """
-        if counted <= 0 or reported < counted * SLOPES[0]:
+        if counted <= 0 or not counted * SLOPES[0] <= reported <= counted * SLOPES[1] + LARGEST_OVERHEAD:
             return self
         return replace(self, anchors=(*self.anchors, Anchor(counted, reported))[-KEPT:])
 

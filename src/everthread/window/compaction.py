@@ -12,7 +12,7 @@ from everthread.state.marks import is_synthetic
 from everthread.state.summary import STANDING, Summary, SummaryEntry
 from everthread.window.identifiers import identifiers_in, merged, render_identifiers, within
 from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, stub
-from everthread.window.standing import standing_in
+from everthread.window.standing import is_prohibition, standing_in
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import Group, anchor_of, opens_turn, split
 
@@ -45,6 +45,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(.*\S)\s*$")
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+(.*?)\s*#*|\*\*(.+?)\*\*:?)\s*$")
 _SOURCES = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]\s*\.?$")
+_NO_PROSE = ("{", "[", "`", "<")
 _LONGEST = 160
 
 CONDENSE_TOKENS = 12_000
@@ -186,7 +187,7 @@ def rewritten(
     limits: Limits,
     count: CountText,
     support: str,
-) -> Summary:
+) -> Summary | None:
     """Put a model's text in place of the story, when it may take that place.
 
     The user's standing instructions and the identifiers stay as the rules made them. Bullets with a
@@ -200,11 +201,16 @@ def rewritten(
         limits: tokens of each part.
         count: tokens of a text.
         support: everything the summariser was shown.
+
+    Returns:
+        None when most of its bullets say what nobody said, or the text is no summary at all.
     """
     standing = _in(made, STANDING)
     told = {entry.text for entry in standing}
     entries = [entry for entry in _read(text, numbered) if entry.text not in told and entry.section != STANDING]
     supported = [entry for entry in entries if all(known in support for known, _ in identifiers_in(entry.text))]
+    if len(supported) * 2 < len(entries) or (not entries and text.lstrip()[:1] in _NO_PROSE):
+        return None
     free = "" if entries else text.strip()
     new = made.model_copy(
         update={
@@ -348,15 +354,16 @@ _RANK = {STEPS: 0, CONVERSATION: 1}
 
 
 def _newest(entries: Sequence[SummaryEntry], limit: int, count: CountText) -> list[SummaryEntry]:
-    """Return the newest entries that fit, each text once, oldest first."""
-    latest = {entry.text: entry for entry in entries}
-    kept: list[SummaryEntry] = []
-    for entry in reversed(list(latest.values())):
-        limit -= count(entry.text) + 3
-        if limit < 0:
-            break
-        kept.append(entry)
-    return kept[::-1]
+    """Return the rules that fit, each text once, in order: prohibitions before wishes, the newest first."""
+    latest = list({entry.text: entry for entry in entries}.values())
+    order = sorted(range(len(latest)), key=lambda place: (not is_prohibition(latest[place].text), -place))
+    kept: set[int] = set()
+    for place in order:
+        size = count(latest[place].text) + 3
+        if size <= limit:
+            kept.add(place)
+            limit -= size
+    return [entry for place, entry in enumerate(latest) if place in kept]
 
 
 def _read(text: str, numbered: Mapping[int, str]) -> list[SummaryEntry]:

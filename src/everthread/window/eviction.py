@@ -161,10 +161,12 @@ class Planner:
         anchor = self._anchor
         if self._fits or anchor is None or not self._anchor_is_old:
             return
-        if self._size(anchor) > self._budget * _ANCHOR_SHARE and len(str(anchor.text)) > ANCHOR_CHARACTERS:
+        is_long = not isinstance(anchor.content, str) or len(anchor.content) > ANCHOR_CHARACTERS
+        if self._size(anchor) > self._budget * _ANCHOR_SHARE and is_long:
             groups = self._turns[self._anchor_turn].groups
             place = next(place for place, group in enumerate(groups) if group.messages[0] is anchor)
-            self._replace(self._anchor_turn, place, mask(anchor, ANCHOR_CHARACTERS // 4, self._counter.text))
+            shortened = mask(_with_text(anchor), ANCHOR_CHARACTERS // 4, self._counter.text)
+            self._replace(self._anchor_turn, place, shortened)
 
     def _evict_current_rounds(self) -> None:
         """Let older tool rounds of the current turn go, the oldest first; question and newest round stay."""
@@ -244,7 +246,11 @@ class Planner:
 
 
 def _with_text(message: BaseMessage) -> BaseMessage:
-    """Return a tool result with text as content, which is what a mask can cut."""
-    if isinstance(message, ToolMessage) and not isinstance(message.content, str):
-        return message.model_copy(update={"content": str(message.text) or str(message.content)})
-    return message
+    """Return a message with text as content, which is what a mask can cut."""
+    if isinstance(message.content, str):
+        return message
+    blocks = sum(not isinstance(block, str) and block.get("type") != "text" for block in message.content)
+    text = str(message.text)
+    if isinstance(message, ToolMessage):
+        return message.model_copy(update={"content": text or str(message.content)})
+    return message.model_copy(update={"content": f"{text}\n[{blocks} attachments left out]".strip()})
