@@ -624,3 +624,24 @@ def test_a_rule_of_the_user_survives_every_policy(storage: Storage, policy: str)
         ask(graph, f"question {number} " + "word " * 60, window=2_500, policy=policy)
 
     assert all(any("Ask me before you book anything." in m.text for m in prompt) for prompt in model.prompts[1:])
+
+
+def test_a_result_is_archived_only_when_its_whole_round_is_done(storage: Storage) -> None:
+    both = calls(call("look", "c", n=3000), call("approve", "d", what="Paris"))
+    graph, _ = graph_of(storage, both, "fine", "bye")
+    ask(graph, "look and book", tool_output_tokens=200)
+
+    ask(graph, "forget it")
+
+    state = graph.get_state(CONFIG).values
+    places = [marks(message)["seq"] for message in transcript(storage.store, "t", state["messages"])]
+    assert places == sorted(set(places))
+
+
+def test_a_long_result_never_enters_a_checkpoint_whole(storage: Storage) -> None:
+    graph, _ = graph_of(storage, calls(call("look", "c", n=3000)), "long")
+    ask(graph, "hi", tool_output_tokens=200)
+
+    states = list(graph.get_state_history(CONFIG))
+
+    assert all(len(message.text) < 3_000 for state in states for message in state.values.get("messages", []))

@@ -19,7 +19,7 @@ from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import amodel
 from everthread.nodes.model import model as call_model
 from everthread.nodes.summarize import asummarize, summarize
-from everthread.nodes.tools import tools_node
+from everthread.nodes.tools import ToolRunner
 from everthread.nodes.trim import trim
 from everthread.nodes.wiring import Wiring
 from everthread.state import Agent, Context, Input, Output, State
@@ -72,7 +72,8 @@ def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:
     graph.add_node("inject_memory", partial(inject_memory, wiring=wiring))
     graph.add_node("trim", partial(trim, wiring=wiring))
     graph.add_node("model", TwoFlavours("model", call_model, amodel, wiring))
-    graph.add_node("tools", tools_node(wiring))
+    runner = ToolRunner(wiring)
+    graph.add_node("tools", TwoFlavours("tools", runner.tools, runner.atools, wiring))
     graph.add_node("distill_notes", partial(distill_notes, wiring=wiring))
     graph.add_node("summarize", TwoFlavours("summarize", summarize, asummarize, wiring))
     graph.add_node("consolidate", partial(consolidate, wiring=wiring))

@@ -2,36 +2,46 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import BaseTool
+from langchain_core.runnables import RunnableConfig
 from langgraph.prebuilt import ToolNode
-from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.types import Command
+from langgraph.runtime import Runtime
+from langgraph.store.base import PutOp
 
-from everthread.ledger.events import Masked
+from everthread.ledger.events import Event, Masked
 from everthread.ledger.record import now, record
 from everthread.nodes.trim import handle_operation
-from everthread.nodes.wiring import Wiring
-from everthread.state import Context, State
+from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
+from everthread.state import Context, State, Update
 from everthread.state.marks import marked, marks, sequence
 from everthread.state.messages import clean, clean_content
 from everthread.storage.transcript import append_operations
 from everthread.window.masking import mask
 
-Result = ToolMessage | Command[object]
 
+class ToolRunner:
+    """The node: langgraph's `ToolNode`, with every result measured before it enters the state.
 
-def tools_node(wiring: Wiring) -> ToolNode:
-    """Make the node: langgraph's `ToolNode` with every result measured before it enters the state.
-
-    A failing tool answers its call with the error's text, so no call stays unanswered; an interrupt
-    pauses the run and the whole node runs again when it resumes.
+    A failing tool answers its call with the error's text, so no call stays unanswered. An interrupt
+    pauses the run before anything is kept, and the whole node runs again when it resumes.
     """
-    keep = _Keeper(wiring)
-    tools: Sequence[BaseTool] = [*wiring.agent.tools, wiring.read_tool_output]
-    return ToolNode(tools, handle_tool_errors=error_text, wrap_tool_call=keep.call, awrap_tool_call=keep.acall)
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._node = ToolNode([*wiring.agent.tools, wiring.read_tool_output], handle_tool_errors=error_text)
+
+    def tools(self, state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
+        """Run the calls of the last message."""
+        update: Update = _kept(self._node.invoke(state, config), state, runtime, wiring)
+        return update
+
+    async def atools(self, state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
+        """Do what `tools` does without blocking the event loop."""
+        results = await self._node.ainvoke(state, config)
+        update: Update = await asyncio.to_thread(_kept, results, state, runtime, wiring)
+        return update
 
 
 def error_text(error: Exception) -> str:
@@ -39,58 +49,65 @@ def error_text(error: Exception) -> str:
     return f"Error: {clean(str(error)) or type(error).__name__}. Correct the arguments, or tell the user."
 
 
-class _Keeper:
-    """Offloads a result over `tool_output_tokens`: whole to the transcript, head and tail to the state."""
+def _kept(results: Any, state: State, runtime: Runtime[Context], wiring: Wiring) -> Any:
+    """Offload results over `tool_output_tokens`: whole to the transcript, head and tail to the state.
 
-    def __init__(self, wiring: Wiring) -> None:
-        self._wiring = wiring
+    Commands of tools pass unchanged.
+    """
+    if isinstance(results, list):
+        return [
+            _kept(result, state, runtime, wiring) if isinstance(result, dict) and "messages" in result else result
+            for result in results
+        ]
+    placed = [
+        _placed(message, state) if isinstance(message, ToolMessage) else message for message in results["messages"]
+    ]
+    long = _long([message for message in placed if isinstance(message, ToolMessage)], runtime, wiring)
+    if not long:
+        return {**results, "messages": placed}
+    context, thread_id = context_of(runtime), thread_of(runtime)
+    count = wiring.counter(context).text
+    stand_ins = {
+        str(message.id): mask(
+            message.model_copy(update={"content": str(message.text)}), context.tool_output_tokens, count
+        )
+        for message in long
+    }
+    operations: list[PutOp] = append_operations(thread_id, context.user_id, long, why="offloaded", at=now())
+    operations += [handle_operation(thread_id, name) for name in stand_ins]
+    record(
+        store_of(runtime),
+        thread_id,
+        _events(long, stand_ins, wiring, context),
+        write=runtime.stream_writer,
+        turn=state.get("turns", 0),
+        operations=operations,
+    )
+    return {**results, "messages": [stand_ins.get(str(message.id), message) for message in placed]}
 
-    def call(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
-        return self._kept(request, execute(request))
 
-    async def acall(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]) -> Result:
-        result = await execute(request)
-        return await asyncio.to_thread(self._kept, request, result)
+def _long(results: Sequence[ToolMessage], runtime: Runtime[Context], wiring: Wiring) -> list[ToolMessage]:
+    context = context_of(runtime)
+    limit, count = context.tool_output_tokens, wiring.counter(context).text
+    texts = [(result, str(result.text)) for result in results]
+    # A token is at least one byte: short texts need no count.
+    return [result for result, text in texts if len(text.encode("utf-8", "replace")) > limit and count(text) > limit]
 
-    def _kept(self, request: ToolCallRequest, result: Result) -> Result:
-        if not isinstance(result, ToolMessage):
-            return result
-        result = _placed(result, request.state)
-        context = request.runtime.context if isinstance(request.runtime.context, Context) else Context()
-        counter = self._wiring.counter(context)
-        text = str(result.text)
-        limit = context.tool_output_tokens
-        # A token is at least one byte: short texts need no count.
-        if len(text.encode("utf-8", "replace")) <= limit or counter.text(text) <= limit:
-            return result
-        return self._offloaded(request, result, context, limit)
 
-    def _offloaded(self, request: ToolCallRequest, result: ToolMessage, context: Context, limit: int) -> ToolMessage:
-        counter = self._wiring.counter(context)
-        runtime = request.runtime
-        if runtime.store is None:
-            return result
-        thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
-        stand_in = mask(result.model_copy(update={"content": str(result.text)}), limit, counter.text)
-        event = Masked(
+def _events(
+    long: Sequence[ToolMessage], stand_ins: dict[str, ToolMessage], wiring: Wiring, context: Context
+) -> list[Event]:
+    counter = wiring.counter(context)
+    return [
+        Masked(
             reason="tool output over the limit",
-            message_id=str(result.id),
-            handle=str(marks(stand_in)["handle"]),
-            tokens_before=counter.message(result),
-            tokens_after=counter.message(stand_in),
+            message_id=str(message.id),
+            handle=str(marks(stand_ins[str(message.id)])["handle"]),
+            tokens_before=counter.message(message),
+            tokens_after=counter.message(stand_ins[str(message.id)]),
         )
-        record(
-            runtime.store,
-            thread_id,
-            [event],
-            write=runtime.stream_writer,
-            turn=int(request.state.get("turns", 0)),
-            operations=[
-                *append_operations(thread_id, context.user_id, [result], why="offloaded", at=now()),
-                handle_operation(thread_id, str(result.id)),
-            ],
-        )
-        return stand_in
+        for message in long
+    ]
 
 
 def _placed(result: ToolMessage, state: State) -> ToolMessage:
@@ -110,4 +127,4 @@ def _placed(result: ToolMessage, state: State) -> ToolMessage:
 
 
 def _result_id(call: AIMessage, call_id: str) -> str:
-    return "r-" + hashlib.sha256(f"{call.id}\x00{call_id}".encode()).hexdigest()[:24]
+    return "r-" + hashlib.sha256(f"{call.id}\x00{call_id}".encode("utf-8", "replace")).hexdigest()[:24]

@@ -56,7 +56,8 @@ def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessa
     for message in working_set:
         if not is_synthetic(message) and not (is_masked(message) and message.id in known):
             known[message.id] = message
-    return sorted(known.values(), key=sequence)
+    # After a crash a result that was archived ahead of its checkpoint can share a place: the result is older.
+    return sorted(known.values(), key=lambda message: (sequence(message), message.type != "tool"))
 
 
 def archived_by_id(store: BaseStore, thread_id: str, message_ids: Sequence[str]) -> list[BaseMessage]:
