@@ -142,4 +142,4 @@ def test_another_process_goes_on_after_a_kill(chat: Chat) -> None:
     again.process.communicate()
 
     assert any(line.startswith("Approve this booking?") for line in printed)
-    assert any(line.startswith("Booked after the user's approval") for line in printed)
+    assert any(line.startswith("Booked after your approval") for line in printed)

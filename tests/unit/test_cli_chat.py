@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from conversation import call
-from everthread import build_graph, open_storage
+from everthread import Context, build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
 from everthread.errors import ModelError
@@ -105,15 +105,27 @@ def test_a_note_that_is_not_kept_is_told(chat: Chat) -> None:
     assert err == "a note was not kept: it looks like ssn\n"
 
 
-@pytest.mark.parametrize(("answer", "booked"), [(["y"], True), (["Yes"], True), (["no"], False), ([], False)])
-def test_an_approval_is_shown_in_full_and_asked_for(chat: Chat, answer: list[str], booked: bool) -> None:
-    code, out, _ = chat(FLIGHT, BOOK, *answer)
+@pytest.mark.parametrize(
+    ("answer", "booked"),
+    [("y", True), ("Yes", True), ("yes, please", True), ("go ahead", True), ("no", False), ("ok", False), ("", False)],
+)
+def test_an_approval_is_shown_in_full_and_asked_for(chat: Chat, answer: str, booked: bool) -> None:
+    code, out, _ = chat(FLIGHT, BOOK, answer)
 
     assert code == 0
     assert "Approve this booking?" in out
     assert "Price: USD" in out
     assert ("Booked after the user's approval" in out) == booked
     assert ("Nothing was booked" in out) == (not booked)
+
+
+def test_the_end_of_the_input_leaves_an_approval_open_and_the_next_chat_asks_again(chat: Chat) -> None:
+    code, out, err = chat(FLIGHT, BOOK)
+
+    assert code == 0
+    assert "declined" not in out
+    assert "the question stays open" in err
+    assert "Booked after" in chat("yes please")[1]
 
 
 def test_what_is_not_a_plain_yes_declines(chat: Chat) -> None:
@@ -266,3 +278,19 @@ def test_the_dials_reach_the_run(chat: Chat) -> None:
     chat("hi", options=("--thread", "t", "--window", "6000", "--user", "ada"))
 
     assert "of 6,000 tokens" in chat("/budget")[1]
+
+
+@pytest.mark.parametrize("window", [2500, 2800])
+def test_chat_takes_a_window_that_the_graph_takes(chat: Chat, window: int) -> None:
+    with open_storage("sqlite:///:memory:") as storage:
+        graph = build_graph(travel, model="offline", storage=storage)
+        graph.invoke({"messages": [HumanMessage("hello")]}, CONFIG, context=Context(window=window))
+
+    assert chat("hello", options=("--window", str(window)))[0] == 0
+
+
+def test_chat_refuses_a_window_that_every_prompt_fills(chat: Chat) -> None:
+    code, _, err = chat(options=("--window", "2000"))
+
+    assert code == 1
+    assert "`window` is 2,000 tokens" in err

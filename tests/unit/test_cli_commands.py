@@ -186,7 +186,30 @@ def test_notes_shows_long_term_and_session_notes(run: Run) -> None:
 def test_notes_of_one_user_are_not_shown_to_another(run: Run) -> None:
     talk(remember("Is vegetarian."), "Noted.")
 
+    Path("p.yaml").write_text("name: Ad\n")
+    run("profile", "import", "ad", "p.yaml")
+
     assert told(run, "notes", "ad") == {"user_id": "ad", "long_term": [], "session": []}
+
+
+def test_notes_of_a_user_who_does_not_exist_are_an_error(run: Run) -> None:
+    talk("hello")
+
+    code, out, err = run("notes", "nobody")
+
+    assert (code, out) == (1, "")
+    assert "there is no user 'nobody'" in err
+
+
+def test_sweep_counts_an_ended_session_as_ended_however_young(run: Run) -> None:
+    talk("hello")
+    run("end", "t")
+
+    assert "0 active, 1 already ended" in run("sweep", "--idle", "30m")[2]
+
+
+def test_doctor_names_no_extra_that_does_nothing_yet(run: Run) -> None:
+    assert "postgres" not in run("doctor")[1]
 
 
 def test_a_profile_is_imported_and_shown(run: Run) -> None:
@@ -274,13 +297,13 @@ def test_sweep_ends_a_session_that_has_new_turns_since_its_end(run: Run) -> None
     assert [note["text"] for note in swept["ended"][0]["added"]] == ["Is vegetarian."]
 
 
-def test_a_consolidation_that_fails_is_told_and_tried_again(run: Run) -> None:
+def test_a_consolidation_that_fails_is_told_and_tried_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     talk(remember("Is vegetarian."), "Noted.")
-    broken = (namespaces.notes("ada"), "n-broken", {"id": "n-broken"})
-    change(lambda storage: storage.store.put(*broken, index=False))
 
-    code, out, err = run("sweep", "--idle", "0s")
-    change(lambda storage: storage.store.delete(*broken[:2]))
+    with monkeypatch.context() as broken:
+        # `dict("x")` is a ValueError, as a damaged note is one.
+        broken.setattr("everthread.nodes.consolidate.plan", lambda *given: dict("x"))
+        code, out, err = run("sweep", "--idle", "0s")
     again = told(run, "sweep", "--idle", "0s")
 
     assert code == 1

@@ -9,10 +9,11 @@ import typer
 from rich.console import Console
 
 from everthread.agents import support, travel
+from everthread.cli import main
 from everthread.cli.approval import question
-from everthread.cli.lines import read_answer, read_message
+from everthread.cli.lines import InputEnded, read_answer, read_message
 from everthread.cli.options import duration_seconds
-from everthread.cli.output import counted, plain, print_json, say, shortened
+from everthread.cli.output import counted, in_the_middle, plain, print_json, say, shortened, wrapped
 from everthread.cli.profile_file import read_profile
 from everthread.cli.prompt_view import bar, cells, headline, legend
 from everthread.errors import RecordError
@@ -121,10 +122,12 @@ def test_a_block_between_fences_is_one_message(monkeypatch: pytest.MonkeyPatch) 
     assert [read_message(), read_message(), read_message()] == ["first\n\nsecond", "next", None]
 
 
-def test_the_end_of_the_input_answers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("YES \n"))
+def test_the_end_of_the_input_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("YES \n\n"))
 
     assert [read_answer("Sure?"), read_answer("Sure?")] == ["yes", ""]
+    with pytest.raises(InputEnded):
+        read_answer("Sure?")
 
 
 def test_an_approval_is_shown_in_the_agents_words_or_field_by_field() -> None:
@@ -176,3 +179,27 @@ def test_a_file_that_is_no_profile_is_refused(tmp_path: Path, name: str, content
 
     with pytest.raises(RecordError, match=message):
         read_profile(tmp_path / name, support)
+
+
+def test_a_long_id_keeps_both_ends() -> None:
+    assert in_the_middle("airline-task-0001-trial-3", 11) == "airli…ial-3"
+    assert in_the_middle("short", 11) == "short"
+
+
+def test_a_line_is_cut_at_words_to_fit_behind_its_indent() -> None:
+    lines = wrapped("word " * 60, 7)
+
+    assert max(map(len, lines)) <= 113
+    assert " ".join(lines) == ("word " * 60).strip()
+
+
+def test_a_model_whose_tokens_are_estimated_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    lines = tmp_path / "none.jsonl"
+    lines.write_text("")
+
+    main(["replay", str(lines), "--count-as", "foo"])
+    estimated = capsys.readouterr().err
+    main(["replay", str(lines), "--count-as", "gpt-4.1"])
+
+    assert "the tokens of 'foo' are estimated" in estimated
+    assert "estimated" not in capsys.readouterr().err

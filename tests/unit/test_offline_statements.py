@@ -156,3 +156,29 @@ def test_every_note_is_short_and_has_keywords(text: str, cautious: bool) -> None
         assert 3 < len(one.text) < 400 + len(text)
         assert 1 <= len(one.keywords) <= 3
         assert all(word == word.lower() and " " not in word for word in one.keywords)
+
+
+def test_a_preference_that_takes_the_place_of_another_is_one_note() -> None:
+    (found,), rest = statements_in("I don't like aisle seats anymore, I prefer window seats now")
+
+    assert (found.text, found.scope) == ("Prefers window seats (no longer aisle seats).", "durable")
+    assert rest == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remember to call my mom tomorrow",
+        "Remember: call my mom tomorrow",
+        "Please remember that I have to call my mom on Monday",
+        "Remind me to pay the bill",
+    ],
+)
+def test_a_task_is_no_statement_about_the_user(text: str) -> None:
+    assert statements_in(text)[0] == []
+
+
+def test_the_scope_is_the_one_that_the_tool_will_keep() -> None:
+    (found,), _ = statements_in("Remember that I am vegan today")
+
+    assert found.scope == "session"

@@ -78,6 +78,17 @@ class Talk:
         return found
 
 
+OUTLOOK, MOUSE = "INC-D2OFNCBW", "INC-QLKNVVPW"
+
+
+def two_tickets() -> Talk:
+    """Open a ticket for Outlook, then one for a mouse."""
+    talk = Talk()
+    for name, title in ((OUTLOOK, "Outlook, mails are delayed"), (MOUSE, "mouse broken")):
+        talk.ask(f"Open a ticket: {title}", f"Ticket {name} is recorded.\n{name} · open · normal · {title}")
+    return talk
+
+
 def test_a_problem_is_searched_and_the_best_article_presented() -> None:
     told = Talk().ask("My VPN fails with error 809.", ARTICLES)
 
@@ -270,8 +281,85 @@ def test_tickets_are_changed(text: str, args: dict[str, str]) -> None:
 def test_an_unnamed_ticket_is_asked_for() -> None:
     talk = Talk()
 
-    assert "Which ticket" in talk.ask("close my ticket")
+    assert "Which ticket" in talk.ask(
+        "close my ticket", "INC-7K2MQXA4 · open · low · VPN\nINC-ABCDEFGH · open · low · Dock"
+    )
     assert talk.calls("INC-ABCDEFGH") == [("update_ticket", {"ticket_id": "INC-ABCDEFGH", "status": "closed"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "ticket_id"),
+    [
+        ("Close the mouse ticket", MOUSE),
+        ("close the ticket about the mouse, please", MOUSE),
+        ("close the ticket for Outlook", OUTLOOK),
+        ("please close the first ticket", OUTLOOK),
+        ("close the second ticket", MOUSE),
+        ("close it", MOUSE),
+        ("you can close that ticket", MOUSE),
+    ],
+)
+def test_the_ticket_that_the_user_describes_is_closed(text: str, ticket_id: str) -> None:
+    talk = two_tickets()
+
+    assert talk.calls(text) == [("update_ticket", {"ticket_id": ticket_id, "status": "closed"})]
+
+
+@pytest.mark.parametrize(
+    "text", ["Close the keyboard ticket", "resolve the ticket about my badge", "close the third ticket"]
+)
+def test_a_ticket_that_is_not_known_is_not_guessed(text: str) -> None:
+    talk = two_tickets()
+
+    assert talk.calls(text) == [("list_tickets", {})]
+    told = talk.ask(text, f"{MOUSE} · open · normal · Mouse broken")
+    assert "Which ticket do you mean?" in told
+    assert talk.calls("the mouse one")[0][1]["ticket_id"] == MOUSE
+
+
+def test_the_priority_of_the_ticket_that_is_named_changes() -> None:
+    talk = two_tickets()
+
+    assert talk.calls("Set priority of the first ticket to high") == [
+        ("update_ticket", {"ticket_id": OUTLOOK, "priority": "high"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("And one for the printer too, please", "The printer"),
+        ("another one for the printer", "The printer"),
+        ("Open a second ticket: dock dead", "Dock dead"),
+        ("one more ticket about my badge would help, please open another ticket for my badge", "My badge"),
+    ],
+)
+def test_another_ticket_is_opened_in_the_same_conversation(text: str, title: str) -> None:
+    ((tool, args),) = two_tickets().calls(text)
+
+    assert (tool, args["title"]) == ("open_ticket", title)
+
+
+def test_a_ticket_for_a_thing_keeps_what_was_reported_about_it() -> None:
+    talk = Talk()
+    talk.ask("My VPN fails with error 809 and error 0x80072746.", ARTICLES)
+
+    ((_, args),) = talk.calls("Open a ticket for the VPN")
+
+    assert args["title"] == "My VPN fails with error 809 and error 0x80072746"
+    assert "0x80072746" in args["description"]
+    assert "Articles given to the user: KB-1001." in args["description"]
+
+
+def test_a_closed_ticket_is_not_offered_for_closing_again() -> None:
+    talk = two_tickets()
+    talk.ask("close it", f"Ticket {MOUSE} is up to date.\n{MOUSE} · closed · normal · Mouse broken")
+
+    assert talk.ask("yes") == "Good. Is there anything else?"
+
+
+def test_a_question_on_a_ticket_changes_nothing() -> None:
+    assert two_tickets().calls("Is my mouse ticket closed?") == [("list_tickets", {})]
 
 
 @pytest.mark.parametrize(

@@ -399,7 +399,7 @@ def test_forgetting_is_not_pretended() -> None:
 def test_a_refused_note_is_admitted_and_not_repeated() -> None:
     told = ada().ask("Remember that my passport is X1234567", "Not saved: the note looks like passport.")
 
-    assert told.startswith("I did not keep that.")
+    assert told.startswith("I did not keep that: it looks like passport.")
     assert "X1234567" not in told
 
 
@@ -478,3 +478,122 @@ def test_at_most_three_options_are_shown() -> None:
     many = "\n".join(f"{at}. `HTL-ROM-{at}A` · hotel · USD {at}00.00" for at in range(1, 8))
 
     assert len(shown_in(present(many, []))) == 3
+
+
+def test_a_flight_is_asked_for_in_three_messages() -> None:
+    talk = ada()
+    talk.ask("Book me a flight")
+    assert "On which day" in talk.ask("from Paris to Tokyo")
+
+    args = talk.call("tomorrow").args
+
+    assert (args["origin"], args["destination"], args["date"]) == ("Paris", "Tokyo", "2026-11-22")
+
+
+def test_a_wish_to_forget_searches_nothing() -> None:
+    told = ada().ask("Forget that I'm allergic to nuts")
+
+    assert told.startswith("I cannot erase notes here; `everthread notes USER` shows what is kept.")
+
+
+def test_a_hotel_near_the_centre_is_not_one_at_the_airport() -> None:
+    hotels = """3 hotels (sandbox inventory, not a real offer):
+1. `HTL-CDG-1E` · Wren Lodge, Paris · USD 290.00
+   3 stars, near the airport, shuttle bus
+2. `HTL-CDG-1C` · Cedar Residence, Paris · USD 300.00
+   4 stars, quiet residential area, 15 minutes to the centre
+3. `HTL-CDG-1A` · Harbour House, Paris · USD 572.00
+   4 stars, central, walkable area"""
+
+    told = ada().ask("Hotel in Paris near the centre from 4 to 6 December", hotels)
+
+    assert "1. `HTL-CDG-1A`" in told
+    assert "I recommend option 1: central" in told
+
+
+@pytest.mark.parametrize("text", ["What did I book so far?", "what have we booked?", "What have I already booked?"])
+def test_what_was_booked_is_listed(text: str) -> None:
+    assert ada().call(text) == Call("list_bookings")
+
+
+@pytest.mark.parametrize(
+    ("profile", "text", "name"),
+    [
+        (None, "I'm Maria", "Maria"),
+        (None, "Hi, I am Maria Lopez.", "Maria Lopez"),
+        (PROFILE, "Call me Maria", "Maria"),
+        (PROFILE, "I'm German", "Ada Lovelace"),
+    ],
+)
+def test_a_booking_is_made_for_who_introduced_themselves(profile: dict[str, Any] | None, text: str, name: str) -> None:
+    talk = Talk(profile)
+    talk.ask(text)
+    talk.ask("Flight from Oslo to Paris next month", FLIGHTS)
+
+    assert talk.call("book option 1").args["travellers"] == [name]
+
+
+def test_a_name_is_greeted() -> None:
+    assert Talk().ask("I'm Maria").startswith("Hello, Maria.")
+
+
+def test_a_booking_whose_list_has_left_the_prompt_is_still_reported() -> None:
+    talk = ada()
+    talk.ask("Flight to Paris next month", FLIGHTS)
+    talk.messages.append(HumanMessage("book option 1", id="h"))
+    (call,) = talk.calls()
+    made = {"name": call.tool, "args": dict(call.args), "id": "c"}
+    talk.messages[1:-1] = []
+
+    talk.messages += [
+        AIMessage("", tool_calls=[made]),
+        ToolMessage("Booked after the user's approval:\nX", tool_call_id="c"),
+    ]
+
+    told = answer(read(talk.messages, NAMES)).text
+    assert told.startswith("Booked after your approval:")
+    assert "do not see that option" not in told
+
+
+def test_instructions_to_the_model_do_not_reach_the_user() -> None:
+    refused = "Error: `return_date` 2026-12-01 is before `date` 2026-12-10; ask the user for the right dates."
+
+    told = ada().ask("Fly to Rome on 2026-12-10, back 2026-12-01", refused)
+
+    assert "did not work: return date 2026-12-01 is before date 2026-12-10." in told
+    assert "the user" not in told
+
+
+def test_a_refused_note_is_told_without_the_advice_to_the_model() -> None:
+    refused = "Not saved: the note looks like card, which is never stored. Tell the user so and carry on without it."
+
+    told = ada().ask("Remember that my card is 4111", refused)
+
+    assert told.startswith("I did not keep that: it looks like card, which is never stored.\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("What do you know about me?", "Here is what I know"),
+        ("Do you know my preferences?", "Yes, here is what I know"),
+    ],
+)
+def test_only_a_yes_or_no_question_gets_a_yes(text: str, begins: str) -> None:
+    talk = ada()
+    talk.ask("hello")
+
+    assert talk.ask(text).startswith(begins)
+
+
+def test_a_task_is_no_note() -> None:
+    assert ada().ask("Remember to call my mom tomorrow").startswith("I keep what you prefer, not a to-do list")
+
+
+def test_a_preference_that_gave_way_is_not_asked_for() -> None:
+    talk = ada("Prefers window seats (no longer aisle seats).")
+    talk.messages[0] = SystemMessage(str(talk.messages[0].content).replace("seat_preference: aisle\n", ""))
+
+    talk.ask("Flight to Paris next month", FLIGHTS)
+
+    assert talk.call("book option 1").args["note"] == "window seat"

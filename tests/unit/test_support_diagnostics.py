@@ -140,3 +140,8 @@ def test_a_finding_that_does_not_exist_is_refused_when_the_data_are_read() -> No
 
     with pytest.raises(ValueError, match="no outcome 'exploded'"):
         SandboxData.model_validate(values)
+
+
+@pytest.mark.parametrize("name", ["VPN service", "the vpn", "our VPN service", "mail system"])
+def test_a_service_is_known_by_what_people_call_it(name: str) -> None:
+    assert bundled_estate().status(name).service in ("vpn", "email")

@@ -270,3 +270,8 @@ def test_hits_are_rendered_with_steps_and_the_way_out() -> None:
 
 def test_no_hit_is_said_and_not_invented() -> None:
     assert render("zzz", []).startswith("No article matches 'zzz'")
+
+
+@pytest.mark.parametrize("when", ["since this morning", "since yesterday", "for two days", "today", "since Monday"])
+def test_when_a_problem_began_does_not_hide_its_article(when: str) -> None:
+    assert bundled_knowledge().search(f"My VPN does not connect {when}.")[0].id == "KB-1001"

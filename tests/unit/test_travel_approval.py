@@ -19,6 +19,13 @@ from everthread.agents.travel.sandbox import SandboxInventory
         "  YES!  ",
         "y",
         "yes please",
+        "yes, please",
+        "yes go ahead",
+        "book it",
+        "please do",
+        "Please go ahead",
+        "of course",
+        "yes, do it",
         "Yes, please book it",
         "approve",
         "approved",
@@ -56,6 +63,8 @@ def test_a_clear_yes_is_an_approval(answer: object) -> None:
         "ok",
         "sure",
         "maybe",
+        "course",
+        "please do not",
         "true",
         "approve the other one",
         "disapprove",
@@ -97,3 +106,11 @@ def test_the_request_restates_every_detail_and_is_json() -> None:
         assert detail in request["summary"]
     assert request["details"]["price"] == option.price
     assert request["details"]["travellers"] == ["Ada Lovelace", "Alan Turing"]
+
+
+def test_a_journey_of_one_day_names_the_day_once() -> None:
+    sandbox = SandboxInventory(lambda: date(2026, 11, 21))
+    journeys = sandbox.flights(FlightQuery("LHR", "CDG", date(2027, 5, 12))).options
+    option = next(one for one in journeys if one.starts == one.ends)
+
+    assert "When: 2027-05-12\n" in approval_request(option, ["Ada Lovelace"], None)["summary"]

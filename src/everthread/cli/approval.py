@@ -5,10 +5,14 @@ from typing import Any
 
 import yaml
 
-__all__ = ["YES", "question"]
+from everthread.agents.travel.approval import read_approval
 
-YES = frozenset({"y", "yes"})
-"""The answers that approve; everything else, the end of the input too, declines."""
+__all__ = ["is_yes", "question"]
+
+
+def is_yes(answer: str) -> bool:
+    """Tell whether an answer approves: "yes please" and "go ahead" do, "ok" and "yes, but …" do not."""
+    return read_approval(answer).approved
 
 
 def question(value: Any) -> str:

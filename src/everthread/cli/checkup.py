@@ -35,7 +35,7 @@ _NEEDED = {
 }
 """Packages and the oldest version of each that works."""
 
-_OPTIONAL = {"langgraph-cli": "studio", "langgraph-checkpoint-postgres": "postgres"}
+_OPTIONAL = {"langgraph-cli": "studio"}
 """Packages and the extra that installs each."""
 
 _SAFE_SQLITE = (3, 51, 3)

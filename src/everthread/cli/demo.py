@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from everthread.cli.options import AsJson
-from everthread.cli.output import note, out, print_json, say
+from everthread.cli.output import note, out, print_json, say, shortened, wrapped
 
 if TYPE_CHECKING:
     from everthread.cli.demonstration import Claim, Demonstration, Scene
@@ -84,30 +84,30 @@ class _View:
 
     def scene(self, scene: Scene) -> None:
         """Print what was said, called, answered and sent."""
-        from everthread.cli.output import shortened
         from everthread.cli.prompt_view import bar, headline, legend
         from everthread.cli.screen import called_as
 
         if scene.thread_id != self._thread:
             self._thread = scene.thread_id
             say(f"\n── thread {scene.thread_id} {'─' * 50}", "bold")
-        say(f"\nyou    {scene.said}", "bold")
+        say()
+        _told("you    ", scene.said, "bold")
         for call in scene.turn.calls.values():
-            say(f"       → {called_as(call)}", "dim")
-            say(f"       ← {shortened(call.result or 'no result')}", "dim")
+            _told("       → ", called_as(call), "dim")
+            _told("       ← ", shortened(call.result or "no result"), "dim")
         for asked, _ in scene.turn.asked:
-            say(f"       asked for approval, declined by the demo: {shortened(str(asked))}", "yellow")
+            _told("       ", f"asked for approval, declined by the demo: {shortened(str(asked))}", "yellow")
         first, *rest = scene.turn.reply.splitlines() or [""]
-        say(f"agent  {first}")
+        _told("agent  ", first)
         for line in rest:
-            say(f"       {line}".rstrip())
+            _told(" " * (7 + len(line) - len(line.lstrip())), line.lstrip())
         prompt = scene.turn.prompt
         if prompt is not None:
-            say(f"       {headline(prompt)}", "dim")
+            _told("       ", headline(prompt), "dim")
             drawn = bar(prompt)
             drawn.pad_left(7)
             out().print(drawn)
-            say(f"       {legend(prompt)}", "dim")
+            _told("       ", legend(prompt), "dim")
 
     def ending(self, ending: Ending) -> None:
         """Print what became of the session notes."""
@@ -121,8 +121,16 @@ class _View:
         say("\nchecked", "bold")
         for claim in checked:
             say(f"  {'✓' if claim.holds else '✗'} {claim.claim}", "" if claim.holds else "bold red")
-            say(f"      {claim.evidence}", "dim")
+            _told("      ", claim.evidence, "dim")
         say(f"{sum(claim.holds for claim in checked)} of {len(checked)} claims hold", "bold")
+
+
+def _told(head: str, text: str, style: str = "") -> None:
+    """Print a line behind a head; what does not fit goes on below, as far in."""
+    first, *rest = wrapped(text, len(head))
+    say(f"{head}{first}".rstrip(), style)
+    for line in rest:
+        say(f"{' ' * len(head)}{line}", style)
 
 
 def _as_json(played: Demonstration, checked: list[Claim], database: str | None) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from langgraph.types import Interrupt
 
 from everthread.agents import agent_named, travel
 from everthread.agents.handles import read_tool_output
-from everthread.cli.approval import YES, question
+from everthread.cli.approval import is_yes, question
 from everthread.cli.conversation import Conversation, Turn
 from everthread.cli.endings import end_thread, print_ending
-from everthread.cli.lines import FENCE, is_interactive, read_answer, read_message
+from everthread.cli.lines import FENCE, InputEnded, is_interactive, read_answer, read_message
 from everthread.cli.notes import note_text
 from everthread.cli.options import DEFAULT_DATABASE
 from everthread.cli.output import counted, error, note, out, say
@@ -23,7 +23,7 @@ from everthread.errors import EverthreadError, NotFoundError
 from everthread.graph.agent import build_graph
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
-from everthread.models.provider import describe, model_name, resolve
+from everthread.models.provider import describe, resolve, tokenizer_name
 from everthread.nodes.inject_memory import resolve as resolve_memory
 from everthread.nodes.wiring import Wiring
 from everthread.state import Agent, Context
@@ -115,7 +115,18 @@ class Dialogue:
         Returns:
             0; or 1 when a turn failed and nobody was there to see it.
         """
-        self._greet()
+        try:
+            self._greet()
+            self._talk()
+        except InputEnded:
+            note("the input ended before an answer; the question stays open, the next chat on the thread asks again")
+        if is_interactive():
+            url = self._session.storage.url
+            where = "" if url == DEFAULT_DATABASE else f" --database {url}"
+            note(f"everthread chat --thread {self._session.thread_id}{where} goes on with this conversation")
+        return 1 if self._failed and not is_interactive() else 0
+
+    def _talk(self) -> None:
         commands = {"/end": self._end, "/notes": self._notes, "/budget": self._budget, "/retry": self._retry}
         while (text := read_message()) is not None and text != "/quit":
             if text in commands:
@@ -126,11 +137,6 @@ class Dialogue:
                 note(f"there is no command {text}; /help lists them")
             elif text:
                 self._turn(lambda text=text: self._conversation.say(text))  # type: ignore[misc]
-        if is_interactive():
-            url = self._session.storage.url
-            where = "" if url == DEFAULT_DATABASE else f" --database {url}"
-            note(f"everthread chat --thread {self._session.thread_id}{where} goes on with this conversation")
-        return 1 if self._failed and not is_interactive() else 0
 
     def _greet(self) -> None:
         session = self._session
@@ -152,7 +158,7 @@ class Dialogue:
             say("It waits for an approval:", "yellow")
             self._retry()
         elif view.unfinished and is_interactive():
-            if read_answer("Its last message has no answer. Go on with it? [Y/n]") in {"", *YES}:
+            if read_answer("Its last message has no answer. Go on with it? [Y/n]") in {"", "y", "yes"}:
                 self._retry()
         elif view.unfinished:
             # A line of a pipe is a message: none is taken for an answer to a question that it cannot expect.
@@ -182,7 +188,7 @@ class Dialogue:
         self._screen.close()
         say()
         say(question(interrupt.value), "yellow")
-        approved = read_answer("Approve? [y/N]") in YES
+        approved = is_yes(read_answer("Approve? [y/N]"))
         say("approved" if approved else "declined", "dim")
         return approved
 
@@ -236,8 +242,9 @@ def _check_window(agent: Agent, model: BaseChatModel, context: Context, storage:
         model=model,
         summarizer=model,
         resolve=resolve,
-        name_of=model_name,
+        name_of=tokenizer_name,
         read_tool_output=read_tool_output,
     )
     memory, _ = resolve_memory(storage.store, thread_id, context, wiring.counter(context))
-    wiring.budget({"memory": memory}, context, reads_back=True)
+    # As the first turn does: the reader of handles is not bound yet.
+    wiring.budget({"memory": memory}, context, reads_back=False)

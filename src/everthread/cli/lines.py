@@ -3,12 +3,16 @@
 import sys
 from contextlib import suppress
 
-__all__ = ["FENCE", "is_interactive", "read_answer", "read_message"]
+__all__ = ["FENCE", "InputEnded", "is_interactive", "read_answer", "read_message"]
 
 FENCE = '"""'
 """Opens and closes a message of several lines."""
 
 _PROMPT = "you> "
+
+
+class InputEnded(Exception):
+    """The input ended where an answer was wanted; an answer that nobody gave is neither a yes nor a no."""
 
 
 def is_interactive() -> bool:
@@ -32,10 +36,17 @@ def read_message() -> str | None:
 
 
 def read_answer(question: str) -> str:
-    """Ask for one line; the end of the input is an empty answer."""
+    """Ask for one line.
+
+    Raises:
+        InputEnded: there is none.
+    """
     if not is_interactive():
         print(question, flush=True)
-    return (_read_line(f"{question} ") or "").strip().lower()
+    line = _read_line(f"{question} ")
+    if line is None:
+        raise InputEnded
+    return line.strip().lower()
 
 
 def _read_line(prompt: str) -> str | None:

@@ -8,6 +8,7 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
 from everthread.cli.output import note, print_json, say
+from everthread.errors import NotFoundError
 
 if TYPE_CHECKING:
     from everthread.state import Note
@@ -25,12 +26,16 @@ def notes(
     Long-term notes, and the session notes of the user's threads.
     """
     from everthread.cli.reading import long_term_notes, records, session_notes
+    from everthread.state import namespaces
     from everthread.storage.open import open_storage
 
     with open_storage(database, create=False) as storage:
         lasting = long_term_notes(storage.store, user)
         threads = [str(record["thread_id"]) for record in records(storage.store, user)]
+        is_known = bool(lasting or threads) or storage.store.get(namespaces.profile(user), "profile") is not None
         session = [(thread_id, found) for thread_id in threads for found in session_notes(storage.store, thread_id)]
+    if not is_known:
+        raise NotFoundError(f"there is no user {user!r} in this database; `everthread threads` shows who has talked")
     if as_json:
         told = [{"thread_id": thread_id, **found.value()} for thread_id, found in session]
         print_json({"user_id": user, "long_term": [found.value() for found in lasting], "session": told})

@@ -4,12 +4,25 @@ import json
 import os
 import re
 import sys
+import textwrap
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["counted", "err", "error", "note", "out", "plain", "print_json", "say", "shortened"]
+__all__ = [
+    "counted",
+    "err",
+    "error",
+    "in_the_middle",
+    "note",
+    "out",
+    "plain",
+    "print_json",
+    "say",
+    "shortened",
+    "wrapped",
+]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What could move the cursor, change colours or turn text around, tab and line feed excepted."""
@@ -64,6 +77,18 @@ def shortened(text: str, limit: int = 160) -> str:
     """Return a text on one line, cut at `limit` characters."""
     line = " ".join(plain(text).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def in_the_middle(text: str, limit: int) -> str:
+    """Shorten a long text in its middle, so that both ends of an id stay readable."""
+    head = (limit - 1) // 2
+    return text if len(text) <= limit else f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """Cut a line into lines that fit the terminal, and 120 columns, behind an indent."""
+    width = max(min(out().width, _PLAIN_WIDTH) - indent, 20)
+    return textwrap.wrap(plain(text), width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _console(*, stderr: bool) -> Console:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from everthread.cli.options import AsJson
-from everthread.cli.output import err, error, note, out, plain, say, shortened
+from everthread.cli.output import counted, err, error, in_the_middle, note, out, plain, say, shortened
 from everthread.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["replay"]
 
 _REASON_CHARACTERS = 300
-_ID_COLUMNS = 60
+_ID_COLUMNS = 40
 
 
 def replay(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Records, one JSON object a line.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Records as JSON Lines: one JSON object a line.")],
     window: Annotated[
         int | None,
         typer.Option("--window", metavar="N", help="Input limit of the model in tokens.  [default: 32000]"),
@@ -57,7 +56,9 @@ def replay(
     count_as: Annotated[
         str | None, typer.Option("--count-as", metavar="NAME", help="Model whose tokens are counted.  [default: o200k]")
     ] = None,
-    as_json: AsJson = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON Lines on stdout: one object a record, then the totals.")
+    ] = False,
 ) -> None:
     """Send recorded conversations through the real graph and check every prompt.
 
@@ -69,6 +70,8 @@ def replay(
     from everthread.evals.replay import replay as replayed
     from everthread.state import Context
 
+    if count_as is not None:
+        _check_counted(count_as)
     context = Context.from_mapping({"window": window, "policy": policy, "max_output_tokens": max_output_tokens})
     records = chosen([record for file in files for record in read_records(file, toolkits)], only or (), limit)
     results: list[Result] = []
@@ -85,6 +88,15 @@ def replay(
         _print_table(results, summary)
     if not all(result.is_clean for result in results) or not summary["replayed"]:
         raise typer.Exit(1)
+
+
+def _check_counted(name: str) -> None:
+    """Warn of a model whose tokens can only be estimated."""
+    from everthread.window.tokens import counter_for
+
+    counter = counter_for(name)
+    if not counter.exact and name not in (counter.encoding_name, "o200k"):
+        note(f"the tokens of {name!r} are estimated with {counter.encoding_name}: its tokeniser is not shipped")
 
 
 def chosen(records: Sequence[Record], only: Iterable[str], limit: int | None) -> list[Record]:
@@ -146,18 +158,22 @@ def _print_trouble(result: Result, *, is_first: bool) -> None:
 def _print_table(results: Sequence[Result], summary: dict[str, Any]) -> None:
     from rich.table import Table
 
+    console = out()
     table = Table(box=None, pad_edge=False, header_style="bold")
-    # An id can be longer than the screen: it folds, and the figures stay whole.
-    table.add_column("record", overflow="fold", max_width=_ID_COLUMNS)
+    table.add_column("record", no_wrap=True)
     for heading in ("turns", "calls", "largest", "evicted", "masked", "folded", "cached", "s"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("outcome", no_wrap=True)
     for result in results:
-        table.add_row(*map(plain, _cells(result)))
-    out().print(table)
+        name, *figures = _cells(result)
+        # A person sees both ends of a long id; a program that reads the pipe needs all of it.
+        shown = in_the_middle(name, _ID_COLUMNS) if console.is_terminal else name
+        table.add_row(*map(plain, (shown, *figures)))
+    console.print(table, soft_wrap=not console.is_terminal)
     say(
-        f"{summary['records']} records: {summary['replayed']} replayed, {summary['refused']} refused, "
-        f"{summary['failed']} failed; {summary['calls']:,} calls, {summary['violations']} violations, "
+        f"{counted(summary['records'], 'record')}: {summary['replayed']} replayed, {summary['refused']} refused, "
+        f"{summary['failed']} failed; {counted(summary['calls'], 'call')}, "
+        f"{counted(summary['violations'], 'violation')}, "
         f"{summary['seconds']:.1f} s",
         "bold",
     )
@@ -169,5 +185,5 @@ def _cells(result: Result) -> list[str]:
         *(result.turns, result.calls, result.max_prompt_tokens),
         *(result.evicted_messages, result.masked_results, result.compactions),
     )
-    verdict = f"{len(result.violations)} violations" if result.violations else result.outcome
+    verdict = counted(len(result.violations), "violation") if result.violations else result.outcome
     return [result.id, *(f"{number:,}" for number in numbers), f"{share:.0%}", f"{result.seconds:.1f}", verdict]

@@ -117,12 +117,12 @@ def _not_due(storage: Storage, record: dict[str, Any], thread_id: str, idle_seco
     """Say why a session is not due, from its record as it is under the lock; empty when it is."""
     from everthread.cli.reading import session_notes
 
-    since = datetime.now(UTC) - datetime.fromisoformat(str(record["last_activity"]))
-    if since.total_seconds() < idle_seconds:
-        return "active"
     consolidated = int(record.get("consolidated_turns", 0)) >= int(record.get("turns", 0))
     # Notes that are still there tell of a consolidation that failed.
-    return "ended" if consolidated and not session_notes(storage.store, thread_id) else ""
+    if consolidated and not session_notes(storage.store, thread_id):
+        return "ended"
+    since = datetime.now(UTC) - datetime.fromisoformat(str(record["last_activity"]))
+    return "active" if since.total_seconds() < idle_seconds else ""
 
 
 def _progress(found: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Service status and diagnostics of an IT estate; the bundled one is a deterministic sandbox."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,7 @@ State = Literal["operational", "degraded", "outage", "maintenance"]
 Verdict = Literal["ok", "warning", "failed"]
 
 _TARGET_CHARACTERS = 200
+_NOUN = re.compile(r"^(?:the|our) | (?:services?|systems?|server|platform)$")
 
 
 @dataclass(frozen=True)
@@ -159,12 +161,13 @@ class SandboxEstate:
         return [self.status(key) for key in self._data.services]
 
     def status(self, service: str) -> ServiceStatus:
-        """Return the status of one service, by id, name, alias or host.
+        """Return the status of one service, by id, name, alias or host; "VPN service" is the VPN.
 
         Raises:
             NotFoundError: there is no such service.
         """
-        key = self._services.get(_folded(service))
+        spelled = _folded(service)
+        key = self._services.get(spelled) or self._services.get(_NOUN.sub("", spelled))
         if key is None:
             raise NotFoundError(
                 f"unknown service {service!r}; the services are {', '.join(sorted(self._data.services))}"

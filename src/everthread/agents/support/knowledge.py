@@ -41,13 +41,17 @@ _WORD = re.compile(r"[^\W_]+")
 # match on one of them would otherwise look rare, and so important, to BM25.
 _STOP_WORDS = frozenset(
     _WORD.findall(
+        # The second part says when something happens: "since this morning" must not find "New joiner, first day".
         """a about after again all also always am an and any anything are as at be been before being but by can cannot
     cant could did do does doing don dont every for from get gets getting give go goes got had has have having hello
     help her here hey hi him his how i if im in into is isn isnt it its ive just keep keeps know let like me my need
     needs no nor not now of off on one only or our out over please problem problems really said same say saying says
     she should since so some something still than thanks that the their them then there these they thing this those
     though to today too trying try up us use used using very want was way we well were what when where which while
-    who why will with won wont would yesterday you your"""
+    who why will with won wont would you your
+
+        afternoon ago day days evening friday lately monday morning mornings recently saturday sudden
+        suddenly sunday thursday tomorrow tonight tuesday wednesday week weeks yesterday"""
     )
 )
 

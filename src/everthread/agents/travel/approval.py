@@ -6,17 +6,22 @@ from typing import Any
 
 from everthread.agents.travel.options import Option
 
-_YES = frozenset({"yes", "y", "yep", "yeah", "approve", "approved", "confirm", "confirmed"})
+_YES = frozenset(
+    {"yes", "y", "yep", "yeah", "approve", "approved", "confirm", "confirmed", "absolutely", "definitely", "proceed"}
+)
 """Each of these alone is a yes."""
 
 _NO = frozenset({"no", "n", "nope", "cancel", "decline", "declined", "reject", "rejected", "stop"})
 """A text that begins with one of these is a plain no."""
 
-_YES_PHRASES = ("go ahead", "book it", "please book", "do it")
+_YES_PHRASES = (
+    *("go ahead", "go for it", "do it", "please do", "of course"),
+    *("book it", "book that", "do book", "please book"),
+)
 
 _FILLERS = frozenset(
-    {"a", "ahead", "and", "book", "booking", "do", "for", "go", "i", "it", "me", "now", "of", "ok", "okay", "please"}
-    | {"sure", "thank", "thanks", "that", "the", "this", "to", "you"}
+    {"a", "ahead", "and", "book", "booking", "course", "do", "for", "go", "i", "it", "me", "now", "of", "ok", "okay"}
+    | {"please", "sure", "thank", "thanks", "that", "the", "this", "to", "you"}
 )
 """Words that leave a yes a yes; with any other word, such as `but`, an answer is not clear."""
 
@@ -91,11 +96,12 @@ def _one_line(value: object) -> str:
 
 
 def _summary(option: Option, travellers: Sequence[str], note: str | None) -> str:
+    days = str(option.starts) if option.starts == option.ends else f"{option.starts} to {option.ends}"
     lines = [
         f"Approve this booking? ({option.source})",
         f"What: {option.headline}",
         *(f"  {fact}" for fact in option.facts),
-        f"When: {option.starts} to {option.ends}",
+        f"When: {days}",
         f"Who: {', '.join(travellers)}",
         f"Price: {option.total} in total",
         f"Changes and cancellation: {option.terms}",

@@ -37,6 +37,11 @@ _NAMES = re.compile(r"\b(?:for|travell?ers?(?: are|:)?|names?(?: are| is|:)?)\s+
 _NAME = re.compile(r"[^\W\d_a-z][\w'’.-]*(?:\s+(?:(?:de|da|van|von|der|la|le|bin|al)\s+)*[^\W\d_a-z][\w'’.-]*){0,4}")
 
 
+_OWN_NAME = rf"({_NAME.pattern})(?=\s*(?:[.,!;]|$|\band\b|\bfrom\b))"
+_CALLED = re.compile(rf"\b(?:[Mm]y (?:full )?name is|[Cc]all me)\s+{_OWN_NAME}")
+_INTRODUCED = re.compile(rf"(?:^|[.!,]\s+)(?:[Aa]nd )?(?:I['’]m|I am|[Tt]his is)\s+{_OWN_NAME}")
+
+
 def booking_step(reading: Reading) -> Step | None:
     """Plan a booking when the user chooses or confirms an option; None when the message is about something else."""
     text = reading.text.strip()
@@ -121,13 +126,29 @@ def _measure(option: Option, word: str) -> float | None:
 def _book(option_id: str, reading: Reading, names: list[str]) -> Step:
     wanted = _travellers(reading, option_id)
     if not names:
-        names = [str(reading.profile.get("name") or "traveller")]
+        names = [_name_of_the_user(reading) or "traveller"]
     if len(names) < wanted:
         return Say(f"Who travels on `{option_id}`? I need {wanted} full names.")
     args: dict[str, object] = {"option_id": option_id, "travellers": names}
     if _is_flight(reading, option_id) and (wish := flight_wish(reading)):
         args["note"] = wish
     return Call(BOOK, args)
+
+
+def introduced_in(text: str) -> str:
+    """Return the name that somebody gives as their own in a message of one sentence; empty when they give none."""
+    match = _CALLED.search(text) or _INTRODUCED.search(text)
+    return match[1].rstrip(".") if match and len(text.split()) <= len(match[1].split()) + 5 else ""
+
+
+def _name_of_the_user(reading: Reading) -> str:
+    """Return how the user is called: what they said themselves, else the profile."""
+    said = [*(turn.user for turn in reading.turns), reading.text]
+    named = (match[1].rstrip(".") for text in reversed(said) if (match := _CALLED.search(text)))
+    introduced = (match[1].rstrip(".") for text in reversed(said) if (match := _INTRODUCED.search(text)))
+    noted = (match[1] for line in preferences(reading) if (match := re.search(r"^Name is ([^.;]+)", line)))
+    # "I'm German" is no name, so it counts only where nothing better is known.
+    return next(named, "") or str(reading.profile.get("name") or "") or next(noted, "") or next(introduced, "")
 
 
 def flight_wish(reading: Reading) -> str:
@@ -156,6 +177,9 @@ def _first(lines: list[str], named: str) -> str:
     """Return the first wish of a kind; what was said in this conversation comes first, and "no longer …" ends one."""
     over: set[str] = set()
     for line in lines:
+        if given_up := re.search(r"\(no longer ([^)]*)\)", line, re.IGNORECASE):
+            over |= {word.lower() for word in re.findall(named, given_up[1], re.IGNORECASE)}
+            line = line.replace(given_up.group(), "")
         found = re.search(named, line, re.IGNORECASE)
         if found is None:
             continue

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from everthread.models.offline import support, travel
+from everthread.models.offline.booking import introduced_in
 from everthread.models.offline.memories import SAVE, confirmed, is_memory_question, known, memory_steps
 from everthread.models.offline.patterns import pattern, words
 from everthread.models.offline.reading import Reading, Result, visible, without_secrets
@@ -45,11 +46,20 @@ def answer(reading: Reading) -> Reply:
     planned = domain.plan(reading) if reading.text.strip() else []
     steps = [_possible(step, reading.tools) for step in planned]
     if reading.results:
-        return _said(reading, _told(reading, domain, steps))
+        return _said(reading, _told(reading, domain, steps if _led_to(steps, reading.results) else []))
     if calls := [step for step in steps if isinstance(step, Call)]:
         return Reply(calls=_without_repeats(calls))
     said = [step.text for step in steps if isinstance(step, Say)]
     return _said(reading, said or [_small_talk(reading, domain)])
+
+
+def _led_to(steps: Sequence[Step], results: Sequence[Result]) -> bool:
+    """Tell whether a plan is the one whose calls have been answered.
+
+    A result can push the options it was chosen from out of a small window; planned again, the same message
+    would then say that it does not know them.
+    """
+    return {result.tool for result in results} <= {step.tool for step in steps if isinstance(step, Call)}
 
 
 def _said(reading: Reading, parts: Sequence[str]) -> Reply:
@@ -143,6 +153,8 @@ def _small_talk(reading: Reading, domain: Domain) -> str:
         return "You are welcome. Is there anything else?"
     if _GREETING.match(text):
         return f"Hello{_greeted(reading.profile)}. {domain.abilities}"
+    if name := introduced_in(text):
+        return f"Hello, {plain(name)}. {domain.abilities}"
     if _HELP.search(text):
         return domain.abilities
     return f"I am sorry, I did not understand that. {domain.abilities}"

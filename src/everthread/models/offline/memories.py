@@ -4,12 +4,24 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from everthread.models.offline.failures import told_to_the_user
 from everthread.models.offline.patterns import pattern
 from everthread.models.offline.reading import NoteLine, Reading, Result
 from everthread.models.offline.reply import Call, Say, Step, lowered, plain
-from everthread.models.offline.statements import is_wish_to_forget, keywords_of, statements_in
+from everthread.models.offline.statements import (
+    is_task,
+    is_wish_to_forget,
+    keywords_of,
+    statements_in,
+    without_wish_to_forget,
+)
 
 SAVE = "save_memory_note"
+CANNOT_FORGET = (
+    "I cannot erase notes here; `everthread notes USER` shows what is kept. Tell me what holds instead; the newer "
+    "statement then wins."
+)
+NO_TASKS = "I keep what you prefer, not a to-do list: I cannot remind you of that."
 
 _QUESTION = pattern(
     r"\byou (?:still )?(?:know|remember|recall|have|saved?|stored?|got|keep)\b.{0,30}"
@@ -24,6 +36,7 @@ _QUESTION = pattern(
 _PRIVATE = re.compile(
     r"(?:^|_)(?:ids?|number|passport|birth|dob|age|address|phone|email|tag)(?:_|$)|_id$|expiry", re.IGNORECASE
 )
+_YES_OR_NO = pattern(r"(?:^|[.!?,]\s+)(?:(?:and|so|but|hi|hello|hey)\W+)*(?:do|did|have|are|is|can|could)\b")
 _MOST = 12
 
 
@@ -33,8 +46,11 @@ def memory_steps(reading: Reading, *, cautious: bool = False) -> tuple[list[Step
     steps: list[Step] = [
         Call(SAVE, {"text": one.text, "keywords": list(one.keywords), "scope": one.scope}) for one in found
     ]
-    if not steps and is_wish_to_forget(rest):
-        steps.append(Say("I cannot erase notes from here. Tell me what holds instead; the newer statement then wins."))
+    if is_wish_to_forget(rest):
+        steps.append(Say(CANNOT_FORGET))
+        rest = without_wish_to_forget(rest)
+    if is_task(reading.text):
+        steps.append(Say(NO_TASKS))
     if not steps and re.match(r"(?i)^(?:please )?remember(?: that| this)?[\s.:,!]*$", reading.text):
         steps.append(Say("What shall I remember?"))
     return steps, rest
@@ -53,12 +69,15 @@ def known(reading: Reading) -> str:
         ("From this conversation", [_dated(note) for note in session_notes(reading)]),
     ]
     parts = [f"{title}:\n" + "\n".join(f"- {line}" for line in lines) for title, lines in blocks if lines]
+    is_yes_or_no = _YES_OR_NO.search(reading.text) is not None
     if not parts:
+        begins = "No, I have" if is_yes_or_no else "I have"
         return (
-            "No, I have no profile and no notes about you yet. Tell me what you prefer, for example "
+            f"{begins} no profile and no notes about you yet. Tell me what you prefer, for example "
             "“I prefer aisle seats”, and I will remember it."
         )
-    return "\n\n".join(("Yes, here is what I know about you.", *parts, "Tell me if something is wrong or has changed."))
+    begins = "Yes, here" if is_yes_or_no else "Here"
+    return "\n\n".join((f"{begins} is what I know about you.", *parts, "Tell me if something is wrong or has changed."))
 
 
 def session_notes(reading: Reading) -> list[NoteLine]:
@@ -81,7 +100,8 @@ def refused(result: Result) -> bool:
 def confirmed(reading: Reading, result: Result) -> str:
     """Tell what became of a note."""
     if refused(result):
-        return f"I did not keep that. {plain(result.text)[:300]}"
+        reason = re.sub(r"(?i)^not saved: (?:the note|it) looks like", "it looks like", result.text.strip())
+        return f"I did not keep that: {told_to_the_user(plain(reason)[:300])}"
     text = str(result.args.get("text", ""))
     for_now = result.args.get("scope") == "session" or "for this session only" in result.text
     if not for_now:

@@ -142,7 +142,12 @@ _FEATURES = (
         r"\bchecked bag",
         "with a checked bag",
     ),
-    (r"\bcentral\b|\bwalkable\b|\bcity cent(?:re|er)\b", r"\bcent(?:ral|re|er)\b|\bwalkable\b", "central"),
+    (
+        r"\bcentral(?:ly)?\b|\bwalkable\b|\bcity cent(?:re|er)\b|\bdowntown\b|\bold town\b"
+        r"|\b(?:near|in|close to|around|by|at) the (?:very )?(?:cent(?:re|er)|middle)\b",
+        r"\bcentral\b|(?<!to the )(?<!to the city )\bcent(?:re|er)\b|\bwalkable\b|\bold town\b|\bdowntown\b",
+        "central",
+    ),
     (r"\bhigh(?:er)? floors?\b", r"\bhigh(?:er)? floors?\b", "high floor"),
     (r"\bquiet\b", r"\bquiet\b", "quiet"),
     (r"\bbreakfast\b", r"\bbreakfast\b", "breakfast"),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from everthread.models.offline.failures import told_to_the_user
 from everthread.models.offline.reading import Result, visible
 
 
@@ -48,5 +49,4 @@ def lowered(text: str) -> str:
 
 def failure(result: Result) -> str:
     """Explain that a tool failed, in its own words, and ask on."""
-    reason = re.sub(r"^Error:\s*", "", result.text).removesuffix(" Correct the arguments, or tell the user.")
-    return f"That did not work: {visible(reason, 600)}\n\nWhat shall I change?"
+    return f"That did not work: {visible(told_to_the_user(result.text), 600)}\n\nWhat shall I change?"

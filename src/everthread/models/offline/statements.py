@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from everthread.memory.capture import is_for_this_time
 from everthread.models.offline.patterns import pattern, word_set, words
 
 Scope = Literal["durable", "session"]
@@ -42,6 +43,11 @@ def statements_in(text: str, *, cautious: bool = False) -> tuple[list[Statement]
     found: list[Statement] = []
     rest: list[str] = []
     for sentence in sentences(text):
+        if is_task(sentence):
+            continue
+        if not cautious and (changed := _CHANGED.match(sentence)):
+            found.append(_changed(changed))
+            continue
         reason = _REASON.match(sentence)
         if reason and found and not _EXPLICIT.match(sentence) and "(" not in found[-1].text:
             found[-1] = _with_reason(found[-1], reason)
@@ -56,6 +62,16 @@ def statements_in(text: str, *, cautious: bool = False) -> tuple[list[Statement]
 def is_wish_to_forget(text: str) -> bool:
     """Tell whether the user asks to forget something."""
     return any(_FORGET.match(sentence) for sentence in sentences(text))
+
+
+def without_wish_to_forget(text: str) -> str:
+    """Take the sentences out that ask to forget something, so that they are read as nothing else."""
+    return " ".join(sentence for sentence in sentences(text) if not _FORGET.match(sentence))
+
+
+def is_task(text: str) -> bool:
+    """Tell whether the user asks for a reminder: something to do on a day, and no preference."""
+    return any(_TASK.match(sentence) for sentence in sentences(text))
 
 
 def third_person(clause: str) -> str:
@@ -94,6 +110,21 @@ _EXPLICIT = re.compile(
     r"|save (?:that|this)|for (?:your|the|future) (?:records?|notes?|information|reference))"
     r"(?:\s+(?:down|of|please|this))*[\s,:]*(?:that\b|the fact that\b)?[\s,:]*(?P<body>.*)$",
     re.IGNORECASE | re.DOTALL,
+)
+_TASK = pattern(
+    r"^(?:(?:please|and|also|can you|could you|will you)\s+)*remind me\b",
+    r"^(?:(?:please|and|also|can you|could you|will you)\s+)*(?:remember|don['’]?t forget|make a note|note)"
+    r"(?:\s+(?:down|that))*[\s,:]+(?:that\s+)?"
+    r"(?:(?:i|we)(?:['’]ve)? (?:have|need|must|got|should)?\s*(?:to\s+)?|to\s+)?"
+    r"(?!always|never|usually|i\b|my\b|we\b)[a-z]+\b.{0,80}"
+    r"\b(?:tomorrow|tonight|later today|this (?:morning|afternoon|evening)|at \d{1,2}(?::\d\d)?\b|"
+    r"(?:on|next|this) (?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
+)
+_CHANGED = pattern(
+    r"^(?:(?:well|actually|oh|so|and|but)\W+)*I(?: no longer| don['’]?t| do not) (?:like|prefer|want|need) "
+    r"(?P<old>[^,;.]{2,60}?)"
+    r"(?: any ?more| any longer)?\s*[,;]?\s+(?:and |but |now,? )*I(?:['’]d)? (?:now |rather |do )*(?:prefer|like|want) "
+    r"(?P<new>[^,;.]{2,60}?)(?: now| instead| from now on)*[.! ]*$"
 )
 _LASTING = pattern(
     words("from now on|in general|generally|as a rule|by default|in (?:the )?future|going forward") + r",?\s*"
@@ -221,7 +252,15 @@ def _noted(clause: str, cautious: bool, *, asked: bool = False) -> Statement | N
     if once:
         only = "This case only" if cautious else "This trip only"
         return Statement(f"{only}: {text[0].lower()}{text[1:]}.", keywords_of(text), "session")
-    return Statement(f"{text}.", keywords_of(text), "durable")
+    # The tool keeps a note that speaks of today for this session only, whatever it is called with.
+    return Statement(f"{text}.", keywords_of(text), "session" if is_for_this_time(text) else "durable")
+
+
+def _changed(match: re.Match[str]) -> Statement:
+    """Write "I don't like X any more, I prefer Y now" as one note, so that neither half is read alone."""
+    old, new = (third_person(match[name]).strip() for name in ("old", "new"))
+    old, new = (f"{half[:1].lower()}{half[1:]}" for half in (old, new))
+    return Statement(f"Prefers {new} (no longer {old}).", keywords_of(f"{new} {old}"), "durable")
 
 
 def _with_reason(statement: Statement, reason: re.Match[str]) -> Statement:

@@ -4,11 +4,12 @@ import re
 
 from everthread.models.offline.articles import ASK_HELPED, OFFER_TICKET, Article, articles_in, present, presented_in
 from everthread.models.offline.checks import check_step, status_step
+from everthread.models.offline.filed import ticket_in_view
 from everthread.models.offline.memories import SAVE, confirmed, is_memory_question, known, memory_steps
 from everthread.models.offline.patterns import pattern, words
 from everthread.models.offline.reading import Reading, Result, visible, without_secrets
 from everthread.models.offline.reply import Call, Say, Step, failure, plain
-from everthread.models.offline.tickets import ticket_in_view, ticket_step
+from everthread.models.offline.tickets import ticket_step
 
 ABILITIES = (
     "I can search the knowledge base for a problem, show the status of services, run a diagnostic, open, update and "
@@ -84,6 +85,8 @@ def tell(reading: Reading, result: Result, remark: str) -> str:
         return _statuses(result)
     if result.tool == "run_diagnostic":
         return _diagnosis(result)
+    if result.tool == "list_tickets" and remark and not result.text.startswith("No tickets"):
+        return f"{visible(result.text)}\n\n{remark}"
     return visible(result.text) or f"`{plain(result.tool)}` answered nothing."
 
 
@@ -138,7 +141,9 @@ def _after_article(reading: Reading) -> Step | None:
         return Say(_next_article(reading, last))
     if _SOLVED.search(text) and (ASK_HELPED in reading.last_answer or "ticket" in reading.last_answer.lower()):
         ticket = ticket_in_view(reading)
-        return Say(f"Good. Shall I close ticket {ticket}?" if ticket else "Good. Is there anything else?")
+        if ticket is None or ticket.status in ("resolved", "closed"):
+            return Say("Good. Is there anything else?")
+        return Say(f"Good. Shall I close ticket {ticket.id}?")
     return None
 
 

@@ -4,6 +4,16 @@ import re
 from collections.abc import Sequence
 
 from everthread.models.offline.articles import OFFER_TICKET, presented_in
+from everthread.models.offline.filed import (
+    TICKET_ID,
+    TICKET_TOOLS,
+    Filed,
+    filed_in,
+    shares,
+    subject_words,
+    ticket_in_view,
+    tickets_meant,
+)
 from everthread.models.offline.patterns import pattern
 from everthread.models.offline.reading import Reading, Turn, visible, without_secrets
 from everthread.models.offline.reply import Call, Say, Step
@@ -13,10 +23,14 @@ ASK_SUBJECT = "What is the ticket about?"
 ASK_TICKET = "Which ticket do you mean? Please give me its number."
 _CLOSE_OFFERED = re.compile(r"Shall I close ticket (\S+?)\?")
 
-_TICKET_ID = re.compile(r"\b(?!KB-)([A-Z]{2,6}-(?=[A-Z0-9]*\d|[A-Z2-7]{8}\b)[A-Z0-9]{1,12})\b")
 _OPEN = re.compile(
-    r"\b(?:open|create|file|raise|log|submit|make|need)\s+(?:(?:me|us|up|please|now|a|an|another|one|new|support|it|"
-    r"help ?desk|urgent|high|low|normal|priority)\W+)*ticket\b(?!s)(?P<about>.*)$",
+    r"\b(?:open|create|file|raise|log|submit|make|need)\s+(?:(?:me|us|up|please|now|a|an|another|one|more|new|second|third|"
+    r"separate|different|extra|support|it|help ?desk|urgent|high|low|normal|priority)\W+)*ticket\b(?!s)(?P<about>.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_ONE_MORE = re.compile(
+    r"^(?:(?:and|also|please|ok(?:ay)?|then|now|open|create|make|i need|can you open|could you open)\W+)*"
+    r"(?:another(?: one)?|one(?: more)?|a second one|the same)\s+(?:for|about|on|regarding)\b(?P<about>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _ESCALATE = pattern(
@@ -27,6 +41,7 @@ _LIST = pattern(
     r"\b(?:list|show|see|view|what|which|any|my|have)\b.{0,30}\btickets\b",
     r"\bstatus of my tickets?\b",
     r"\bmy ticket status\b",
+    r"^(?:is|are|was|has|did|what|when|who)\b.{0,60}\bticket\b.{0,60}\?",
 )
 _CHANGE = pattern(
     r"\b(?:close|resolve|reopen|re-open|update|comment|mark|set|raise|lower|change|escalate|add)\b.{0,60}"
@@ -37,12 +52,13 @@ _ABOUT = pattern(r"^\W*(?:(?:about|for|that|because|regarding|on|with|saying|tit
 _PRONOUN = pattern(r"^(?:(?:this|it|that|the|my|me|us|please|one|issue|problem|same|now|then|thanks?)\W*)*$")
 _PRIORITY = pattern(
     r"\b(low|normal|high|urgent)[ -](?:priority|ticket)\b",
-    r"\bpriority\b\W*(?:\w+\W+){0,2}?(low|normal|high|urgent)\b",
+    r"\bpriority\b\W*(?:\w+\W+){0,7}?(low|normal|high|urgent)\b",
     r"\b(urgent)(?:ly)?\b",
 )
 _PRIORITY_PHRASE = pattern(
     r",?\s*(?:(?:with|at|as) )?(?:(?:a|the) )?(?:low|normal|high|urgent)[ -]priority\b", r"^\s*(?:urgent|high|low)\W+"
 )
+_POLITE_END = pattern(r"(?:,?\s*\b(?:too|as well|also|please|thanks|thank you))+$")
 _STATUSES = (
     ("closed", r"\bclosed?\b"),
     ("resolved", r"\bresolved?\b|\bsolved\b"),
@@ -50,11 +66,18 @@ _STATUSES = (
     ("waiting", r"\bwaiting\b|\bon hold\b"),
 )
 _COMMENT = re.compile(
-    r"(?:\bcomment(?:ing)?\b|\bsaying\b|\bthat\b|\bnote\b)?[^:]{0,40}?(?::|\bthat\b|\bsaying\b)\s*(?P<text>\S.*)$",
+    r"(?:^[^:]{0,80}?:|\b(?:comment(?:ing)?|note|add)\b[^:]{0,60}?\bthat\b(?!\s+(?:ticket|one|issue|problem)\b)"
+    r"|\bsaying\b)\s*(?P<text>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _YES = pattern(r"^(?:yes|yep|yeah|sure|ok(?:ay)?|please do|go ahead|do it)\b")
+_NO = pattern(r"^(?:no|nope|none|never ?mind|forget it)\b")
 _TITLE = 120
+_FEW_WORDS = 4
+"""A subject with more words tells the problem itself."""
+_MOST_LISTED = 8
+_LATELY = 3
+"""Turns after a ticket in which "one for the printer too" asks for another."""
 
 
 def ticket_step(reading: Reading) -> Step | None:
@@ -65,48 +88,63 @@ def ticket_step(reading: Reading) -> Step | None:
     if _YES.match(text) and OFFER_TICKET in reading.last_answer:
         return _opened("", "", reading)
     if _LIST.search(text):
-        status = re.search(r"\b(open|waiting|resolved|closed)\b", text, re.IGNORECASE)
+        status = re.search(r"\b(open|waiting|resolved|closed) tickets\b", text, re.IGNORECASE)
         return Call("list_tickets", {"status": status[1].lower()} if status else {})
     if ASK_SUBJECT in reading.last_answer and not _CHANGE.search(text):
         return _opened(text, "", reading)
     if _ESCALATE.search(text):
         return _opened("", "", reading)
-    asking = next((sentence for sentence in sentences(text) if _OPEN.search(sentence)), None)
-    if asking and not _TICKET_ID.search(text):
+    named = TICKET_ID.search(text)
+    if not named and (asking := _asking(text, reading)):
         return _open_step(asking, text, reading)
-    named = _TICKET_ID.search(text)
-    if named and ASK_TICKET in reading.last_answer and not _CHANGE.search(text):
-        return _change_step(f"{named[1]} {reading.turns[-1].user}", reading)
-    if _CHANGE.search(text) and (named or "ticket" in text.lower()):
+    if ASK_TICKET in reading.last_answer and not _CHANGE.search(text):
+        return Say("All right, I change no ticket.") if _NO.match(text) else _answered_step(text, reading)
+    if _CHANGE.search(text) and (named or _speaks_of_a_ticket(text, reading)):
         return _change_step(text, reading)
     return None
 
 
-def ticket_in_view(reading: Reading) -> str | None:
-    """Return the number of the ticket that was opened, changed or shown last."""
-    last = reading.latest("open_ticket", "update_ticket", "list_tickets")
-    match = _TICKET_ID.search(last.text) if last else None
-    return match[1] if match else None
+def _asking(text: str, reading: Reading) -> tuple[str, str] | None:
+    """Return the sentence that asks for a ticket, and what it is about."""
+    for sentence in sentences(text):
+        if match := _OPEN.search(sentence):
+            return sentence, match["about"]
+    more = _ONE_MORE.search(text)
+    lately = {result.tool for turn in reading.turns[-_LATELY:] for result in turn.results}
+    return (text, more["about"]) if more and "open_ticket" in lately else None
 
 
-def _open_step(asking: str, text: str, reading: Reading) -> Step:
-    match = _OPEN.search(asking)
-    about = _PRIORITY_PHRASE.sub("", match["about"] if match else "")
-    about = re.sub(r"(?i),?\s*(?:please|thanks|thank you)$", "", _ABOUT.sub("", about).strip(" .!?"))
-    rest = " ".join(sentence for sentence in sentences(text) if sentence != asking)
+def _speaks_of_a_ticket(text: str, reading: Reading) -> bool:
+    """Tell whether a change is one of a ticket: "close it" is, right after one was shown."""
+    shown = not _last_tools(reading).isdisjoint(TICKET_TOOLS)
+    return "ticket" in text.lower() or (shown and re.search(r"(?i)\b(?:it|one|priority)\b", text) is not None)
+
+
+def _last_tools(reading: Reading) -> set[str]:
+    return {result.tool for result in reading.turns[-1].results} if reading.turns else set()
+
+
+def _open_step(asking: tuple[str, str], text: str, reading: Reading) -> Step:
+    sentence, about = asking
+    about = _POLITE_END.sub("", _ABOUT.sub("", _PRIORITY_PHRASE.sub("", about)).strip(" .!?"))
+    rest = "" if sentence == text else " ".join(one for one in sentences(text) if one != sentence)
     return _opened("" if _PRONOUN.match(about) else about, rest, reading, _priority(text))
 
 
 def _opened(about: str, rest: str, reading: Reading, priority: str | None = None) -> Step:
     """Open a ticket with what is known: the user's words, what was tried and what the checks said."""
-    query, turns = _case(reading)
-    problem = about or rest or query
+    query, turns = _case(reading, about)
+    if about and query:
+        # "Open a ticket for the VPN" names the problem that was told before, with its error codes.
+        problem, more = query, rest
+    else:
+        problem, more = about or rest or query, rest if about else ""
     if not problem:
         return Say(ASK_SUBJECT)
     title = sentences(without_secrets(problem))[0].strip(" .!?")[:_TITLE].strip()
     args = {
         "title": title[:1].upper() + title[1:],
-        "description": _description(problem, rest if about else "", turns if problem == query else ()),
+        "description": _description(problem, more, turns if problem == query else ()),
     }
     return Call("open_ticket", {**args, "priority": priority} if priority else args)
 
@@ -121,35 +159,72 @@ def _description(problem: str, more: str, turns: Sequence[Turn]) -> str:
     return "\n".join(lines)
 
 
-def _case(reading: Reading) -> tuple[str, Sequence[Turn]]:
-    """Return the problem that was searched for last, in the user's words, and the turns since."""
+def _case(reading: Reading, about: str) -> tuple[str, Sequence[Turn]]:
+    """Return a problem that was searched for, in the user's words, and the turns since.
+
+    Args:
+        reading: the prompt.
+        about: what the ticket is about; empty takes the last problem, else it must share a word.
+    """
+    subject = subject_words(about)
     for place in range(len(reading.turns) - 1, -1, -1):
         for result in reversed(reading.turns[place].results):
             query = str(result.args.get("query", ""))
-            if result.tool == "search_knowledge_base" and query and not re.fullmatch(r"KB-\d+", query):
+            if result.tool != "search_knowledge_base" or not query or re.fullmatch(r"KB-\d+", query):
+                continue
+            if not about or (len(subject) <= _FEW_WORDS and shares(subject, subject_words(query))):
                 return query, reading.turns[place:]
     return "", ()
 
 
+def _answered_step(text: str, reading: Reading) -> Step | None:
+    """Make the change that was asked for before, now that the user says in which ticket."""
+    named = TICKET_ID.search(text)
+    found = [named[1]] if named else [one.id for one in tickets_meant(f"{text.strip(' .!?')} ticket", reading) or ()]
+    return _change_step(f"{found[0]} {reading.turns[-1].user}", reading) if len(found) == 1 else None
+
+
 def _change_step(text: str, reading: Reading) -> Step:
-    match = _TICKET_ID.search(text)
-    name = match[1] if match else ticket_in_view(reading)
-    if name is None:
-        return Say(ASK_TICKET)
-    args: dict[str, str] = {"ticket_id": name}
     told = _COMMENT.search(text)
     head = text[: told.start("text")] if told else text
-    if told:
-        args["comment"] = told["text"].strip()
+    changes = _changes(head, told["text"].strip() if told else "")
+    meant = _meant(head, reading)
+    if not isinstance(meant, str):
+        return meant
+    if not changes:
+        return Say(f"What shall I change in ticket {meant}: a comment, the status or the priority?")
+    return Call("update_ticket", {"ticket_id": meant, **changes})
+
+
+def _changes(head: str, comment: str) -> dict[str, str]:
+    """Read what shall change, in front of a comment."""
+    changes = {"comment": comment} if comment else {}
     if status := next((status for status, named in _STATUSES if re.search(named, head, re.IGNORECASE)), None):
-        args["status"] = status
+        changes["status"] = status
     if priority := _priority(head):
-        args["priority"] = priority
-    if len(args) == 1:
-        return Say(f"What shall I change in ticket {name}: a comment, the status or the priority?")
-    return Call("update_ticket", args)
+        changes["priority"] = priority
+    return changes
+
+
+def _meant(head: str, reading: Reading) -> str | Step:
+    """Return the number of the ticket, or what to ask: a guess could close the wrong one."""
+    if match := TICKET_ID.search(head):
+        return match[1]
+    known, described = filed_in(reading), tickets_meant(head, reading)
+    last = ticket_in_view(reading)
+    found = described if described is not None else [last] if last else known
+    if len(found) == 1:
+        return found[0].id
+    if not found and "list_tickets" not in _last_tools(reading):
+        return Call("list_tickets", remark=ASK_TICKET)
+    several = "Several tickets fit." if found else "None of your tickets seems to be about that."
+    return Say("\n".join((f"{several} {ASK_TICKET}", *map(_line, (found or known)[-_MOST_LISTED:]))))
+
+
+def _line(ticket: Filed) -> str:
+    return f"- {ticket.id} · {ticket.status} · {visible(ticket.title, 120)}"
 
 
 def _priority(text: str) -> str | None:
     match = _PRIORITY.search(text)
-    return (match[1] or match[2]).lower() if match else None
+    return (match[1] or match[2] or match[3]).lower() if match else None

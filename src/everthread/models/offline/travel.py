@@ -4,10 +4,12 @@ import re
 
 from everthread.models.offline.booking import BOOK, booking_step, flight_wish
 from everthread.models.offline.dates import period_in
+from everthread.models.offline.failures import told_to_the_user
 from everthread.models.offline.memories import SAVE, confirmed, is_memory_question, known, memory_steps, preferences
 from everthread.models.offline.options import present
 from everthread.models.offline.reading import Reading, Result, visible
 from everthread.models.offline.reply import Call, Say, Step, failure, plain
+from everthread.models.offline.statements import is_wish_to_forget
 from everthread.models.offline.trips import SEARCHES, amended, answered_request, is_trip_request, trip_steps
 
 ABILITIES = (
@@ -17,7 +19,7 @@ ABILITIES = (
 
 _BOOKINGS = re.compile(
     r"\b(?:list|show|see|what|which|do i have|check|view)\b.{0,30}\b(?:bookings|reservations|booked|booking status)\b"
-    r"|^my (?:bookings|trips)\b|\bwhat have (?:i|you) booked\b",
+    r"|^my (?:bookings|trips)\b|\bwhat (?:have|did|do) (?:i|you|we) (?:already )?(?:booked|book|have booked)\b",
     re.IGNORECASE,
 )
 _CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
@@ -26,6 +28,8 @@ _CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
 def plan(reading: Reading) -> list[Step]:
     """Plan what to do about the user's message; nothing when it is not understood."""
     notes, rest = memory_steps(reading)
+    if notes and not rest and is_wish_to_forget(reading.text):
+        return notes
     if is_memory_question(rest):
         return [*notes, Say(known(reading))]
     if _BOOKINGS.search(rest):
@@ -51,18 +55,23 @@ def tell(reading: Reading, result: Result, remark: str) -> str:
         return failure(result)
     if result.tool in SEARCHES:
         wish = flight_wish(reading) if result.tool == "search_flights" else ""
-        return "\n\n".join(part for part in (remark, present(result.text, preferences(reading), wish)) if part)
+        # What is asked for now counts before what is known from earlier.
+        tastes = [reading.text, answered_request(reading) or "", *preferences(reading)]
+        return "\n\n".join(part for part in (remark, present(result.text, tastes, wish)) if part)
     if result.tool == BOOK:
         return _booked(result)
+    if result.tool == "list_bookings" and result.text.startswith("There are no bookings"):
+        return "You have no bookings."
     return visible(result.text) or f"`{plain(result.tool)}` answered nothing."
 
 
 def _booked(result: Result) -> str:
     """Report what became of a booking; a refusal's advice is meant for the model and stays out."""
     if result.text.startswith("Nothing was booked"):
-        refusal = result.text.split(". Find out")[0].replace("the user", "you")
-        return f"{visible(refusal, 400).rstrip('.')}. What shall I change?"
-    return f"{visible(result.text)}\n\nIs there anything else for this trip, such as a hotel, a car or insurance?"
+        return f"{visible(told_to_the_user(result.text), 400)} What shall I change?"
+    text = re.sub(r"^The user added: ", "You added: ", result.text, flags=re.MULTILINE)
+    text = text.replace("after the user's approval", "after your approval", 1)
+    return f"{visible(text)}\n\nIs there anything else for this trip, such as a hotel, a car or insurance?"
 
 
 def _only_answers(reading: Reading) -> bool:

@@ -165,6 +165,10 @@ def _completed(text: str, question: str, answer: str, today: date) -> str:
         return f"{period_in(text, today).rest} {answer}"
     if question == ASK_COST:
         return f"{text} cost {answer}"
+    route = route_in(period_in(answer, today).rest)
+    if question != ASK_CITY and (route.origin or route.destination):
+        # "from Paris to Tokyo, tomorrow" says more than was asked for.
+        return f"{text.rstrip('.!?')} {answer}"
     place = named_alone(period_in(answer, today).rest) or answer
     word = {ASK_ORIGIN: "from", ASK_CITY: "in"}.get(question, "to")
     return f"{text.rstrip('.!?')} {word} {place}"
