@@ -645,3 +645,16 @@ def test_a_long_result_never_enters_a_checkpoint_whole(storage: Storage) -> None
     states = list(graph.get_state_history(CONFIG))
 
     assert all(len(message.text) < 3_000 for state in states for message in state.values.get("messages", []))
+
+
+def test_a_fork_does_not_see_the_notes_of_the_branch_it_left(storage: Storage) -> None:
+    note = calls(call("save_memory_note", "c", text="Wants a window seat", keywords=[], scope="session"))
+    graph, model = graph_of(storage, "a", note, "noted", "b", "c", "d")
+    ask(graph, "hello")
+    before = graph.get_state(CONFIG).config
+    ask(graph, "this time a window seat")
+
+    for text in ("other", "and", "more"):
+        graph.invoke({"messages": text}, before if text == "other" else CONFIG, context=Context(pins=()))
+
+    assert not any("window seat" in message.text for prompt in model.prompts[3:] for message in prompt)

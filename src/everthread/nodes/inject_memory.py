@@ -18,7 +18,7 @@ from everthread.memory.rendering import render_notes, render_profile
 from everthread.memory.selection import within
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, Memory, Note, State, Update, namespaces
-from everthread.state.marks import MARK, marks
+from everthread.state.marks import MARK, marks, sequence
 from everthread.storage.summaries import get_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.tokens import TokenCounter
@@ -48,7 +48,9 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     again = {message.id for message in archived_by_id(store, thread_id, [str(m.id) for m in arrived])}
     new = [message for message in arrived if message.id not in again]
     turn = state.get("turns", 0) + sum(map(opens_turn, new))
-    memory, summary = resolve(store, thread_id, context, wiring.counter(context), state.get("summary_id"))
+    memory, summary = resolve(
+        store, thread_id, context, wiring.counter(context), state.get("summary_id"), messages=messages
+    )
     digest = _digest(memory)
     event = Injected(
         changed=digest != state.get("memory_digest"),
@@ -89,13 +91,24 @@ def resolved(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
         return {}
     context = context_of(runtime)
     memory, summary = resolve(
-        store_of(runtime), thread_of(runtime), context, wiring.counter(context), state.get("summary_id")
+        store_of(runtime),
+        thread_of(runtime),
+        context,
+        wiring.counter(context),
+        state.get("summary_id"),
+        messages=state.get("messages", []),
     )
     return {"memory": memory, "summary": summary}
 
 
 def resolve(
-    store: BaseStore, thread_id: str, context: Context, counter: TokenCounter, summary_id: str | None = None
+    store: BaseStore,
+    thread_id: str,
+    context: Context,
+    counter: TokenCounter,
+    summary_id: str | None = None,
+    *,
+    messages: Sequence[BaseMessage] = (),
 ) -> tuple[Memory, dict[str, Any] | None]:
     """Read profile and notes of the user, session notes and summary of the thread, and render the notes.
 
@@ -105,6 +118,7 @@ def resolve(
         context: user and `notes_tokens`.
         counter: counts tokens.
         summary_id: name of the thread's summary.
+        messages: the working set, to tell the notes of this branch from those of a branch that a fork left.
     """
     found: list[Any] = store.batch(
         [
@@ -116,7 +130,8 @@ def resolve(
     )
     summary, profile, long_term, session = found
     notes = within(_active(long_term), context.notes_tokens, counter.text)
-    session_notes = within(_active(session), context.notes_tokens, counter.text)
+    own = _of_this_branch(_active(session), store, thread_id, messages)
+    session_notes = within(own, context.notes_tokens, counter.text)
     memory: Memory = {
         "today": datetime.now(UTC).date().isoformat(),
         "profile": render_profile(profile.value if isinstance(profile, Item) else None),
@@ -125,6 +140,23 @@ def resolve(
         "session_notes": [note.value() for note in session_notes],
     }
     return memory, summary.value if isinstance(summary, Item) else None
+
+
+def _of_this_branch(
+    notes: Sequence[Note], store: BaseStore, thread_id: str, messages: Sequence[BaseMessage]
+) -> list[Note]:
+    """Return the notes whose source this branch has: in its working set, or archived from a place that it left."""
+    here = {message.id for message in messages}
+    places = {sequence(message) for message in messages}
+    sources = {note.id: [known for told in note.sources for known in told.message_ids] for note in notes}
+    elsewhere = [known for ids in sources.values() for known in ids if known not in here]
+    archived = {message.id: sequence(message) for message in archived_by_id(store, thread_id, elsewhere)}
+    return [
+        note
+        for note in notes
+        if not sources[note.id]
+        or any(known in here or archived.get(known, min(places, default=0)) not in places for known in sources[note.id])
+    ]
 
 
 def _active(items: Sequence[Item]) -> list[Note]:

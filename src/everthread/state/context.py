@@ -68,7 +68,7 @@ class Context:
     """Tool results above this many tokens keep head, tail and a handle; at least 64."""
 
     recall_tokens: int = 1000
-    """Tokens for recalled passages in the prompt. This version does not recall by itself yet: the dial has no effect."""
+    """Tokens for recalled passages in the prompt. This version does not recall by itself yet: it has no effect."""
 
     notes_tokens: int = 600
     """Tokens for long-term notes and for session notes in the prompt, each; 0 injects none."""
