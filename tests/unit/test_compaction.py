@@ -32,7 +32,7 @@ def absorbed(messages: list[BaseMessage], previous: Summary | None = None, limit
 
 
 def by_model(made: Summary, text: str, support: str) -> Summary:
-    return rewritten(made, text, {1: "m1", 2: "m2"}, remaining=[], limits=LIMITS, count=COUNTER.text, support=support)
+    return rewritten(made, text, {1: "m1", 2: "m2"}, limits=LIMITS, count=COUNTER.text, support=support)
 
 
 def test_old_tool_results_are_masked_first_and_that_may_be_enough() -> None:
@@ -180,3 +180,13 @@ def test_rules_of_many_shapes_are_found() -> None:
     ]
 
     assert standing_in("\n".join(rules)) == rules
+
+
+def test_a_summary_without_a_summarizer_does_not_grow_with_the_thread() -> None:
+    made, sizes = Summary(), []
+    for turn in range(400):
+        messages = [HumanMessage(f"question {turn} about QX{turn}", id=f"h{turn}"), AIMessage("done", id=f"b{turn}")]
+        made = absorbed(messages, made)
+        sizes.append(len(made.model_dump_json()))
+
+    assert sizes[-1] <= 1.1 * max(sizes[190:210])

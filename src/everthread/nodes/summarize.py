@@ -36,7 +36,7 @@ SUMMARY_WORDS = 200
 """Length asked of a summariser (BEHAVIOUR §4)."""
 
 MOST_CHUNKS = 6
-"""Calls of the summariser in one compaction; what is beyond them is folded by rules."""
+"""Parts that the summariser reads in one compaction, the newest; what is beyond them is folded by rules."""
 
 MOST_FAILURES = 3
 """Failures in a row after which the summariser is tried only at every fifth compaction."""
@@ -54,7 +54,6 @@ class _Work:
 
     fold: Fold
     messages: Sequence[BaseMessage]
-    remaining: Sequence[BaseMessage]
     sizes: Sizes
     by_rules: Summary | None
     unread: Sequence[BaseMessage] = ()
@@ -111,19 +110,19 @@ def _plan(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Work:
     gone = {str(message.id) for message in fold.folded}
     remaining = [fold.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
     if not gone and not fold.masked:
-        return _Work(fold, messages, remaining, sizes, None)
+        return _Work(fold, messages, sizes, None)
     deferred = None if fold.by_turns else _priced(fold, remaining, sizes, state, context)
     if deferred is not None:
-        return _Work(Fold(), messages, messages, sizes, None, deferred=deferred)
+        return _Work(Fold(), messages, sizes, None, deferred=deferred)
     if not gone:
-        return _Work(fold, messages, remaining, sizes, None)
+        return _Work(fold, messages, sizes, None)
     by_rules = absorb(sizes.summary, fold.folded, remaining, limits=sizes.limits, count=sizes.counter.text)
     unread: list[BaseMessage] = []
     is_worth_it = fold.by_turns or wants_summarizer(by_rules, sizes.limits, sizes.counter.text)
     if is_worth_it and _may_ask(by_rules, wiring):
         earlier = [known for known in by_rules.pending if known not in gone]
         unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.folded]
-    return _Work(fold, messages, remaining, sizes, by_rules, unread)
+    return _Work(fold, messages, sizes, by_rules, unread)
 
 
 def _priced(
@@ -175,9 +174,10 @@ def _rewriting(work: _Work, wiring: Wiring) -> Steps:
     shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
     old = render_story(work.sizes.summary, wiring.agent.summary_sections) if work.sizes.summary else ""
     support = "\n".join([old, *shown])
-    chunks = _chunks(shown, _chunk_tokens(wiring), count)
-    text, failure = old, "too many chunks" if len(chunks) > MOST_CHUNKS else ""
-    for chunk in [] if failure else chunks:
+    # The rules have written a line for every message, also for those of parts beyond the limit.
+    chunks = _chunks(shown, _chunk_tokens(wiring), count)[-MOST_CHUNKS:]
+    text, failure = old, ""
+    for chunk in chunks:
         for words in (SUMMARY_WORDS, SUMMARY_WORDS // 2):
             # What the rules may keep is also what a summariser may: no text grows without bound.
             reply = yield [HumanMessage(_asked(chunk, text, words, wiring))]
@@ -192,7 +192,7 @@ def _rewriting(work: _Work, wiring: Wiring) -> Steps:
     if failure:
         yield made.model_copy(update={"failures": made.failures + 1}), failure
         return
-    new = rewritten(made, text, numbered, remaining=work.remaining, limits=limits, count=count, support=support)
+    new = rewritten(made, text, numbered, limits=limits, count=count, support=support)
     if new is None:
         yield made.model_copy(update={"failures": made.failures + 1}), "unsupported summary"
     else:

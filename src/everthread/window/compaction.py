@@ -51,6 +51,9 @@ _LONGEST = 160
 CONDENSE_TOKENS = 12_000
 """Unread text that is worth a summariser's call; until then the rules' summary stands."""
 
+MOST_PENDING = 300
+"""Unread messages that a summary remembers; without a summariser the list would grow with the thread."""
+
 CONDENSE_SHARE = 0.9
 """Share of the story's limit above which the rules would have to drop exchanges: then a summariser is asked."""
 
@@ -171,7 +174,7 @@ def absorb(
             "last_message_id": str(folded[-1].id) if folded else known.last_message_id,
             "version": known.version + 1,
             "writer": "extractive" if folded else known.writer,
-            "pending": (*known.pending, *(str(message.id) for message in folded)),
+            "pending": (*known.pending, *(str(message.id) for message in folded))[-MOST_PENDING:],
             "pending_tokens": known.pending_tokens + sum(count(line) for _, line in numbered_lines(folded)),
         }
     )
@@ -183,7 +186,6 @@ def rewritten(
     text: str,
     numbered: Mapping[int, str],
     *,
-    remaining: Sequence[BaseMessage],
     limits: Limits,
     count: CountText,
     support: str,
@@ -197,7 +199,6 @@ def rewritten(
         made: the summary by rules, after `absorb`.
         text: what the summariser wrote.
         numbered: message ids by the numbers that the summariser was shown.
-        remaining: the working set afterwards.
         limits: tokens of each part.
         count: tokens of a text.
         support: everything the summariser was shown.
