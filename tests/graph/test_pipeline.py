@@ -79,10 +79,20 @@ def test_a_turn_is_answered(storage: Storage) -> None:
     assert [message.type for message in model.prompts[0]] == ["system", "human"]
 
 
-def test_tools_are_called_and_trim_runs_before_every_model_call(storage: Storage) -> None:
+def test_a_turn_that_fits_skips_the_nodes_that_would_do_nothing(storage: Storage) -> None:
     graph, _ = graph_of(storage, calls(call("look", "c", n=2)), "found")
 
     steps = [next(iter(part)) for part in graph.stream({"messages": "hi"}, CONFIG, stream_mode="updates")]
+
+    assert steps == ["inject_memory", "model", "tools", "model"]
+
+
+def test_trim_runs_before_every_model_call_that_might_not_fit(storage: Storage) -> None:
+    graph, _ = graph_of(storage, calls(call("look", "c", n=2)), "found")
+    dials = Context(policy="sliding_window", distillation=("turn",))
+
+    updates = graph.stream({"messages": "hi"}, CONFIG, context=dials, stream_mode="updates")
+    steps = [next(iter(part)) for part in updates]
 
     assert steps == ["inject_memory", "trim", "model", "tools", "trim", "model", "distill_notes"]
 

@@ -1,7 +1,6 @@
 """Wire the nodes into a graph."""
 
-from functools import cache, partial
-from typing import Literal
+from functools import cache
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
@@ -10,7 +9,16 @@ from langgraph.graph.state import CompiledStateGraph
 from everthread.agents import travel
 from everthread.agents.handles import read_tool_output
 from everthread.errors import SettingsError
-from everthread.graph.flavours import TwoFlavours
+from everthread.graph.flavours import Step
+from everthread.graph.routing import (
+    after_consolidate,
+    after_distill_notes,
+    after_model,
+    after_start,
+    after_summarize,
+    after_trim,
+    before_model,
+)
 from everthread.graph.threads import ThreadGraph
 from everthread.models.provider import resolve, tokenizer_name
 from everthread.nodes.consolidate import consolidate
@@ -23,7 +31,6 @@ from everthread.nodes.tools import ToolRunner
 from everthread.nodes.trim import trim
 from everthread.nodes.wiring import Wiring
 from everthread.state import Agent, Context, Input, Output, State
-from everthread.state.marks import marks
 from everthread.storage.open import Storage
 
 
@@ -69,53 +76,18 @@ def build_graph(
 
 def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:
     graph = StateGraph(State, context_schema=Context, input_schema=Input, output_schema=Output)
-    graph.add_node("inject_memory", partial(inject_memory, wiring=wiring))
-    graph.add_node("trim", partial(trim, wiring=wiring))
-    graph.add_node("model", TwoFlavours("model", call_model, amodel, wiring))
     runner = ToolRunner(wiring)
-    graph.add_node("tools", TwoFlavours("tools", runner.tools, runner.atools, wiring))
-    graph.add_node("distill_notes", partial(distill_notes, wiring=wiring))
-    graph.add_node("summarize", TwoFlavours("summarize", summarize, asummarize, wiring))
-    graph.add_node("consolidate", partial(consolidate, wiring=wiring))
-
+    inject = Step.plain("inject_memory", wiring, before_model, inject_memory)
+    call = Step("model", wiring, after_model, sync=call_model, asynchronous=amodel)
+    run = Step("tools", wiring, before_model, sync=runner.tools, asynchronous=runner.atools)
+    distill = Step.plain("distill_notes", wiring, after_distill_notes, distill_notes)
+    compact = Step("summarize", wiring, after_summarize, sync=summarize, asynchronous=asummarize)
+    graph.add_node(inject, destinations=("trim", "model"))
+    graph.add_node(Step.plain("trim", wiring, after_trim, trim), destinations=("model",))
+    graph.add_node(call, destinations=("tools", "trim", "distill_notes", "summarize", "consolidate", END))
+    graph.add_node(run, destinations=("trim", "model"))
+    graph.add_node(distill, destinations=("summarize", "consolidate", END))
+    graph.add_node(compact, destinations=("consolidate", END))
+    graph.add_node(Step.plain("consolidate", wiring, after_consolidate, consolidate), destinations=(END,))
     graph.add_conditional_edges(START, after_start, ["inject_memory", "consolidate", END])
-    graph.add_edge("inject_memory", "trim")
-    graph.add_edge("trim", "model")
-    graph.add_conditional_edges("model", after_model, ["tools", "trim", "distill_notes"])
-    graph.add_edge("tools", "trim")
-    graph.add_conditional_edges("distill_notes", after_distill_notes, ["summarize", "consolidate", END])
-    graph.add_conditional_edges("summarize", after_summarize, ["consolidate", END])
-    graph.add_edge("consolidate", END)
     return graph
-
-
-def after_start(state: State) -> Literal["inject_memory", "consolidate", "__end__"]:
-    """End the session at once when no new message came with the wish to end it.
-
-    A client that sends a message again which has its answer already gets that answer: nothing runs.
-    """
-    messages = state.get("messages", [])
-    if not any("at" not in marks(message) for message in messages):
-        if state.get("end_session"):
-            return "consolidate"
-        if messages and messages[-1].type == "ai" and not messages[-1].tool_calls:
-            return "__end__"
-    return "inject_memory"
-
-
-def after_model(state: State) -> Literal["tools", "trim", "distill_notes"]:
-    """Go to the tools that the model called, back to trim after a refusal, on when there is a reply."""
-    if state.get("overflows", 0) > 0:
-        return "trim"
-    last = state["messages"][-1]
-    return "tools" if getattr(last, "tool_calls", None) else "distill_notes"
-
-
-def after_distill_notes(state: State) -> Literal["summarize", "consolidate", "__end__"]:
-    """Compact when the working set asks for it, then end the session when the caller does."""
-    return "summarize" if state.get("is_full") else after_summarize(state)
-
-
-def after_summarize(state: State) -> Literal["consolidate", "__end__"]:
-    """End the session when the caller asked for it."""
-    return "consolidate" if state.get("end_session") else "__end__"

@@ -42,15 +42,21 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     messages = state.get("messages", [])
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
-    known = own_session(store, thread_id, context)
     arrived = [message for message in messages if "at" not in marks(message)]
+    asked = _reads(thread_id, context, state.get("summary_id"))
+    found: list[Any] = store.batch(
+        [
+            *asked,
+            GetOp(namespaces.SESSIONS, thread_id),
+            *(GetOp(namespaces.transcript(thread_id), str(message.id)) for message in arrived),
+        ]
+    )
+    known = _own(found[len(asked)], thread_id, context)
     # A client may send its whole history again; what the transcript has is not new.
-    again = {message.id for message in archived_by_id(store, thread_id, [str(m.id) for m in arrived])}
+    again = {item.key for item in found[len(asked) + 1 :] if item is not None}
     new = [message for message in arrived if message.id not in again]
     turn = state.get("turns", 0) + sum(map(opens_turn, new))
-    memory, summary = resolve(
-        store, thread_id, context, wiring.counter(context), state.get("summary_id"), messages=messages
-    )
+    memory, summary = _rendered(found[: len(asked)], store, thread_id, context, wiring.counter(context), messages)
     digest = _digest(memory)
     event = Injected(
         changed=digest != state.get("memory_digest"),
@@ -120,14 +126,27 @@ def resolve(
         summary_id: name of the thread's summary.
         messages: the working set, to tell the notes of this branch from those of a branch that a fork left.
     """
-    found: list[Any] = store.batch(
-        [
-            get_operation(thread_id, summary_id or ""),
-            GetOp(namespaces.profile(context.user_id), "profile"),
-            SearchOp(namespaces.notes(context.user_id), limit=_MANY),
-            SearchOp(namespaces.session_notes(thread_id), limit=_MANY),
-        ]
-    )
+    found = store.batch(_reads(thread_id, context, summary_id))
+    return _rendered(found, store, thread_id, context, counter, messages)
+
+
+def _reads(thread_id: str, context: Context, summary_id: str | None) -> list[GetOp | SearchOp]:
+    return [
+        get_operation(thread_id, summary_id or ""),
+        GetOp(namespaces.profile(context.user_id), "profile"),
+        SearchOp(namespaces.notes(context.user_id), limit=_MANY),
+        SearchOp(namespaces.session_notes(thread_id), limit=_MANY),
+    ]
+
+
+def _rendered(
+    found: Sequence[Any],
+    store: BaseStore,
+    thread_id: str,
+    context: Context,
+    counter: TokenCounter,
+    messages: Sequence[BaseMessage],
+) -> tuple[Memory, dict[str, Any] | None]:
     summary, profile, long_term, session = found
     notes = within(_active(long_term), context.notes_tokens, counter.text)
     own = _of_this_branch(_active(session), store, thread_id, messages)
@@ -146,6 +165,8 @@ def _of_this_branch(
     notes: Sequence[Note], store: BaseStore, thread_id: str, messages: Sequence[BaseMessage]
 ) -> list[Note]:
     """Return the notes whose source this branch has: in its working set, or archived from a place that it left."""
+    if not notes:
+        return []
     here = {message.id for message in messages}
     places = {sequence(message) for message in messages}
     sources = {note.id: [known for told in note.sources for known in told.message_ids] for note in notes}
@@ -186,7 +207,10 @@ def own_session(store: BaseStore, thread_id: str, context: Context) -> dict[str,
     Raises:
         SettingsError: the thread belongs to another user, whose messages and notes it holds.
     """
-    item = store.get(namespaces.SESSIONS, thread_id)
+    return _own(store.get(namespaces.SESSIONS, thread_id), thread_id, context)
+
+
+def _own(item: Item | None, thread_id: str, context: Context) -> dict[str, Any]:
     known = dict(item.value) if item else {}
     if known and known.get("user_id") != context.user_id:
         raise SettingsError(

@@ -10,6 +10,7 @@ from everthread.state import Context, State, Summary
 from everthread.window.assembly import Parts, reserved
 from everthread.window.budget import Budget
 from everthread.window.compaction import Limits, render_summary
+from everthread.window.eviction import BY_COUNT, UNANSWERED
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import split
 
@@ -74,6 +75,14 @@ def _limits(budget: int, context: Context) -> Limits:
     """Return what a summary may take: under every policy but `summarize` only the user's rules."""
     limits = Limits.of(budget)
     return limits if context.policy == "summarize" else Limits(0, 0, limits.standing)
+
+
+def fits(state: State, context: Context, wiring: Wiring) -> bool:
+    """Tell whether `trim` has surely nothing to do, so that the graph can go on without it."""
+    if context.policy in BY_COUNT:
+        return False
+    sizes = Sizes.of(state, context, wiring)
+    return sizes.used <= sizes.room - UNANSWERED
 
 
 def is_full(state: State, context: Context, wiring: Wiring) -> bool:

@@ -43,6 +43,7 @@ class Wiring:
     """Bound since the first handle was in a prompt."""
     _summaries: dict[str, tuple[Summary, str]] = field(default_factory=dict, repr=False)
     _tool_tokens: dict[tuple[str, bool, bool], int] = field(default_factory=dict, repr=False)
+    _shown: dict[int, "Shown"] = field(default_factory=dict, repr=False)
     _bound: dict[tuple[str | None, bool], Runnable[LanguageModelInput, BaseMessage]] = field(
         default_factory=dict, repr=False
     )
@@ -73,6 +74,17 @@ class Wiring:
             made = Summary.model_validate(value)
             self._summaries[name] = made, render_summary(made, self.agent.summary_sections)
         return self._summaries[name]
+
+    def shown(self, memory: Memory) -> "Shown":
+        """Return what a run's memory looks like in a prompt; made once for all calls of a run."""
+        known = self._shown.get(id(memory))
+        if known is not None and known.memory is memory:
+            return known
+        made = Shown.of(memory, self.agent)
+        if len(self._shown) >= _KEPT_SUMMARIES:
+            self._shown.clear()
+        self._shown[id(memory)] = made
+        return made
 
     def reads_back(self, state: State) -> bool:
         """Tell whether the reader of handles is bound: since the first handle was shown.
@@ -122,7 +134,7 @@ class Wiring:
         window = self.window_for(context)
         memory = state.get("memory") or {}
         profile, notes = counter.text(memory.get("profile", "")), counter.text(memory.get("notes", ""))
-        whole = counter.messages([system_message(self.agent, memory)])
+        whole = counter.messages([self.shown(memory).system])
         calibration = self.calibration(state, context)
         default = _SAFETY_ESTIMATED if calibration.accuracy == "estimated" else _SAFETY_EXACT
         budget = Budget(
@@ -142,6 +154,22 @@ class Wiring:
             # Reports that leave no room at all are wrong, or the window is: our own count decides.
             budget = replace(budget, counted_window=None)
         return budget.check()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run's memory as a prompt shows it."""
+
+    memory: Memory
+    system: SystemMessage
+    notes: tuple[Note, ...]
+    """Session notes."""
+
+    @classmethod
+    def of(cls, memory: Memory, agent: Agent) -> "Shown":
+        """Render the head of the prompt and read the session notes."""
+        notes = tuple(Note.model_validate(note) for note in memory.get("session_notes", []))
+        return cls(memory, system_message(agent, memory), notes)
 
 
 def system_message(agent: Agent, memory: Memory) -> SystemMessage:
@@ -191,9 +219,10 @@ def parts_of(state: State, context: Context, wiring: Wiring) -> Parts:
     """Collect what the next prompt is made of."""
     memory = state.get("memory") or {}
     summary = wiring.summary(state)
-    notes = [Note.model_validate(note) for note in memory.get("session_notes", [])]
+    shown = wiring.shown(memory)
+    notes = shown.notes
     return Parts(
-        system=system_message(wiring.agent, memory),
+        system=shown.system,
         working_set=state.get("messages", []),
         summary=summary[1] if summary else "",
         session_notes=notes,

@@ -25,7 +25,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from everthread.state.marks import MARK, marked, marks, sequence
 
-SNAPSHOT_EVERY = 50
+SNAPSHOT_EVERY = 10
 """Writes between two full snapshots: a longer walk back costs time at load, a shorter one bytes."""
 
 

@@ -11,6 +11,7 @@ from everthread.memory.rendering import render_notes, render_pins
 from everthread.state.marks import MARK, synthetic
 from everthread.state.notes import Note
 from everthread.window.budget import Budget
+from everthread.window.remembered import Remembered
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import anchor_of, legal, question_of
 from everthread.window.verification import verify
@@ -150,9 +151,12 @@ def _ordered(history: list[BaseMessage], extra: dict[str, list[BaseMessage]]) ->
     return ordered
 
 
-def _digest(message: BaseMessage) -> bytes:
+def _digested(message: BaseMessage) -> bytes:
     calls = message.tool_calls if isinstance(message, AIMessage) else getattr(message, "tool_call_id", "")
     return _digest_of(f"{message.type}\x00{message.content!r}\x00{calls!r}")
+
+
+_digest = Remembered(_digested)
 
 
 def _digest_of(told: str) -> bytes:

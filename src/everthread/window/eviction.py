@@ -19,7 +19,7 @@ ANCHOR_CHARACTERS = 200
 """What is left of a shortened anchor (BEHAVIOUR §1)."""
 
 
-_BY_COUNT = ("sliding_window", "head_tail")
+BY_COUNT = ("sliding_window", "head_tail")
 """Policies that evict whatever the size."""
 
 _LONGEST_STUB = STUB_TOKENS + STUB_IDENTIFIERS + 40
@@ -28,7 +28,7 @@ _LONGEST_STUB = STUB_TOKENS + STUB_IDENTIFIERS + 40
 _SMALLEST_SHARE = 60
 """Tokens below which the results of the newest round are not cut any further."""
 
-_UNANSWERED = 200
+UNANSWERED = 200
 """Tokens that answers to cut-off calls may add to the prompt; below this distance the exact sum is taken."""
 
 
@@ -57,7 +57,7 @@ def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, c
         BudgetError: the newest message of the user, the anchor and the newest tool round do not fit.
     """
     used = sum(map(counter.message, messages))
-    if used <= room - _UNANSWERED and context.policy not in _BY_COUNT:
+    if used <= room - UNANSWERED and context.policy not in BY_COUNT:
         return Plan(tokens_before=used, tokens_after=used)
     return Planner(messages, budget=room, context=context, counter=counter).run()
 

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from everthread.state.marks import sequence
 from everthread.state.summary import Identifier
+from everthread.window.remembered import Remembered
 
 CountText = Callable[[str], int]
 
@@ -88,7 +89,7 @@ def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list
     for message in messages:
         bonus = _USED if isinstance(message, HumanMessage | AIMessage) else 0.0
         place = sequence(message)
-        for text, weight in identifiers_in(_text(message)):
+        for text, weight in _of_message(message):
             old_weight, mentions, last = known.get(text, (0.0, 0, 0))
             known[text] = (max(weight + bonus, old_weight), mentions + 1, max(place, last))
     return [
@@ -125,6 +126,13 @@ def render_identifiers(index: Sequence[Identifier]) -> str:
 
 def _score(entry: Identifier, newest: int) -> float:
     return entry.weight * (1 + math.log(entry.mentions)) / (1 + (newest - entry.last) / _HALF_LIFE)
+
+
+def _found(message: BaseMessage) -> list[tuple[str, float]]:
+    return identifiers_in(_text(message))
+
+
+_of_message = Remembered(_found)
 
 
 def _text(message: BaseMessage) -> str:

@@ -2,11 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import cast
 
 from langchain_core.messages import BaseMessage
 
 from everthread.state.marks import MessageT, marked, marks
 from everthread.window.identifiers import merged, within
+from everthread.window.remembered import Remembered
 
 HEAD_SHARE = 0.50
 """Share of the limit that the head gets (BEHAVIOUR §3: half from the head, a quarter from the tail)."""
@@ -50,6 +53,16 @@ def mask(message: MessageT, limit: int, count: CountText) -> MessageT:
 
 def stub(message: MessageT, count: CountText) -> MessageT:
     """Copy an old result as a stub: a few words, a handle, and the identifiers of what is left out."""
+    # A compaction that is put off is planned again after the next turn, over the same results.
+    return cast(MessageT, _stubs(count)(message))
+
+
+@lru_cache(maxsize=8)
+def _stubs(count: CountText) -> Remembered[BaseMessage]:
+    return Remembered(lambda message: _stub(message, count))
+
+
+def _stub(message: BaseMessage, count: CountText) -> BaseMessage:
     short = mask(message, STUB_TOKENS, count)
     shown = str(short.text)
     hidden = [entry for entry in merged([], [message]) if entry.text not in shown]

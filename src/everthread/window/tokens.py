@@ -18,6 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMes
 
 from everthread.window.encoding import encoding, encoding_name_for
 from everthread.window.ranks import EncodingName
+from everthread.window.remembered import Remembered
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -117,6 +118,10 @@ class TokenCounter:
     exact: bool = False
     """The encoding is the model's own."""
     _cache: _Cache = field(default_factory=_Cache, repr=False, compare=False)
+    _messages: Remembered[int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_messages", Remembered(self._message))
 
     @property
     def accuracy(self) -> Accuracy:
@@ -136,6 +141,9 @@ class TokenCounter:
         The name of a called tool is counted twice with the call, so that a result costs the same with its name and
         without.
         """
+        return self._messages(message)
+
+    def _message(self, message: BaseMessage) -> int:
         content, calls = message.content, _calls(message)
         tokens = _MESSAGE + (self.text(message.role) if isinstance(message, ChatMessage) else 1)
         if message.name and not isinstance(message, ToolMessage):
