@@ -4,9 +4,11 @@
 PYTHON ?= python3
 PORT ?= 2024
 ARGS ?=
+NAME ?= window
 
 BIN := .venv/bin
 PY := $(BIN)/python
+BENCH_PY := .venv-bench/bin/python
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -qq -c constraints.txt
 
 # Nothing leaves this machine: no usage report, no look for newer versions, no traces.
@@ -67,17 +69,15 @@ lint: .venv/.dev ## Check style, types and the direction of imports
 	@$(PY) -m mypy
 	@$(BIN)/lint-imports --no-logo
 
-bench: .venv/.bench ## Run every script in benchmarks/
-	@set -- benchmarks/*.py; \
-	if [ ! -e "$$1" ]; then echo "There is no script in benchmarks/ yet."; exit 0; fi; \
-	for script in "$$@"; do echo "== $$script"; $(PY) "$$script" $(ARGS) || exit 1; done
+bench: .venv-bench/.done ## Compare with peers; NAME=threads, crash, stores or recall runs another one
+	@$(BENCH_PY) benchmarks/$(NAME).py $(ARGS)
 
 pin: ## Write constraints.txt anew from the newest versions that fit
 	@$(CHECK_PYTHON)
 	@'$(PYTHON)' scripts/pin.py
 
 clean: ## Remove .venv, caches and build output; databases stay
-	rm -rf .venv .langgraph_api .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .venv-bench .langgraph_api .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: a second run installs nothing. Tests and lint need more than the demo, which stays quick to set up.
@@ -87,11 +87,13 @@ clean: ## Remove .venv, caches and build output; databases stay
 	@$(PIP_INSTALL) -e .
 	@touch $@
 
-.venv/.bench: pyproject.toml constraints.txt $(MISSING)
-	@$(VENV)
-	@echo "Installing Everthread and the peers it is compared with into .venv (once) ..."
-	@$(PIP_INSTALL) -e '.[bench]'
-	@touch .venv/.core $@
+# The peers ask for other versions of shared packages than ours are tested with.
+.venv-bench/.done: pyproject.toml
+	@$(CHECK_PYTHON)
+	@'$(PYTHON)' -m venv --clear .venv-bench
+	@echo "Installing Everthread and the peers it is compared with into .venv-bench (once; a minute or two) ..."
+	@$(BENCH_PY) -m pip install --disable-pip-version-check -qq -e '.[bench]'
+	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt $(MISSING)
 	@$(VENV)
