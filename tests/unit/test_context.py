@@ -26,6 +26,7 @@ from everthread.state import Context
         ({"model": 3}, "model"),
         ({"pins": [5]}, "pins"),
         ({"keep_last_turns": True}, "keep_last_turns"),
+        ({"keep_checkpoints": 0}, "keep_checkpoints"),
         ({"windw": 1}, "windw"),
     ],
 )

@@ -68,13 +68,16 @@ class Context:
     """Tool results above this many tokens keep head, tail and a handle; at least 64."""
 
     recall_tokens: int = 1000
-    """Tokens for recalled passages in the prompt. This version does not recall by itself yet: it has no effect."""
+    """Tokens for evicted messages that the current question needs, placed just before it; 0 recalls none."""
 
     notes_tokens: int = 600
     """Tokens for long-term notes and for session notes in the prompt, each; 0 injects none."""
 
     distillation: tuple[DistillationMode, ...] = ("tool",)
     """When session notes are made: `tool` (the model asks), `turn` (after each turn), `session` (at its end)."""
+
+    keep_checkpoints: int | None = 10
+    """Turns that stay travelable, at least 1: older checkpoints are pruned after a turn; None keeps all."""
 
     pins: tuple[str, ...] = ()
     """Sentences that are in every prompt, word for word."""
@@ -113,6 +116,7 @@ class Context:
             "tool_output_tokens": 64,
             "recall_tokens": 0,
             "notes_tokens": 0,
+            "keep_checkpoints": 1,
         }
         for name, least in at_least.items():
             value = getattr(self, name)

@@ -1,0 +1,100 @@
+"""Give the file's free space back: prune every thread, then rewrite the file without its free pages.
+
+Pruning leaves free pages that later turns use again, so a file stays as big as it ever was. That is
+what a file in use should do; this is for one that grew once and should be small again.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from everthread.errors import SettingsError, ThreadBusyError
+from everthread.state import namespaces
+from everthread.storage.locations import locate
+from everthread.storage.open import Storage
+from everthread.storage.pruning import Pruner
+
+__all__ = ["Reclaimed", "reclaim"]
+
+_PAGE = 500
+
+Progress = Callable[[str, int, int], None]
+"""Hears a step, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True)
+class Reclaimed:
+    """What a database was before and after."""
+
+    bytes_before: int
+    """Size of the file and its log."""
+    bytes_after: int
+    threads: int
+    """Threads that were looked at."""
+    checkpoints: int
+    """Pruned checkpoints."""
+    summaries: int
+    """Pruned summaries."""
+
+
+def reclaim(storage: Storage, keep: int | None, progress: Progress) -> Reclaimed:
+    """Prune every thread of ours and rewrite the file.
+
+    Args:
+        storage: opened with `open_storage` on a file, and with a lock timeout of 0.
+        keep: turns of each thread that stay travelable; None prunes nothing.
+        progress: called at each step.
+
+    Raises:
+        SettingsError: the database is in memory, or opened for asyncio.
+        ThreadBusyError: a run is going on; nothing was changed but what was pruned until then.
+    """
+    path = locate(storage.url).path
+    if path is None or not isinstance(storage.checkpointer, SqliteSaver):
+        raise SettingsError("only a SQLite file opened with `open_storage` has space to give back")
+    before = _size(path)
+    threads = _threads(storage)
+    pruner, checkpoints, summaries = Pruner(storage.checkpointer), 0, 0
+    # autocommit: a VACUUM cannot run inside of a transaction.
+    with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as database:
+        _check_idle(storage, database)
+        for place, thread_id in enumerate(threads if keep is not None else []):
+            progress("pruning", place, len(threads))
+            with storage.locks.hold(thread_id):
+                pruned = pruner.prune(thread_id, keep or 1)
+            checkpoints, summaries = checkpoints + pruned.checkpoints, summaries + pruned.summaries
+        _check_idle(storage, database)
+        progress("rewriting the file", 0, 1)
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    progress("rewriting the file", 1, 1)
+    return Reclaimed(before, _size(path), len(threads), checkpoints, summaries)
+
+
+def _threads(storage: Storage) -> list[str]:
+    """Return the threads that our graph has run; other graphs may use the same file."""
+    found: list[str] = []
+    while page := storage.store.search(namespaces.SESSIONS, limit=_PAGE, offset=len(found)):
+        found += [item.key for item in page]
+    return found
+
+
+def _check_idle(storage: Storage, database: sqlite3.Connection) -> None:
+    """Refuse to rewrite the file under a run, which would have to wait for it."""
+    for (thread_id,) in database.execute("SELECT thread_id FROM thread_locks").fetchall():
+        try:
+            # A lease that expired, or whose process is gone, can be had and is given back.
+            with storage.locks.hold(thread_id):
+                pass
+        except ThreadBusyError as error:
+            raise ThreadBusyError(
+                f"the database is in use: a run holds thread {thread_id!r}; try again when no run is going on"
+            ) from error
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in (path, path.with_name(path.name + "-wal")) if file.exists())

@@ -1,0 +1,142 @@
+"""Pruning behind real runs: sync and async, with tools, approvals and forks."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.types import Command, interrupt
+
+from conversation import call
+from everthread import Context, build_graph, open_storage
+from everthread.models.scripted import ScriptedModel
+from everthread.state import Agent
+from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.transcript import transcript
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+KEEP = 3
+
+
+@tool
+def look() -> str:
+    """Look something up."""
+    return "found " * 40
+
+
+@tool
+def approve() -> str:
+    """Ask the user."""
+    return f"approved: {interrupt('sure?')}"
+
+
+AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[look, approve])
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[Storage]:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as opened:
+        yield opened
+
+
+def replies(turns: int) -> list[Any]:
+    return [
+        one for turn in range(turns) for one in (AIMessage("", tool_calls=[call("look", f"c{turn}")]), f"answer {turn}")
+    ]
+
+
+def dials(keep: int | None = KEEP) -> Context:
+    return Context(keep_checkpoints=keep, window=2000)
+
+
+def talk(storage: Storage, *script: Any, turns: int = 0, keep: int | None = KEEP, **options: Any) -> Any:
+    graph = build_graph(AGENT, model=ScriptedModel([*replies(turns), *script]), summarizer="offline", storage=storage)
+    for turn in range(turns):
+        graph.invoke({"messages": f"question {turn}"}, CONFIG, context=dials(keep), **options)
+    return graph
+
+
+def rows(storage: Storage) -> int:
+    (found,) = storage.checkpointer.conn.execute("SELECT count(*) FROM checkpoints").fetchone()  # type: ignore[attr-defined]
+    return int(found)
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_the_last_turns_stay_travelable_and_the_first_go(storage: Storage, durability: str) -> None:
+    graph = talk(storage, turns=30, durability=durability)
+
+    ends = {state.values["turns"]: state for state in graph.get_state_history(CONFIG) if not state.next}
+
+    assert {30, 29, 28, 27} <= ends.keys()
+    assert min(ends) > 10
+    assert all(state.values["messages"][-1].text == f"answer {turn - 1}" for turn, state in ends.items())
+
+
+def test_no_message_leaves_the_thread(storage: Storage) -> None:
+    graph = talk(storage, turns=30)
+
+    messages = transcript(storage.store, "t", graph.get_state(CONFIG).values["messages"])
+
+    asked = [message.text for message in messages if message.type == "human"]
+    assert asked == [f"question {turn}" for turn in range(30)]
+
+
+def test_the_summary_of_every_kept_checkpoint_stays(storage: Storage) -> None:
+    graph = talk(storage, turns=30)
+
+    named = {state.values.get("summary_id") for state in graph.get_state_history(CONFIG)}
+
+    left = {item.key for item in storage.store.search(("threads", "t", "summaries"), limit=100)}
+    assert None not in named
+    assert named <= left
+    assert len(left) < 10
+
+
+def test_none_keeps_every_turn(storage: Storage) -> None:
+    graph = talk(storage, turns=12, keep=None)
+
+    turns = {state.values.get("turns", 0) for state in graph.get_state_history(CONFIG)}
+
+    assert turns == set(range(13))
+
+
+def test_a_mapping_sets_the_dial_too(storage: Storage) -> None:
+    graph = talk(storage, "hi", turns=20, keep=None)
+    before = rows(storage)
+
+    graph.invoke({"messages": "more"}, CONFIG, context={"keep_checkpoints": 1})
+
+    assert rows(storage) < before / 3
+
+
+def test_a_fork_from_a_kept_turn_goes_on_from_there(storage: Storage) -> None:
+    graph = talk(storage, "another answer", turns=20)
+    end = next(state for state in graph.get_state_history(CONFIG) if state.values["turns"] == 18 and not state.next)
+
+    result = graph.invoke({"messages": "another question"}, end.config, context=dials())
+
+    texts = [message.text for message in result["messages"] if message.type != "tool" and message.text]
+    assert texts[-4:] == ["question 17", "answer 17", "another question", "another answer"]
+
+
+def test_an_approval_that_waits_is_answered_after_pruning(storage: Storage) -> None:
+    graph = talk(storage, AIMessage("", tool_calls=[call("approve", "a")]), "booked", turns=16)
+    graph.invoke({"messages": "book it"}, CONFIG, context=dials(1))
+
+    result = graph.invoke(Command(resume="yes"), CONFIG, context=dials(1))
+
+    assert [message.text for message in result["messages"][-2:]] == ["approved: yes", "booked"]
+
+
+async def test_async_runs_prune_too(tmp_path: Path) -> None:
+    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        graph = build_graph(AGENT, model=ScriptedModel(replies(24)), summarizer="offline", storage=storage)
+        for turn in range(24):
+            await graph.ainvoke({"messages": f"question {turn}"}, CONFIG, context=dials())
+
+        ends = {state.values["turns"] async for state in graph.aget_state_history(CONFIG) if not state.next}
+
+    assert {24, 23, 22, 21} <= ends
+    assert min(ends) > 8

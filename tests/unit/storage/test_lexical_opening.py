@@ -1,0 +1,166 @@
+"""Opening a lexical store: databases of other versions, two at once, the asynchronous flavour, Everthread's own."""
+
+import asyncio
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from langgraph.store.base import PutOp, SearchOp
+from langgraph.store.sqlite import SqliteStore
+
+from everthread.errors import StorageError
+from everthread.state import namespaces
+from everthread.storage.lexical import AsyncLexicalSqliteStore, LexicalSqliteStore, schema
+from everthread.storage.open import aopen_storage, open_storage
+from everthread.storage.searchable import text_fields
+
+SPACE = ("threads", "t")
+
+
+def filled_by_stock(path: Path, count: int) -> None:
+    with SqliteStore.from_conn_string(str(path)) as stock:
+        stock.setup()
+        stock.batch([PutOp(SPACE, f"k{n}", {"text": f"tea {n}"}) for n in range(count)])
+
+
+def found(path: Path, query: str) -> list[str]:
+    with LexicalSqliteStore.from_conn_string(str(path)) as store:
+        return [item.key for item in store.search((), query=query, limit=5000)]
+
+
+def test_a_database_of_the_stock_store_is_indexed_when_opened(tmp_path: Path) -> None:
+    filled_by_stock(tmp_path / "a.db", 1_200)
+
+    with LexicalSqliteStore.from_conn_string(str(tmp_path / "a.db")) as store:
+        store.setup()
+
+        assert store.conn.execute("SELECT count(*) FROM lexical_docs").fetchone() == (1_200,)
+    assert found(tmp_path / "a.db", "777") == ["k777"]
+
+
+def test_an_interrupted_indexing_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled_by_stock(tmp_path / "a.db", 1_200)
+    with LexicalSqliteStore.from_conn_string(str(tmp_path / "a.db")) as store:
+        monkeypatch.setattr("everthread.storage.lexical.stores.catch_up", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            store.setup()
+    monkeypatch.undo()
+
+    assert len(found(tmp_path / "a.db", "tea")) == 1_200
+
+
+def test_an_index_of_older_rules_is_built_again_with_the_same_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LexicalSqliteStore.from_conn_string(str(tmp_path / "a.db")) as store:
+        store.put(SPACE, "k", {"a": "tea", "b": "milk"}, index=["a"])
+        store.put(SPACE, "not", {"a": "tea"}, index=False)
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+
+    assert (found(tmp_path / "a.db", "tea"), found(tmp_path / "a.db", "milk")) == (["k"], [])
+
+
+def test_an_index_of_newer_rules_is_refused(tmp_path: Path) -> None:
+    found(tmp_path / "a.db", "tea")
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database, database:
+        database.execute("UPDATE lexical_meta SET value = 999 WHERE name = 'version'")
+
+    with pytest.raises(StorageError, match="version 999"):
+        found(tmp_path / "a.db", "tea")
+
+
+@pytest.mark.parametrize("count", [0, 1_200])
+def test_several_may_open_a_database_at_once(tmp_path: Path, count: int) -> None:
+    if count:
+        filled_by_stock(tmp_path / "a.db", count)
+    else:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+            database.execute("PRAGMA journal_mode=WAL")
+
+    with ThreadPoolExecutor(4) as pool:  # each with a connection of its own, as processes have
+        counts = list(pool.map(lambda _: len(found(tmp_path / "a.db", "tea")), range(4)))
+
+    assert counts == [count] * 4
+
+
+async def test_the_async_store_does_the_same(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.db")
+    async with AsyncLexicalSqliteStore.from_conn_string(path) as store:
+        await asyncio.gather(*(store.aput(SPACE, f"k{n}", {"text": f"tea {n}", "n": n}) for n in range(20)))
+        await store.adelete(SPACE, "k7")
+        got = await store.asearch(SPACE, query="tea 5", filter={"n": {"$lt": 10}}, limit=4, offset=1)
+        gone = await store.asearch(SPACE, query="7 zeppelin")
+
+    with LexicalSqliteStore.from_conn_string(path) as other:
+        expected = other.search(SPACE, query="tea 5", filter={"n": {"$lt": 10}}, limit=4, offset=1)
+    assert [(item.key, item.score) for item in got] == [(item.key, item.score) for item in expected]
+    assert (len(got), gone) == (4, [])
+
+
+async def test_the_async_store_learns_what_a_stock_store_wrote(tmp_path: Path) -> None:
+    filled_by_stock(tmp_path / "a.db", 3)
+    async with AsyncLexicalSqliteStore.from_conn_string(str(tmp_path / "a.db")) as store:
+        await store.setup()
+        with SqliteStore.from_conn_string(str(tmp_path / "a.db")) as stock:
+            stock.put(SPACE, "k1", {"text": "honey"})
+        (asked, blank) = await store.abatch([SearchOp(SPACE, query="honey"), SearchOp(SPACE, query=" ")])
+
+    assert [item.key for item in asked] == ["k1"]
+    assert len(blank) == 3
+
+
+async def test_the_async_store_sweeps_the_index(tmp_path: Path) -> None:
+    async with AsyncLexicalSqliteStore.from_conn_string(str(tmp_path / "a.db"), ttl={"default_ttl": 1}) as store:
+        await store.aput(SPACE, "k", {"text": "tea"})
+        await store.conn.execute("UPDATE store SET expires_at = '2001-01-01'")
+
+        assert await store.sweep_ttl() == 1
+        async with store.conn.execute("SELECT count(*) FROM lexical_docs") as rows:
+            assert await rows.fetchone() == (0,)
+
+
+def test_everthread_opens_stores_that_search(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        storage.store.put(namespaces.transcript("t"), "m", {"text": "To Porto", "user_id": "ada", "date": "2025-03-04"})
+
+        assert storage.store.search(namespaces.transcript("t"), query="porto")[0].key == "m"
+        assert storage.store.search(namespaces.transcript("t"), query="ada zeppelin") == []
+
+
+async def test_everthread_opens_async_stores_that_search(tmp_path: Path) -> None:
+    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        await storage.store.aput(namespaces.transcript("t"), "m", {"text": "To Porto"})
+
+        assert [item.key for item in await storage.store.asearch(("threads",), query="porto")] == ["m"]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "value", "paths"),
+    [
+        (namespaces.ledger("t"), {}, False),
+        (namespaces.summaries("t"), {}, False),
+        (namespaces.SESSIONS, {}, False),
+        (namespaces.transcript("t"), {"text": "x"}, ["text", "date"]),
+        (namespaces.notes("u"), {}, None),
+        (("docs", "ledger"), {}, None),
+    ],
+)
+def test_everthread_says_which_of_its_records_are_searched(
+    namespace: tuple[str, ...], value: dict[str, str], paths: object
+) -> None:
+    assert text_fields(namespace, value) == paths
+
+
+@pytest.mark.parametrize("content", ["To Porto", [{"type": "text", "text": "To Porto"}]])
+def test_a_message_without_a_text_field_is_found_by_its_content(tmp_path: Path, content: object) -> None:
+    with open_storage("sqlite://") as storage:
+        value = {"message": {"type": "human", "data": {"content": content, "id": "zeppelin"}}, "user_id": "ada"}
+        storage.store.put(namespaces.transcript("t"), "m", value)
+
+        found = [
+            len(storage.store.search(("threads",), query=query)) for query in ("porto", "zeppelin", "ada", "human")
+        ]
+
+    assert found == [1, 0, 0, 0]
