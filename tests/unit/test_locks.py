@@ -1,5 +1,6 @@
 """Thread locks."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from everthread.errors import ThreadBusyError
 from everthread.storage.locations import locate
-from everthread.storage.locks import ThreadLocks, _place
+from everthread.storage.locks import ThreadLocks, _Lease, _place
 
 
 @pytest.fixture
@@ -22,6 +23,15 @@ def pair(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 def test_a_held_thread_is_busy_for_another_process(pair: list[ThreadLocks]) -> None:
     with pair[0].hold("t"), pytest.raises(ThreadBusyError, match="busy"), pair[1].hold("t"):
+        pass
+
+
+def test_who_holds_a_busy_thread_is_told(pair: list[ThreadLocks], tmp_path: Path) -> None:
+    with pair[0].hold("t"), pytest.raises(ThreadBusyError, match="another run of this process"), pair[1].hold("t"):
+        pass
+
+    assert pair[0]._acquire("t", f"{_place()}:{os.getppid()}:x")
+    with pytest.raises(ThreadBusyError, match=f"process {os.getppid()} held its lock"), pair[1].hold("t"):
         pass
 
 
@@ -65,7 +75,7 @@ async def test_async_runs_wait_for_each_other(pair: list[ThreadLocks]) -> None:
 def test_renewing_goes_on_after_a_failure(pair: list[ThreadLocks], monkeypatch: pytest.MonkeyPatch) -> None:
     rounds = iter([False, False, True])
     monkeypatch.setattr(pair[0]._stop, "wait", lambda _: next(rounds))
-    pair[0]._held["t"] = "x"
+    pair[0]._held["t"] = _Lease("x", 0.0)
     pair[0]._database.execute("DROP TABLE thread_locks")
 
     pair[0]._renew()

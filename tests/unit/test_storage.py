@@ -5,6 +5,7 @@ import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,35 @@ def test_the_database_uses_a_write_ahead_log(tmp_path: Path) -> None:
 def test_an_unknown_url_is_refused(url: str) -> None:
     with pytest.raises(SettingsError, match="sqlite:///"):
         locate(url)
+
+
+@pytest.mark.parametrize(
+    ("query", "argument", "level"),
+    [("", None, 1), ("?synchronous=full", None, 2), ("", "FULL", 2), ("?synchronous=full", "normal", 1)],
+)
+def test_the_loss_of_power_is_a_dial_of_the_url_or_of_the_caller(
+    tmp_path: Path, query: str, argument: Any, level: int
+) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db{query}", synchronous=argument) as storage:
+        connections: Any = (storage.checkpointer, storage.store)
+        levels = [one.conn.execute("PRAGMA synchronous").fetchone()[0] for one in connections]
+
+    assert levels == [level, level]
+    assert (tmp_path / "a.db").exists()
+
+
+async def test_the_async_storage_has_the_same_dial(tmp_path: Path) -> None:
+    async with aopen_storage(f"sqlite:///{tmp_path}/a.db?synchronous=full") as storage:
+        connections: Any = (storage.checkpointer, storage.store)
+        levels = [await one.conn.execute_fetchall("PRAGMA synchronous") for one in connections]
+
+    assert levels == [[(2,)], [(2,)]]
+
+
+@pytest.mark.parametrize("query", ["?synchronous=off", "?synchronous=", "?sync=full"])
+def test_an_unknown_level_or_parameter_is_refused(query: str) -> None:
+    with pytest.raises(SettingsError, match="`synchronous`"):
+        locate(f"sqlite:///a.db{query}")
 
 
 def test_a_file_that_is_not_sqlite_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

@@ -174,6 +174,30 @@ def _database(url: str) -> Iterator[Finding]:
         yield Finding("database", "warn", f"{size}: others can read it; `chmod 600 {path}`")
     else:
         yield Finding("database", "ok", size)
+    yield from _content(path)
+
+
+def _content(path: Path) -> Iterator[Finding]:
+    """Look whether the file is whole and whether an erasure has to be finished."""
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as database:
+            told = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
+            table = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'erasures'").fetchone()
+            open_ones = database.execute("SELECT began FROM erasures ORDER BY began").fetchall() if table else []
+    except sqlite3.DatabaseError as error:
+        told, open_ones = str(error), []
+    if told != "ok":
+        yield Finding(
+            "integrity", "fail", f"the file is damaged ({told}); stop every process that uses it and restore a copy"
+        )
+    else:
+        yield Finding("integrity", "ok", "the file is whole")
+    if open_ones:
+        yield Finding(
+            "erasure",
+            "warn",
+            f"one that began at {open_ones[0][0]} was not finished; run the same `everthread forget` command again",
+        )
 
 
 def _missing(path: Path) -> Finding:

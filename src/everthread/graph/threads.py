@@ -3,15 +3,19 @@
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Self
 
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
 from everthread.errors import SettingsError
 from everthread.state import Context, Input, Output, State
+from everthread.state.messages import reduce_messages
 from everthread.storage.locks import ThreadLocks
+from everthread.storage.newest import aending, ending
 from everthread.storage.open import Storage
+from everthread.storage.pruning import Pruner
 
 
 class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
@@ -21,6 +25,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
     """
 
     locks: ThreadLocks
+    pruner: Pruner
     is_asynchronous: bool
 
     @classmethod
@@ -29,6 +34,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
         made = cls.__new__(cls)
         made.__dict__.update(graph.__dict__)
         made.locks = storage.locks
+        made.pruner = Pruner(storage.checkpointer)
         made.is_asynchronous = storage.is_asynchronous
         return made
 
@@ -47,24 +53,34 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
         if self.is_asynchronous:
             raise SettingsError("this storage was opened with `aopen_storage`; use `ainvoke` or `astream`")
         options = _durable(options)
-        with self.locks.hold(_thread_id(self.config, config)):
-            if _is_new(input) and _is_pending(self._saver.get_tuple(self._bound(config))):
+        thread_id = _thread_id(self.config, config)
+        with self.locks.hold(thread_id):
+            last = ending(self._saver, self._bound(config)) if _is_new(input) else "done"
+            if last == "unapplied":
                 # The last run died before its message was applied; a new input would take its place.
                 for _ in super().stream(None, config, **{**options, "interrupt_before": "*"}):
                     pass
+            if last != "done" and _goes_on(input, self.get_state(self._bound(config)).values):
+                input = None
             yield from super().stream(input, config, **options)
+            self.pruner.after_run(thread_id, _turns_to_keep(options))
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
         if not self.is_asynchronous:
             raise SettingsError("this storage was opened with `open_storage`; use `aopen_storage` for async runs")
         options = _durable(options)
-        async with self.locks.ahold(_thread_id(self.config, config)):
-            if _is_new(input) and _is_pending(await self._saver.aget_tuple(self._bound(config))):
+        thread_id = _thread_id(self.config, config)
+        async with self.locks.ahold(thread_id):
+            last = await aending(self._saver, self._bound(config)) if _is_new(input) else "done"
+            if last == "unapplied":
                 async for _ in super().astream(None, config, **{**options, "interrupt_before": "*"}):
                     pass
+            if last != "done" and _goes_on(input, (await self.aget_state(self._bound(config))).values):
+                input = None
             async for part in super().astream(input, config, **options):
                 yield part
+            await self.pruner.aafter_run(thread_id, _turns_to_keep(options))
 
     @property
     def _saver(self) -> BaseCheckpointSaver[str]:
@@ -82,14 +98,32 @@ def _durable(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "durability": options.get("durability") or "sync"}
 
 
+def _turns_to_keep(options: dict[str, Any]) -> int | None:
+    """Return the dial `keep_checkpoints` of a run, whose context may be a mapping or missing."""
+    context = options.get("context")
+    if not isinstance(context, Context):
+        context = Context.from_mapping(dict(context or {}))
+    return context.keep_checkpoints
+
+
 def _is_new(given: Any) -> bool:
     """Tell whether a run begins with an input, rather than resuming where the last one stopped."""
     return given is not None and not isinstance(given, Command)
 
 
-def _is_pending(last: CheckpointTuple | None) -> bool:
-    """Tell whether the newest checkpoint holds an input that was saved and not applied."""
-    return last is not None and last.metadata.get("source") == "input"
+def _goes_on(given: Any, values: dict[str, Any]) -> bool:
+    """Tell whether an input is the question of a turn that was cut off after its first reply: that turn goes on.
+
+    Answered anew, a call that was cut off would stay without its result for good. A turn without a reply
+    starts anew, with the dials and the memory of this run, and so does one whose prompt was refused.
+    """
+    if not isinstance(given, dict) or given.get("end_session") or not given.get("messages"):
+        return False
+    before = values.get("messages", [])
+    if values.get("overflows") or not before or isinstance(before[-1], HumanMessage):
+        return False
+    after = reduce_messages(before, [given["messages"]])
+    return [(message.id, message.content) for message in after] == [(one.id, one.content) for one in before]
 
 
 def _thread_id(bound: RunnableConfig | None, config: RunnableConfig | None) -> str:

@@ -5,11 +5,16 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+from urllib.parse import parse_qsl
 
 from everthread.errors import SettingsError, StorageError
 
 OUR_TABLES = frozenset({"checkpoints", "writes", "store", "store_migrations", "thread_locks"})
 """Tables of LangGraph's saver and store, and ours."""
+
+Synchronous = Literal["normal", "full"]
+"""How safe a commit is: `normal` survives the death of the process, `full` also a loss of power."""
 
 _FORMS = "`sqlite:///relative.db`, `sqlite:////absolute/path.db` or `sqlite://` (in memory)"
 
@@ -21,6 +26,7 @@ class Location:
     url: str
     path: Path | None
     """File of the database; None for one in memory."""
+    synchronous: Synchronous = "normal"
 
     @property
     def target(self) -> str:
@@ -29,7 +35,7 @@ class Location:
 
 
 def locate(url: str) -> Location:
-    """Parse a database URL.
+    """Parse a database URL, with `?synchronous=full` at its end or without.
 
     Raises:
         SettingsError: the URL is not one of the known forms.
@@ -38,12 +44,36 @@ def locate(url: str) -> Location:
         raise SettingsError("Postgres is not supported by this version yet; use " + _FORMS)
     if not url.startswith("sqlite://"):
         raise SettingsError(f"database URL {url!r} is not understood; use {_FORMS}")
-    rest = url.removeprefix("sqlite://")
+    rest, _, parameters = url.removeprefix("sqlite://").partition("?")
+    synchronous = _synchronous(url, parameters)
     if rest in ("", "/", "/:memory:"):
-        return Location(url, None)
+        return Location(url, None, synchronous)
     if not rest.startswith("/"):
         raise SettingsError(f"database URL {url!r} needs three slashes before a path; use {_FORMS}")
-    return Location(url, Path(rest[1:]).expanduser())
+    return Location(url, Path(rest[1:]).expanduser(), synchronous)
+
+
+def _synchronous(url: str, parameters: str) -> Synchronous:
+    """Read the parameter of a URL, such as `?synchronous=full`."""
+    found: Synchronous = "normal"
+    for name, value in parse_qsl(parameters, keep_blank_values=True):
+        if name != "synchronous":
+            raise SettingsError(f"database URL {url!r} has the unknown parameter {name!r}; there is `synchronous`")
+        found = level(value)
+    return found
+
+
+def level(given: str) -> Synchronous:
+    """Check the name of a level, in upper or lower case.
+
+    Raises:
+        SettingsError: there is no such level.
+    """
+    if given.lower() == "full":
+        return "full"
+    if given.lower() == "normal":
+        return "normal"
+    raise SettingsError(f"`synchronous` is {given!r}; use `normal`, or `full` to survive a loss of power too")
 
 
 def prepare(location: Location, *, create: bool = True) -> None:

@@ -13,10 +13,11 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from everthread.errors import ThreadBusyError
+from everthread.errors import StorageError, ThreadBusyError
 from everthread.storage.locations import Location
 
 logger = logging.getLogger(__name__)
@@ -24,8 +25,20 @@ logger = logging.getLogger(__name__)
 LEASE_SECONDS = 15.0
 """How long a lease outlives its last renewal."""
 
+LOST = "the lease of the thread is lost"
+"""What the database answers to a write of a run that no longer holds its thread; see `fence`."""
+
 _FIRST_WAIT_SECONDS = 0.005
 _LONGEST_WAIT_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class _Lease:
+    """A lease of ours as we last saw it."""
+
+    holder: str
+    expires: float
+    """Wall clock; until then nobody else can take it."""
 
 
 class ThreadLocks:
@@ -38,13 +51,15 @@ class ThreadLocks:
 
     def __init__(self, location: Location, *, timeout_seconds: float = 600.0) -> None:
         self.timeout_seconds = timeout_seconds
-        self._held: dict[str, str] = {}
+        self._held: dict[str, _Lease] = {}
         self._guard = threading.Lock()
         self._stop = threading.Event()
         self._renewer: threading.Thread | None = None
         self._database = sqlite3.connect(location.target, timeout=30, isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=NORMAL")
+        # A thread's id may say something about its user, and erasing must not leave it in free space.
+        self._database.execute("PRAGMA secure_delete=ON")
         self._database.execute(
             "CREATE TABLE IF NOT EXISTS thread_locks (thread_id TEXT PRIMARY KEY, holder TEXT, expires REAL)"
         )
@@ -61,13 +76,16 @@ class ThreadLocks:
         """Hold a thread's lock for the length of a block.
 
         Raises:
-            ThreadBusyError: another run kept it for longer than the timeout.
+            ThreadBusyError: another run kept it for longer than the timeout, or took it over because this
+                process stood still for longer than its lease.
+            StorageError: the database failed inside the block, such as a full disk.
         """
         holder = _new_holder()
         for pause in self._attempts(thread_id, holder):
             time.sleep(pause)
         try:
-            yield
+            with _failures_told(thread_id):
+                yield
         finally:
             self._release(thread_id, holder)
 
@@ -84,9 +102,18 @@ class ThreadLocks:
         while (pause := await asyncio.to_thread(next, attempts, None)) is not None:  # noqa: ASYNC110
             await asyncio.sleep(pause)
         try:
-            yield
+            with _failures_told(thread_id):
+                yield
         finally:
             await asyncio.shield(asyncio.to_thread(self._release, thread_id, holder))
+
+    def doubtful_holder(self, thread_id: str) -> str | None:
+        """Return who we are on a thread whose lease may have gone to somebody else; None when it cannot have.
+
+        None also for a thread that is not locked here, such as one whose state is edited by hand.
+        """
+        lease = self._held.get(thread_id)
+        return lease.holder if lease is not None and time.time() >= lease.expires else None
 
     def _attempts(self, thread_id: str, holder: str) -> Iterator[float]:
         """Yield the pauses to make until the lease is ours."""
@@ -95,43 +122,54 @@ class ThreadLocks:
         while not self._acquire(thread_id, holder):
             if time.monotonic() >= deadline:
                 raise ThreadBusyError(
-                    f"thread {thread_id!r} is busy: another run held its lock for {self.timeout_seconds:g} s; "
-                    "wait for that run or raise `lock_timeout_seconds`"
+                    f"{_shown(thread_id)} is busy: {self._described(thread_id)} held its lock for "
+                    f"{self.timeout_seconds:g} s; wait for that run or raise `lock_timeout_seconds`"
                 )
             yield pause
             pause = min(pause * 1.5, _LONGEST_WAIT_SECONDS)
 
     def _acquire(self, thread_id: str, holder: str) -> bool:
         now = time.time()
+        expires = now + LEASE_SECONDS
         with self._guard:
             # One statement is one transaction: no other process can come between check and write.
             cursor = self._database.execute(
                 "INSERT INTO thread_locks VALUES (?, ?, ?) ON CONFLICT (thread_id) DO UPDATE"
                 " SET holder = excluded.holder, expires = excluded.expires WHERE thread_locks.expires < ?",
-                (thread_id, holder, now + LEASE_SECONDS, now),
+                (thread_id, holder, expires, now),
             )
-            if cursor.rowcount == 0 and not self._inherit(thread_id, holder, now):
+            if cursor.rowcount == 0 and not self._inherit(thread_id, holder, expires):
                 return False
-            self._held[thread_id] = holder
+            self._held[thread_id] = _Lease(holder, expires)
             if self._renewer is None:
                 self._renewer = threading.Thread(target=self._renew, name="everthread-locks", daemon=True)
                 self._renewer.start()
             return True
 
-    def _inherit(self, thread_id: str, holder: str, now: float) -> bool:
+    def _inherit(self, thread_id: str, holder: str, expires: float) -> bool:
         """Take the lease of a process of this machine that is gone, instead of waiting for its expiry."""
         row = self._database.execute("SELECT holder FROM thread_locks WHERE thread_id = ?", (thread_id,)).fetchone()
         if row is None or not _is_gone(str(row[0])):
             return False
         cursor = self._database.execute(
             "UPDATE thread_locks SET holder = ?, expires = ? WHERE thread_id = ? AND holder = ?",
-            (holder, now + LEASE_SECONDS, thread_id, row[0]),
+            (holder, expires, thread_id, row[0]),
         )
         return cursor.rowcount == 1
 
+    def _described(self, thread_id: str) -> str:
+        """Name who holds a thread, as far as it can be told."""
+        with self._guard:
+            row = self._database.execute("SELECT holder FROM thread_locks WHERE thread_id = ?", (thread_id,)).fetchone()
+        place, process = _origin(str(row[0])) if row else ("", "")
+        if process == str(os.getpid()) and place == _place():
+            return "another run of this process"
+        return f"process {process}" if process and place == _place() else "another run"
+
     def _release(self, thread_id: str, holder: str) -> None:
         with self._guard:
-            if self._held.get(thread_id) == holder:
+            lease = self._held.get(thread_id)
+            if lease is not None and lease.holder == holder:
                 del self._held[thread_id]
             self._database.execute("DELETE FROM thread_locks WHERE thread_id = ? AND holder = ?", (thread_id, holder))
 
@@ -139,14 +177,61 @@ class ThreadLocks:
         while not self._stop.wait(LEASE_SECONDS / 3):
             try:
                 with self._guard:
-                    expires = time.time() + LEASE_SECONDS
-                    self._database.executemany(
-                        "UPDATE thread_locks SET expires = ? WHERE thread_id = ? AND holder = ?",
-                        [(expires, thread_id, holder) for thread_id, holder in self._held.items()],
-                    )
+                    for thread_id, lease in list(self._held.items()):
+                        self._extend(thread_id, lease.holder)
             except sqlite3.Error as error:
                 # A busy database must not end the renewing: the next round tries again.
                 logger.warning("could not renew %d thread locks: %s", len(self._held), error)
+
+    def _extend(self, thread_id: str, holder: str) -> None:
+        expires = time.time() + LEASE_SECONDS
+        cursor = self._database.execute(
+            "UPDATE thread_locks SET expires = ? WHERE thread_id = ? AND holder = ?", (expires, thread_id, holder)
+        )
+        if cursor.rowcount == 1:
+            self._held[thread_id] = _Lease(holder, expires)
+        else:
+            logger.warning("the lease of thread %r went to another run; what this one does is not saved", thread_id)
+
+
+@contextmanager
+def _failures_told(thread_id: str) -> Iterator[None]:
+    """Turn what the database says of a failed run into what happened and what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        first = _first(error)
+        if LOST in str(first):
+            raise ThreadBusyError(
+                f"{_shown(thread_id)} went to another run, because this process stood still for more than "
+                f"{LEASE_SECONDS:g} s; nothing of this run was saved since, send the message again"
+            ) from error
+        raise StorageError(f"the database failed: {first}; {_advice(first)}") from error
+
+
+def _shown(key: str) -> str:
+    """Name what a key locks: a thread, or the notes of a user."""
+    return f"the memory of {key[1:].replace('/', ' ')!r}" if key.startswith("\x00") else f"thread {key!r}"
+
+
+def _first(error: BaseException) -> sqlite3.Error:
+    """Return the failure that came first: a commit after it fails too and would hide it."""
+    found = error
+    while isinstance(found.__context__, sqlite3.Error):
+        found = found.__context__
+    assert isinstance(found, sqlite3.Error)
+    return found
+
+
+def _advice(error: sqlite3.Error) -> str:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith("SQLITE_FULL"):
+        return "what was saved before is intact: make room and send the message again"
+    if name.startswith("SQLITE_READONLY"):
+        return "what was saved before is intact: allow writing and send the message again"
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return "the file is damaged: stop every process that uses it and restore a copy, `everthread doctor` checks it"
+    return "what was saved before is intact: send the message again"
 
 
 def _new_holder() -> str:
@@ -169,9 +254,15 @@ def _place() -> str:
 _NO_COLON = str.maketrans(":", "-")
 
 
+def _origin(holder: str) -> tuple[str, str]:
+    """Return the place and the process id of a holder."""
+    place, _, process = holder.rpartition(":")[0].rpartition(":")
+    return place, process
+
+
 def _is_gone(holder: str) -> bool:
     """Tell whether the holder was a process of this place that no longer runs."""
-    place, _, process = holder.rpartition(":")[0].rpartition(":")
+    place, process = _origin(holder)
     if not place or place != _place() or not process.isdigit():
         return False
     try:

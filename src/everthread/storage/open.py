@@ -3,22 +3,23 @@
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import aiosqlite
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import BaseStore
-from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from everthread.errors import StorageError
-from everthread.storage.locations import Location, locate, prepare
+from everthread.storage.fence import afence, fence
+from everthread.storage.lexical import AsyncLexicalSqliteStore, LexicalSqliteStore
+from everthread.storage.locations import Location, Synchronous, level, locate, prepare
 from everthread.storage.locks import ThreadLocks
+from everthread.storage.searchable import text_fields
+from everthread.storage.whole import WholeAsyncSqliteSaver, WholeSqliteSaver
 
-_PRAGMAS = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA busy_timeout=30000")
+_PRAGMAS = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous={}", "PRAGMA busy_timeout=30000")
 
 
 @dataclass(frozen=True)
@@ -34,26 +35,39 @@ class Storage:
 
 
 @contextmanager
-def open_storage(url: str, *, create: bool = True, lock_timeout_seconds: float = 600.0) -> Iterator[Storage]:
+def open_storage(
+    url: str,
+    *,
+    create: bool = True,
+    lock_timeout_seconds: float = 600.0,
+    synchronous: Synchronous | None = None,
+) -> Iterator[Storage]:
     """Open a database for `invoke` and `stream`.
 
     Args:
         url: `sqlite:///path`, `sqlite:////absolute/path` or `sqlite://` for one in memory.
         create: make the file when it does not exist, readable by its owner only.
-        lock_timeout_seconds: how long a run waits for another one on the same thread.
+        lock_timeout_seconds: how long a run waits for another one on the same thread before it raises
+            `ThreadBusyError`; 0 raises it at once.
+        synchronous: `full` waits for the disk at every commit, so that a loss of power takes nothing that was
+            acknowledged; `normal` survives the death of the process. None: what the URL says, as in
+            `sqlite:///a.db?synchronous=full`, else `normal`.
 
     Raises:
         SettingsError: the URL is not understood.
         StorageError: the file cannot be opened, is not SQLite, or belongs to another program.
     """
-    location = locate(url)
+    location = _located(url, synchronous)
     prepare(location, create=create)
     with ExitStack() as stack:
         try:
             locks = stack.enter_context(closing(ThreadLocks(location, timeout_seconds=lock_timeout_seconds)))
-            saver = SqliteSaver(stack.enter_context(closing(_connect(location))), serde=_serializer())
+            saver = WholeSqliteSaver(stack.enter_context(closing(_connect(location))), serde=_serializer())
             saver.setup()
-            store = SqliteStore(stack.enter_context(closing(_connect(location, autocommit=True))))
+            if location.path is not None:  # in memory every connection is a database of its own
+                fence(saver.conn, locks)
+            connection = stack.enter_context(closing(_connect(location, autocommit=True)))
+            store = LexicalSqliteStore(connection, text_fields=text_fields)
             store.setup()
         except sqlite3.Error as error:
             raise _unusable(location, error) from error
@@ -62,10 +76,14 @@ def open_storage(url: str, *, create: bool = True, lock_timeout_seconds: float =
 
 @asynccontextmanager
 async def aopen_storage(
-    url: str, *, create: bool = True, lock_timeout_seconds: float = 600.0
+    url: str,
+    *,
+    create: bool = True,
+    lock_timeout_seconds: float = 600.0,
+    synchronous: Synchronous | None = None,
 ) -> AsyncIterator[Storage]:
     """Open a database for `ainvoke` and `astream`; arguments and errors as in `open_storage`."""
-    location = locate(url)
+    location = _located(url, synchronous)
     prepare(location, create=create)
     async with AsyncExitStack() as stack:
         try:
@@ -76,15 +94,22 @@ async def aopen_storage(
             )
             for connection in (saver_connection, store_connection):
                 for pragma in _PRAGMAS:
-                    await connection.execute(pragma)
-            saver = AsyncSqliteSaver(saver_connection, serde=_serializer())
+                    await connection.execute(pragma.format(location.synchronous))
+            saver = WholeAsyncSqliteSaver(saver_connection, serde=_serializer())
             await saver.setup()
-            store = AsyncSqliteStore(store_connection)
+            if location.path is not None:
+                await afence(saver_connection, locks)
+            store = AsyncLexicalSqliteStore(store_connection, text_fields=text_fields)
             await store.setup()
         except sqlite3.Error as error:
             raise _unusable(location, error) from error
         stack.push_async_callback(_stop_batching, store)
         yield Storage(url, saver, store, locks, is_asynchronous=True)
+
+
+def _located(url: str, synchronous: str | None) -> Location:
+    location = locate(url)
+    return location if synchronous is None else replace(location, synchronous=level(synchronous))
 
 
 def _connect(location: Location, *, autocommit: bool = False) -> sqlite3.Connection:
@@ -96,7 +121,7 @@ def _connect(location: Location, *, autocommit: bool = False) -> sqlite3.Connect
         isolation_level=None if autocommit else "DEFERRED",
     )
     for pragma in _PRAGMAS:
-        connection.execute(pragma)
+        connection.execute(pragma.format(location.synchronous))
     return connection
 
 

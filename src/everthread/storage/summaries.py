@@ -18,7 +18,7 @@ def put_operation(thread_id: str, summary: Summary) -> tuple[str, PutOp]:
     """Prepare the write of a summary; its name is derived from its content, so a retry changes nothing."""
     value = summary.model_dump(mode="json")
     name = f"{summary.version:06d}-{hashlib.sha256(repr(value).encode('utf-8', 'replace')).hexdigest()[:12]}"
-    return name, PutOp(namespaces.summaries(thread_id), name, value, index=None)
+    return name, PutOp(namespaces.summaries(thread_id), name, value, index=False)
 
 
 def get_operation(thread_id: str, name: str) -> GetOp:

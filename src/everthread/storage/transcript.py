@@ -3,7 +3,8 @@
 Everything goes through LangGraph's `BaseStore`, so nodes can use it with `runtime.store`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, messages_from_dict, messages_to_dict
@@ -18,7 +19,13 @@ _PAGE = 500
 
 
 def append_operations(
-    thread_id: str, user_id: str, messages: Iterable[BaseMessage], *, why: str, at: str
+    thread_id: str,
+    user_id: str,
+    messages: Sequence[BaseMessage],
+    *,
+    why: str,
+    at: str,
+    among: Sequence[BaseMessage] = (),
 ) -> list[PutOp]:
     """Prepare the writes that archive messages; the key is the message id, so a retry changes nothing.
 
@@ -28,10 +35,12 @@ def append_operations(
         messages: complete messages; masked stand-ins and synthetic ones are left out.
         why: `evicted`, `compacted` or `offloaded`.
         at: time of the decision, ISO 8601.
+        among: the working set, which knows what comes after the last of them.
     """
+    following = {marks(message).get("previous"): message.id for message in among or messages}
     namespace = namespaces.transcript(thread_id)
     return [
-        PutOp(namespace, str(message.id), _record(message, user_id, why, at), index=None)
+        PutOp(namespace, str(message.id), _record(message, user_id, why, at, following.get(message.id)), index=None)
         for message in messages
         if not is_masked(message) and not is_synthetic(message)
     ]
@@ -70,7 +79,7 @@ def archived_by_id(store: BaseStore, thread_id: str, message_ids: Sequence[str])
 def full_text(store: BaseStore, thread_id: str, message_id: str) -> str | None:
     """Return the whole text of an archived message; None when the thread has no such message."""
     item = store.batch([GetOp(namespaces.transcript(thread_id), message_id)])[0]
-    return str(item.value["text"]) if isinstance(item, Item) else None
+    return message_text(_message(item)) if isinstance(item, Item) else None
 
 
 def message_text(message: BaseMessage) -> str:
@@ -86,17 +95,35 @@ def _arguments(arguments: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
 
-def _record(message: BaseMessage, user_id: str, why: str, at: str) -> dict[str, Any]:
-    return {
+def _record(message: BaseMessage, user_id: str, why: str, at: str, following: str | None) -> dict[str, Any]:
+    record = {
         "seq": sequence(message),
         "role": message.type,
-        "text": message_text(message),
-        "message": messages_to_dict([message])[0],
+        "message": _brief(message),
         "previous": marks(message).get("previous"),
+        "next": following,
         "user_id": user_id,
         "date": marks(message).get("at", at),
         "why": why,
     }
+    return {name: value for name, value in record.items() if value is not None}
+
+
+def _brief(message: BaseMessage) -> dict[str, Any]:
+    """Return a message as LangChain's JSON without what reading fills in: half of a short message is empty fields."""
+    told = messages_to_dict([message])[0]
+    defaults = _defaults(type(message))
+    data = {name: value for name, value in told["data"].items() if defaults.get(name, _REQUIRED) != value}
+    return {"type": told["type"], "data": data}
+
+
+@cache
+def _defaults(kind: type[BaseMessage]) -> dict[str, Any]:
+    fields = kind.model_fields.items()
+    return {name: field.get_default(call_default_factory=True) for name, field in fields if not field.is_required()}
+
+
+_REQUIRED = object()
 
 
 def _message(item: Item) -> BaseMessage:

@@ -1,0 +1,1 @@
+"""Kill processes in the middle of turns and look at what is left."""

@@ -1,0 +1,144 @@
+"""What must hold after a kill, whenever it came: ARCHITECTURE §7, invariants 4, 5 and 9."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from everthread.agents.support.tickets import Tickets
+from everthread.cli.reading import ThreadView, long_term_notes, read_thread, session_notes
+from everthread.state import Note, namespaces
+from everthread.state.marks import marks, sequence
+from everthread.storage.open import Storage
+from everthread.storage.transcript import full_text, message_text
+from killing.life import CONFIG, connections
+from killing.workload import USER, Line, document, habit, lines
+
+THREAD = CONFIG["configurable"]["thread_id"]
+
+
+def faults(storage: Storage, acknowledged: int, abandoned: Sequence[int], handles: set[str]) -> list[str]:
+    """Return what is wrong with a thread; empty when all invariants hold.
+
+    Args:
+        storage: the database after the kill.
+        acknowledged: turns that were acknowledged, from 0, the abandoned ones included.
+        abandoned: turns that the client gave up on.
+        handles: every handle that a model was ever shown.
+    """
+    found = _damage(storage)
+    if acknowledged == 0 and storage.checkpointer.get_tuple(CONFIG) is None:
+        return found
+    view = read_thread(storage, THREAD)
+    found += _messages(view, acknowledged, abandoned)
+    found += _handles(storage, view, handles)
+    done = [turn for turn in range(acknowledged) if turn not in abandoned]
+    found += _notes(storage, view, done)
+    found += _tickets(storage, done)
+    return found
+
+
+def _damage(storage: Storage) -> list[str]:
+    database = connections(storage)[1]
+    told = [row[0] for row in database.execute("PRAGMA integrity_check")]
+    found = [] if told == ["ok"] else [f"the file is damaged: {told[0]}"]
+    tables = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+    for name, sql in tables:
+        if re.search(r"USING\s+fts5", sql or "", re.IGNORECASE):
+            database.execute(f"INSERT INTO {name}({name}) VALUES ('integrity-check')")
+    return found
+
+
+def _messages(view: ThreadView, acknowledged: int, abandoned: Sequence[int]) -> list[str]:
+    found = [f"{count} messages have the id {known}" for known, count in _doubled(view.messages)]
+    places = [sequence(message) for message in view.messages]
+    if places != sorted(set(places)):
+        found.append(f"places are not in order: {places}")
+    for before, message in zip(view.messages, view.messages[1:], strict=False):
+        if marks(message).get("previous") not in (None, before.id):
+            found.append(f"{message.id} follows {before.id}, but names {marks(message).get('previous')}")
+    turns = _turns(view.messages)
+    asked = [turn for turn, _ in turns]
+    if asked != sorted(set(asked)) or (asked and asked[-1] > acknowledged):
+        found.append(f"turns are {asked} after {acknowledged} acknowledged ones")
+    found += [f"turn {turn} is lost" for turn in range(acknowledged) if turn not in (*asked, *abandoned)]
+    for turn, messages in turns:
+        is_done = turn < acknowledged and turn not in abandoned
+        found += _turn(turn, messages, is_done=is_done)
+    return found
+
+
+def _turn(turn: int, messages: Sequence[BaseMessage], *, is_done: bool) -> list[str]:
+    expected = lines(turn)
+    for place, message in enumerate(messages):
+        if place >= len(expected) or not _is(message, expected[place]):
+            return [f"turn {turn}: message {place} is {message.type} {message_text(message)[:60]!r}"]
+    if is_done and len(messages) < len(expected):
+        return [f"turn {turn} has {len(messages)} of {len(expected)} messages"]
+    return []
+
+
+def _is(message: BaseMessage, line: Line) -> bool:
+    return message.type == line[0] and line[1] in (None, message_text(message))
+
+
+def _turns(messages: Sequence[BaseMessage]) -> list[tuple[int, list[BaseMessage]]]:
+    found: list[tuple[int, list[BaseMessage]]] = []
+    for message in messages:
+        if message.type == "human":
+            found.append((int(str(message.id).removeprefix("u-")), []))
+        found[-1][1].append(message)
+    return found
+
+
+def _doubled(messages: Sequence[BaseMessage]) -> list[tuple[str | None, int]]:
+    return [(known, count) for known, count in Counter(message.id for message in messages).items() if count > 1]
+
+
+def _handles(storage: Storage, view: ThreadView, shown: set[str]) -> list[str]:
+    found = []
+    shown = shown | {str(marks(m)["handle"]) for m in view.working_set.values() if "handle" in marks(m)}
+    results = {str(m.id): m for m in view.messages if isinstance(m, ToolMessage)}
+    for handle in sorted(shown):
+        pointer = storage.store.get(namespaces.thread(THREAD, "handles"), handle)
+        if pointer is None:
+            found.append(f"the handle {handle} is dead: no pointer")
+            continue
+        message_id = str(pointer.value["message_id"])
+        text = full_text(storage.store, THREAD, message_id)
+        if text is None:
+            found.append(f"the handle {handle} is dead: no message {message_id}")
+        elif message_id in results and text not in _documents(results[message_id]):
+            found.append(f"the handle {handle} gives another text: {text[:60]!r}")
+    return found
+
+
+def _documents(message: ToolMessage) -> list[str]:
+    turn, _, place = message.tool_call_id.removeprefix("call-").partition("-")
+    return [document(f"item-{turn}-{place}"), str(message.text)]
+
+
+def _notes(storage: Storage, view: ThreadView, done: Sequence[int]) -> list[str]:
+    lasting = long_term_notes(storage.store, USER)
+    notes = [*lasting, *session_notes(storage.store, THREAD)]
+    found = []
+    for turn in done:
+        if (told := habit(turn)) is None:
+            continue
+        count = len({note.id for note in notes if re.search(rf"{told}\b", note.text)})
+        if count != 1:
+            found.append(f"the habit of turn {turn} is noted {count} times")
+    texts = {str(message.id): message_text(message) for message in view.messages}
+    return found + [f"the note {note.id} has no source" for note in lasting if not _has_source(note, texts)]
+
+
+def _has_source(note: Note, texts: dict[str, str]) -> bool:
+    return any(source.quote in texts.get(known, "") for source in note.sources for known in source.message_ids)
+
+
+def _tickets(storage: Storage, done: Sequence[int]) -> list[str]:
+    counts = Counter(ticket.title for ticket in Tickets(storage.store, USER, THREAD).find())
+    found = [f"{title!r} is there {count} times" for title, count in counts.items() if count > 1]
+    expected = {f"Ticket of turn {turn}" for turn in done if turn % 4 == 3}
+    return found + [f"{title!r} is lost" for title in sorted(expected - set(counts))]

@@ -1,0 +1,95 @@
+"""The document of everything that is held of a user."""
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messages
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.store.sqlite import SqliteStore
+
+from everthread.cli.reading import read_thread, role_of
+from everthread.errors import SettingsError
+from everthread.state import namespaces
+from everthread.storage import holdings
+from everthread.storage.holdings import Record
+from everthread.storage.open import Storage
+
+__all__ = ["document"]
+
+_MESSAGES = ("messages", "__start__")
+"""Channels that hold messages: those of the state, and an input that no step has taken yet."""
+
+_OF_READ_THREAD = ("transcript", "handles", "notes")
+"""Records that are in a thread's messages and session notes already."""
+
+
+def document(storage: Storage, user_id: str) -> dict[str, Any]:
+    """Collect everything that is held of a user; `erase` removes exactly this.
+
+    Raises:
+        NotFoundError: there is no such user.
+    """
+    database = _database(storage)
+    found = holdings.of_user(database, storage.checkpointer.serde, user_id)
+    prefix = ".".join(namespaces.user(user_id))
+    own: dict[str, list[dict[str, Any]]] = {}
+    for record in holdings.records(database, found):
+        if record.prefix.startswith(prefix + "."):
+            own.setdefault(holdings.kind_of(record.prefix), []).append({"key": record.key, **record.value})
+    profile = [{key: value for key, value in one.items() if key != "key"} for one in own.pop("profile", [])]
+    return {
+        "user_id": user_id,
+        "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "profile": profile[0] if profile else None,
+        **{kind: own.pop(kind, []) for kind in ("notes", "bookings", "tickets")},
+        **own,
+        "threads": [_thread(storage, database, thread_id) for thread_id in found.threads],
+        "jobs": list(found.jobs),
+    }
+
+
+def _thread(storage: Storage, database: sqlite3.Connection, thread_id: str) -> dict[str, Any]:
+    view = read_thread(storage, thread_id)
+    rest: dict[str, list[dict[str, Any]]] = {}
+    here = holdings.Holdings(None, (thread_id,), prefixes=(".".join(namespaces.thread(thread_id)),))
+    for record in holdings.records(database, here):
+        if (kind := _last(record)) not in _OF_READ_THREAD:
+            rest.setdefault(kind, []).append({"key": record.key, **record.value})
+    known = {str(message.id) for message in view.messages} | {"None"}
+    values = holdings.checkpoint_values(database, storage.checkpointer.serde, thread_id)
+    others = {str(message.id): message for name, value in values for message in _messages(name, value)}
+    return {
+        **{name: value for name, value in view.as_json().items() if name != "summary"},
+        "record": view.record,
+        "other_branches": [
+            {"id": message.id, "role": role_of(message), "content": str(message.text)}
+            for message in others.values()
+            if str(message.id) not in known
+        ],
+        **rest,
+    }
+
+
+def _messages(channel: str, value: Any) -> Iterator[BaseMessage]:
+    """Return the messages that a channel's value holds, such as those of a branch that time travel left."""
+    if channel not in _MESSAGES:
+        return
+    given = value.get("messages") if isinstance(value, dict) else value
+    for one in given if isinstance(given, list) else [given]:
+        if one is not None and not isinstance(one, RemoveMessage):
+            try:
+                yield one if isinstance(one, BaseMessage) else convert_to_messages([one])[0]
+            except (ValueError, NotImplementedError):
+                continue
+
+
+def _last(record: Record) -> str:
+    return record.prefix.split(".")[2]
+
+
+def _database(storage: Storage) -> sqlite3.Connection:
+    if not isinstance(storage.store, SqliteStore) or not isinstance(storage.checkpointer, SqliteSaver):
+        raise SettingsError("exporting needs a SQLite database opened with `open_storage`")
+    return storage.store.conn

@@ -1,0 +1,176 @@
+"""What the database holds of a user or of a thread, and where: erasing and exporting read the same list."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from everthread.errors import NotFoundError
+from everthread.state import namespaces
+
+__all__ = ["Holdings", "Record", "checkpoint_values", "kind_of", "of_thread", "of_user", "records"]
+
+_KINDS = {"trips": "bookings"}
+"""Words of ours for namespaces that are called otherwise; `threads.….notes` are session notes."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row of the store."""
+
+    prefix: str
+    """Namespace, its labels joined by dots."""
+    key: str
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """Where the data of a user or of a thread is."""
+
+    user_id: str | None
+    """Whose data it is; None for a thread that crashed before its first record."""
+    threads: tuple[str, ...]
+    jobs: tuple[str, ...] = ()
+    """Threads of consolidation jobs that name the user or one of the threads."""
+    prefixes: tuple[str, ...] = ()
+    """Namespaces of the store that go with all below them."""
+    kept_notes: tuple[Record, ...] = ()
+    """Long-term notes that were said in another thread too, without the sources of this one."""
+    records: tuple[tuple[str, str], ...] = ()
+    """Prefix and key of every other record."""
+
+
+def of_user(database: sqlite3.Connection, serde: SerializerProtocol, user_id: str) -> Holdings:
+    """List what belongs to a user: profile, notes, bookings, tickets, and every thread of theirs.
+
+    Raises:
+        NotFoundError: there is no such user.
+    """
+    sessions = [record for record in _below(database, _text(namespaces.SESSIONS)) if _user(record) == user_id]
+    threads = tuple(record.key for record in sessions)
+    own = _text(namespaces.user(user_id))
+    if not threads and next(_below(database, own), None) is None:
+        raise NotFoundError(f"there is no user {user_id!r} in this database; `everthread threads` shows who has talked")
+    return Holdings(
+        user_id,
+        threads,
+        jobs=tuple(_jobs(database, serde, {user_id, *threads})),
+        prefixes=(own, *(_text(namespaces.thread(thread)) for thread in threads)),
+        records=tuple((record.prefix, record.key) for record in sessions),
+    )
+
+
+def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str) -> Holdings:
+    """List what belongs to a thread, and what its user's records have from it.
+
+    Bookings and tickets made in it belong to it, and so do long-term notes that were said nowhere
+    else. A note that was said elsewhere too only loses its sources in this thread.
+
+    Raises:
+        NotFoundError: there is no such thread.
+    """
+    prefix, sessions = _text(namespaces.thread(thread_id)), _text(namespaces.SESSIONS)
+    session = next((record for record in _below(database, sessions) if record.key == thread_id), None)
+    saved = database.execute("SELECT 1 FROM checkpoints WHERE thread_id = ? LIMIT 1", (thread_id,)).fetchone()
+    if session is None and saved is None and next(_below(database, prefix), None) is None:
+        raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
+    user_id = _user(session) if session else None
+    made: list[tuple[str, str]] = [(sessions, thread_id)] if session else []
+    kept: list[Record] = []
+    for record in _below(database, _text(namespaces.user(user_id))) if user_id else ():
+        sources = record.value.get("sources")
+        elsewhere = [source for source in sources or () if source.get("thread_id") != thread_id]
+        if record.value.get("thread_id") == thread_id or (sources and not elsewhere):
+            made.append((record.prefix, record.key))
+        elif sources and len(elsewhere) < len(sources):
+            kept.append(Record(record.prefix, record.key, {**record.value, "sources": elsewhere}))
+    return Holdings(
+        user_id,
+        (thread_id,),
+        jobs=tuple(_jobs(database, serde, {thread_id})),
+        prefixes=(prefix,),
+        kept_notes=tuple(kept),
+        records=tuple(made),
+    )
+
+
+def records(database: sqlite3.Connection, found: Holdings) -> Iterator[Record]:
+    """Return every record of the store that is listed, in a fixed order."""
+    for prefix in found.prefixes:
+        yield from _below(database, prefix)
+    for prefix, key in found.records:
+        row = database.execute("SELECT value FROM store WHERE prefix = ? AND key = ?", (prefix, key)).fetchone()
+        if row is not None:
+            yield Record(prefix, key, _json(row[0]))
+
+
+def checkpoint_values(
+    database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str
+) -> Iterator[tuple[str, Any]]:
+    """Return what the checkpoints of a thread hold: channel and value, oldest first."""
+    saved = "SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id"
+    for kind, blob in database.execute(saved, (thread_id,)):
+        values = serde.loads_typed((kind, blob)).get("channel_values")
+        yield from (values if isinstance(values, Mapping) else {}).items()
+    written = "SELECT channel, type, value FROM writes WHERE thread_id = ? ORDER BY checkpoint_id, task_id, idx"
+    for channel, kind, blob in database.execute(written, (thread_id,)):
+        yield channel, serde.loads_typed((kind, blob))
+
+
+def kind_of(prefix: str) -> str:
+    """Return what the records of a namespace are called, such as `notes`, `bookings` or `transcript`."""
+    labels = prefix.split(".")
+    last = labels[2] if len(labels) > 2 else labels[0]
+    if labels[0] == "threads" and last == "notes":
+        return "session notes"
+    return _KINDS.get(last, last)
+
+
+def _jobs(database: sqlite3.Connection, serde: SerializerProtocol, ids: set[str]) -> Iterator[str]:
+    """Find the threads of jobs that name one of the ids; a thread with messages is a conversation."""
+    talked = {record.key for record in _below(database, _text(namespaces.SESSIONS))}
+    for (thread_id,) in database.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchall():
+        if thread_id in talked or thread_id in ids:
+            continue
+        values = list(checkpoint_values(database, serde, thread_id))
+        is_conversation = any(name == "messages" or "messages" in _keys(value) for name, value in values)
+        if not is_conversation and any(_names(value, ids) for _, value in values):
+            yield thread_id
+
+
+def _keys(value: Any) -> Iterable[Any]:
+    return value.keys() if isinstance(value, Mapping) else ()
+
+
+def _names(value: Any, ids: set[str]) -> bool:
+    if isinstance(value, str):
+        return value in ids
+    if isinstance(value, Mapping):
+        return any(_names(item, ids) for item in value.values())
+    return isinstance(value, Sequence) and not isinstance(value, bytes) and any(_names(item, ids) for item in value)
+
+
+def _below(database: sqlite3.Connection, prefix: str) -> Iterator[Record]:
+    """Return the records of a namespace and of all below it."""
+    # "/" is the character after ".", so this is every prefix that begins with "prefix.".
+    query = "SELECT prefix, key, value FROM store WHERE prefix = ? OR (prefix > ? AND prefix < ?) ORDER BY prefix, key"
+    for found, key, value in database.execute(query, (prefix, prefix + ".", prefix + "/")).fetchall():
+        yield Record(found, key, _json(value))
+
+
+def _json(value: bytes | str) -> dict[str, Any]:
+    read = json.loads(value)
+    return read if isinstance(read, dict) else {"value": read}
+
+
+def _user(record: Record) -> str | None:
+    user_id = record.value.get("user_id")
+    return None if user_id is None else str(user_id)
+
+
+def _text(namespace: namespaces.Namespace) -> str:
+    return ".".join(namespace)

@@ -1,0 +1,107 @@
+"""Dates in a text as words of their own, so that "March 4" finds "2025-03-04" and the other way round.
+
+Such a word starts with a sign that no ordinary word has. A document gets all words of its dates, a query
+only those of what it names: "March 2025" asks for a month of one year, "March 4" for a day of any year.
+"""
+
+import re
+from datetime import date
+
+_SIGN = "¤"
+_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_DATE = re.compile(
+    # 2025-03-04, 2025/3/4, and with a time as in ISO 8601
+    r"(?<!\d)(?P<iso>(?P<y1>\d{4})(?P<cut>[-/.])(?P<m1>\d{1,2})(?P=cut)(?P<d1>\d{1,2})(?!\d)"
+    r"(?:t\d\d[\d:.]*(?:z|[+-]\d\d[\d:]*)?)?)"
+    r"|(?<![\d-])(?P<y2>\d{4})-(?P<m2>\d{2})(?![\d-])"
+    r"|(?<!\d)(?:(?P<y3>\d{4})\s?年\s?)?(?P<m3>\d{1,2})\s?月(?:\s?(?P<d3>\d{1,2})\s?日)?"
+    rf"|\b(?P<m4>{_MONTH})\b\.?\s{{1,3}}(?P<d4>{_DAY})\b(?:,?\s{{1,3}}(?P<y4>\d{{4}})\b)?"
+    rf"|\b(?P<d5>{_DAY})\s{{1,3}}(?:of\s{{1,3}})?(?P<m5>{_MONTH})\b\.?(?:,?\s{{1,3}}(?P<y5>\d{{4}})\b)?"
+    rf"|\b(?P<m6>{_MONTH})\b\.?,?\s{{1,3}}(?P<y6>\d{{4}})\b",
+)
+_ALONE = re.compile(
+    r"\b(january|february|april|june|july|august|september|october|november|december)\b"
+    # "march" and "may" are ordinary words too: only after a preposition do they name the month.
+    r"|\b(?:in|of|since|during|last|this|next|until|from)\s{1,3}(march|may)\b"
+)
+_HAS_DIGIT = re.compile(r"\d")
+
+
+def date_words(folded: str) -> tuple[list[str], str]:
+    """Return the words of the dates in a document, and the text without its ISO timestamps.
+
+    The digits of a timestamp would otherwise be words that mean nothing; its year stays one.
+    """
+    if not _HAS_DIGIT.search(folded):
+        return [], folded
+    words: list[str] = []
+
+    def note(match: re.Match[str]) -> str:
+        found = _parts(match)
+        if found is None:
+            return match[0]
+        year, month, day = found
+        words.extend(_all_words(year, month, day))
+        return f" {year} " if match["iso"] else match[0]
+
+    rest = _DATE.sub(note, folded)
+    return words, rest
+
+
+def asked_dates(folded: str) -> tuple[list[str], str]:
+    """Return the words of the dates that a query names, and the rest of the query."""
+    words: list[str] = []
+
+    def note(match: re.Match[str]) -> str:
+        found = _parts(match)
+        if found is None:
+            return match[0]
+        words.extend(_asked_words(*found))
+        return " "
+
+    rest = _DATE.sub(note, folded) if _HAS_DIGIT.search(folded) else folded
+    words.extend(f"{_SIGN}m{_number(match[1] or match[2]):02d}" for match in _ALONE.finditer(rest))
+    return list(dict.fromkeys(words)), rest
+
+
+def _parts(match: re.Match[str]) -> tuple[int | None, int, int | None] | None:
+    """Return year, month and day of a match; None when there is no such day."""
+    groups = match.groupdict()
+    read = {part: next((groups[f"{part}{i}"] for i in range(1, 7) if groups.get(f"{part}{i}")), None) for part in "ymd"}
+    year = int(read["y"]) if read["y"] else None
+    day = int(re.sub(r"\D", "", read["d"])) if read["d"] else None
+    month = _number(str(read["m"]))
+    try:
+        date(year if year else 2024, month, day or 1)  # 2024 was a leap year
+    except ValueError:
+        return None
+    return year, month, day
+
+
+def _number(month: str) -> int:
+    return int(month) if month.isdigit() else _NAMES.index(month[:3]) + 1
+
+
+def _all_words(year: int | None, month: int, day: int | None) -> list[str]:
+    words = [f"{_SIGN}m{month:02d}"]
+    if day:
+        words.append(f"{_SIGN}d{month:02d}{day:02d}")
+    if year:
+        words.append(f"{_SIGN}y{year:04d}{month:02d}")
+    if year and day:
+        words.append(f"{_SIGN}{year:04d}{month:02d}{day:02d}")
+    return words
+
+
+def _asked_words(year: int | None, month: int, day: int | None) -> list[str]:
+    if year and day:
+        # A message that says only "March 4" is still a hit, behind those of that year.
+        return [f"{_SIGN}{year:04d}{month:02d}{day:02d}", f"{_SIGN}d{month:02d}{day:02d}"]
+    if day:
+        return [f"{_SIGN}d{month:02d}{day:02d}"]
+    return [f"{_SIGN}y{year:04d}{month:02d}"] if year else [f"{_SIGN}m{month:02d}"]

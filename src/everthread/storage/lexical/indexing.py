@@ -1,0 +1,177 @@
+"""Carry the changes of the store over to the index."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from everthread.storage.lexical.plans import Plan, Row, Statement
+from everthread.storage.lexical.texts import Paths, TextFields, texts
+from everthread.storage.lexical.words import document_words
+
+Indexing = Mapping[tuple[str, str], Paths]
+"""What `put` was told to index, by namespace text and key."""
+
+OFTEN = "²"
+"""Ends the word of an item that holds it twice or more; without positions the index cannot count."""
+
+_CHUNK = 500
+
+_CHANGED = f"""
+    SELECT c.space, c.item, c.old, s.value, n.ns, d.doc, d.words, p.paths
+    FROM lexical_changes c
+    LEFT JOIN store s ON s.prefix = c.space AND s.key = c.item
+    LEFT JOIN lexical_spaces n ON n.prefix = c.space
+    LEFT JOIN lexical_docs d ON d.ns = n.ns AND d.key = c.item
+    LEFT JOIN lexical_paths p ON p.id = d.paths
+    LIMIT {_CHUNK}
+"""
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def space_name(ns: int) -> str:
+    """Return the number of a namespace as it ends the words of its items, in base 36."""
+    name = ""
+    while ns:
+        ns, digit = divmod(ns, 36)
+        name = _DIGITS[digit] + name
+    return name
+
+
+def catch_up(default: TextFields | None = None, told: Indexing | None = None) -> Plan[int]:
+    """Bring the index up to date with one chunk of changes, inside the caller's transaction.
+
+    Args:
+        default: which text counts when `put` did not say.
+        told: what `put` said. A change of somebody else keeps the paths that its item had.
+
+    Returns:
+        Number of changes carried over; 0 when there are none left.
+    """
+    rows = yield Statement(_CHANGED)
+    if not rows:
+        return 0
+    work = _Work((yield Statement("SELECT value FROM lexical_meta WHERE name IN ('doc', 'ns') ORDER BY name")))
+    for row in rows:
+        work.change(row, default, told or {})
+    yield from work.write()
+    yield Statement("DELETE FROM lexical_changes WHERE space = ? AND item = ?", [row[:2] for row in rows], is_many=True)
+    return len(rows)
+
+
+def has_changes() -> Plan[bool]:
+    """Tell whether the store has changes that the index has not."""
+    rows = yield Statement("SELECT EXISTS (SELECT 1 FROM lexical_changes)")
+    return bool(rows[0][0])
+
+
+def catch_up_fully(default: TextFields | None = None, told: Indexing | None = None) -> Plan[None]:
+    """Bring the index up to date inside the caller's transaction; see `catch_up`."""
+    while (yield from catch_up(default, told)) == _CHUNK:
+        pass
+
+
+class _Work:
+    """What one chunk of changes writes."""
+
+    def __init__(self, numbers: list[Row]) -> None:
+        self.next_doc, self.next_ns = (int(row[0]) for row in numbers)
+        self.spaces: dict[str, int] = {}
+        self.grown: Counter[int] = Counter()
+        self.longer: Counter[int] = Counter()
+        self.last: dict[int, int] = {}
+        self.gone: list[tuple[int]] = []
+        self.gone_entries: list[tuple[int, str]] = []
+        self.docs: list[tuple[int, int, str, int, str | None]] = []
+        self.entries: list[tuple[int, str]] = []
+        self.new_spaces: list[tuple[int, str, int]] = []
+
+    def change(self, row: Row, default: TextFields | None, told: Indexing) -> None:
+        prefix, key, old, value, ns, doc, length, known = row
+        paths: Paths = False
+        if value is not None:
+            content = _loads(value)
+            paths = told.get((prefix, key))
+            if doc is not None and (prefix, key) not in told:
+                paths = json.loads(known) if known else None
+            elif paths is None and default is not None:
+                paths = default(tuple(prefix.split(".")), content)
+        if doc is not None:
+            if old == value and paths is not False and _noted(paths) == known:
+                return  # written again as it was
+            self._remove(doc, ns, length, old, known)
+        if paths is not False:
+            self._add(prefix, key, ns, document_words(texts(content, paths)), paths)
+
+    def _remove(self, doc: int, ns: int, length: int, old: Any, paths: str | None) -> None:
+        self.gone.append((doc,))
+        self.grown[ns] -= 1
+        self.longer[ns] -= length
+        if old is not None:  # None: the entry went with its table
+            words = document_words(texts(_loads(old), json.loads(paths) if paths else None))
+            self.gone_entries.append((doc, _entry(words, ns)))
+
+    def _add(self, prefix: str, key: str, ns: int | None, words: dict[str, int], paths: Sequence[str] | None) -> None:
+        if not words:
+            return
+        length = sum(words.values())
+        ns = ns if ns is not None else self.spaces.get(prefix)
+        if ns is None:
+            ns = self.spaces[prefix] = self.next_ns
+            self.new_spaces.append((ns, prefix, self.next_doc))
+            self.next_ns += 1
+        # A number is never used again, so an entry that was left behind can never name another item.
+        self.entries.append((self.next_doc, _entry(words, ns)))
+        self.docs.append((self.next_doc, ns, key, length, _noted(paths)))
+        self.last[ns] = self.next_doc
+        self.next_doc += 1
+        self.grown[ns] += 1
+        self.longer[ns] += length
+
+    def write(self) -> Plan[None]:
+        touched = [(ns,) for ns in self.grown]
+        for sql, rows in (
+            ("INSERT INTO lexical_index (lexical_index, rowid, words) VALUES ('delete', ?, ?)", self.gone_entries),
+            ("DELETE FROM lexical_docs WHERE doc = ?", self.gone),
+            ("INSERT INTO lexical_spaces VALUES (?, ?, 0, 0, ?, 0)", self.new_spaces),
+            ("INSERT OR IGNORE INTO lexical_paths (paths) VALUES (?)", [(paths,) for paths in self._paths()]),
+            (_INSERT_DOC, self.docs),
+            ("INSERT INTO lexical_index (rowid, words) VALUES (?, ?)", self.entries),
+            (_COUNT, [(self.grown[ns], self.longer[ns], self.last.get(ns, 0), ns) for ns in self.grown]),
+            # An erased user's id must not stay behind in the name of an empty namespace.
+            ("DELETE FROM lexical_spaces WHERE ns = ? AND docs <= 0", touched),
+            (_NEXT, [(self.next_doc, "doc"), (self.next_ns, "ns")] if self.docs else []),
+        ):
+            if rows:
+                yield Statement(sql, rows, is_many=True)
+
+    def _paths(self) -> list[str]:
+        return sorted({row[4] for row in self.docs if row[4] is not None})
+
+
+_INSERT_DOC = "INSERT INTO lexical_docs VALUES (?, ?, ?, ?, (SELECT id FROM lexical_paths WHERE paths = ?))"
+_COUNT = "UPDATE lexical_spaces SET docs = docs + ?, words = words + ?, last = max(last, ?) WHERE ns = ?"
+_NEXT = "UPDATE lexical_meta SET value = ? WHERE name = ?"
+
+
+def _loads(value: Any) -> Any:
+    """Read the JSON of a row; one that another program wrote and that is no JSON has no text."""
+    try:
+        return orjson.loads(value)
+    except ValueError:
+        return {}
+
+
+def _noted(paths: Sequence[str] | None) -> str | None:
+    return None if paths is None else json.dumps(list(paths))
+
+
+def _entry(words: dict[str, int], ns: int) -> str:
+    """Return the words as the index holds them: each with its namespace, so that a query reads no other."""
+    name = space_name(ns)
+    entry = [f"{word}_{name}" for word in words]
+    entry += [f"{word}{OFTEN}_{name}" for word, count in words.items() if count > 1]
+    return " ".join(entry)

@@ -1,0 +1,59 @@
+"""Pure ranking: BM25 within a namespace, and the fusion of two rankings."""
+
+import math
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+K1 = 1.2
+B = 0.75
+"""Of BM25, the values of SQLite's own `bm25()`."""
+
+OFTEN_COUNTS = 2.5
+"""What "twice or more" counts as; the index knows no more. From two to five times it is at most 17 % off."""
+
+_FUSION = 60
+"""Source: Cormack, Clarke and Büttcher, "Reciprocal rank fusion", SIGIR 2009."""
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def inverse_frequency(items: int, holders: float) -> float:
+    """Return the weight of a word that `holders` of `items` hold; above zero even when all do."""
+    return math.log(1 + (max(items, holders) - holders + 0.5) / (holders + 0.5))
+
+
+def bm25(
+    hits: Mapping[str, Iterable[int]],
+    often: Mapping[str, Collection[int]],
+    weights: Mapping[str, float],
+    lengths: Mapping[int, int],
+    mean_length: float,
+) -> dict[int, float]:
+    """Score items by BM25, higher is better.
+
+    Args:
+        hits: by word, the items that hold it.
+        often: by word, those that hold it twice or more.
+        weights: by word, its inverse frequency.
+        lengths: by item, its words; items that are not in it get no score.
+        mean_length: words of an item on average.
+    """
+    norms = {item: K1 * (1 - B + B * length / (mean_length or 1)) for item, length in lengths.items()}
+    scores: dict[int, float] = {}
+    for word, items in hits.items():
+        gain, repeated = weights[word] * (K1 + 1), often.get(word, ())
+        for item in items:
+            norm = norms.get(item)
+            if norm is not None:
+                count = OFTEN_COUNTS if item in repeated else 1.0
+                scores[item] = scores.get(item, 0.0) + gain * count / (count + norm)
+    return scores
+
+
+def fuse(rankings: Iterable[Sequence[_Key]]) -> list[tuple[_Key, float]]:
+    """Merge rankings by reciprocal rank, best first; what several of them name comes before the rest."""
+    scores: dict[_Key, float] = {}
+    for ranking in rankings:
+        for rank, key in enumerate(ranking, start=1):
+            scores[key] = scores.get(key, 0.0) + 1 / (_FUSION + rank)
+    return sorted(scores.items(), key=lambda pair: -pair[1])

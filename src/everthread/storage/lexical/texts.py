@@ -1,0 +1,71 @@
+"""Which text of a value is indexed: all of its strings, or those that JSON paths name."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from langgraph.store.base import get_text_at_path, tokenize_path
+
+Paths = Sequence[str] | Literal[False] | None
+"""What LangGraph's `put(index=...)` takes: paths, False for nothing, None for the default."""
+
+TextFields = Callable[[tuple[str, ...], Mapping[str, Any]], Paths]
+"""The default of a store: from namespace and value to paths; None is all strings."""
+
+_LONGEST_UNBROKEN = 512
+"""Characters; an ASCII string that goes on for longer without a space is data, such as base64."""
+
+
+def texts(value: Any, paths: Sequence[str] | None) -> list[str]:
+    """Return the texts of a value, in order.
+
+    Args:
+        value: JSON.
+        paths: as LangGraph's: `a.b`, `a[0]`, `a[*]`, `*`, `{a,b}`, `$`. A path to a list of content
+            blocks gives the text of each block. None gives all strings.
+    """
+    if paths is None:
+        return list(_strings(value))
+    return [text for path in paths for text in _at(value, tokenize_path(path) if path != "$" else [])]
+
+
+def _at(value: Any, tokens: list[str]) -> Iterator[str]:
+    if not tokens:
+        yield from [str(value)] if isinstance(value, int | float) else _strings(value)
+        return
+    token, rest = tokens[0], tokens[1:]
+    if token.startswith("{"):
+        yield from get_text_at_path(value, tokens)
+    elif token in ("*", "[*]"):
+        for child in _children(value) if token == "*" or isinstance(value, list) else []:
+            yield from _at(child, rest)
+    elif token.startswith("[") and isinstance(value, list):
+        index = token[1:-1]
+        if index.lstrip("-").isdigit() and -len(value) <= int(index) < len(value):
+            yield from _at(value[int(index)], rest)
+    elif isinstance(value, Mapping) and token in value:
+        yield from _at(value[token], rest)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield all strings of a value without recursion, since JSON may nest deeply."""
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, str):
+            if not _is_data(current):
+                yield current
+        elif isinstance(current, Mapping) and isinstance(current.get("text"), str) and "type" in current:
+            stack.append(current["text"])  # a content block: its id and type are not text
+        else:
+            stack.extend(reversed(_children(current)))
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _is_data(text: str) -> bool:
+    head = text[: _LONGEST_UNBROKEN + 1]
+    return len(head) > _LONGEST_UNBROKEN and head.isascii() and len(head.split(maxsplit=1)) == 1

@@ -1,0 +1,143 @@
+"""Texts by which erased data would be recognised, and the search for them in tables and in raw bytes."""
+
+import json
+import mmap
+import re
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+
+from everthread.storage.lexical.indexing import space_name
+
+__all__ = ["Hit", "in_files", "in_index", "in_tables", "samples", "texts_of"]
+
+MOST = 256
+"""Texts to search for at most."""
+
+_LEAST, _LONGEST = 8, 40
+"""Characters of one text. A longer one could lie across two pages of the file and not be found."""
+
+_CHUNK = 500
+"""Rows searched at once."""
+
+_PIECE = re.compile(r"[^\x00-\x1f\"\\\x7f]{8,}")
+"""What reads the same in plain text, in JSON and in MessagePack."""
+
+_DISTINCTIVE = re.compile(r"[\s\d@A-Z]|[^\x00-\x7f]")
+"""One of these must be in a text: a lowercase word alone may be a word of the program."""
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d(?:T[\d:.+Z-]*)?")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A text that is still there."""
+
+    table: str
+    row: tuple[str, ...]
+    """What names the row: prefix and key of a record, or the thread; empty when the table has neither."""
+    text: bytes
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Return every text inside a value: of a record, or the user's own messages of a channel."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, HumanMessage):
+        yield str(value.text)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from texts_of(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from texts_of(item)
+
+
+def samples(texts: Iterable[str]) -> list[bytes]:
+    """Choose what to search for: of each text its beginning and its end.
+
+    Args:
+        texts: the most telling first; of too many, the first half of `MOST` and an even spread of the rest are taken.
+    """
+    chosen: dict[str, None] = {}
+    for text in texts:
+        pieces = [piece.strip() for piece in _PIECE.findall(text)]
+        for piece in (pieces[0][:_LONGEST], pieces[-1][-_LONGEST:]) if pieces else ():
+            piece = piece.strip()
+            if len(piece) >= _LEAST and _DISTINCTIVE.search(piece) and not _STAMP.fullmatch(piece):
+                chosen[piece] = None
+    every = list(chosen)
+    if len(every) > MOST:
+        first, rest = every[: MOST // 2], every[MOST // 2 :]
+        every = first + [rest[place * len(rest) // (MOST // 2)] for place in range(MOST // 2)]
+    return [form for text in every for form in _forms(text)]
+
+
+def in_tables(database: sqlite3.Connection, wanted: Iterable[bytes]) -> tuple[list[Hit], int]:
+    """Search every row of every table; return what was found and how many rows were read."""
+    sought, hits, rows = list(wanted), list[Hit](), 0
+    for table in _tables(database):
+        columns = [str(row[1]) for row in database.execute(f'PRAGMA table_info("{table}")')]
+        naming = ("prefix", "key") if {"prefix", "key"} <= set(columns) else ("thread_id",)
+        named = [columns.index(name) for name in naming if name in columns]
+        cursor = database.execute(f'SELECT * FROM "{table}"')
+        while chunk := cursor.fetchmany(_CHUNK):
+            rows += len(chunk)
+            wholes = [b"\x00".join(map(_bytes, row)) for row in chunk]
+            # One search of many rows costs less than many searches of one.
+            together = b"\x00".join(wholes)
+            for text in (text for text in sought if text in together):
+                found = (row for row, whole in zip(chunk, wholes, strict=True) if text in whole)
+                hits += [Hit(table, tuple(str(row[place]) for place in named), text) for row in found]
+    return hits, rows
+
+
+def in_index(database: sqlite3.Connection, spaces: Collection[int]) -> int:
+    """Count the words that the full-text index holds of namespaces, given by their numbers in it."""
+    if not spaces:
+        return 0
+    ends = tuple("_" + space_name(space) for space in spaces)
+    # The terms of an index lie in its pages shortened by what they share, where no search of bytes finds them.
+    database.execute("CREATE VIRTUAL TABLE temp.lexical_terms USING fts5vocab(main, lexical_index, row)")
+    try:
+        return sum(str(term).endswith(ends) for (term,) in database.execute("SELECT term FROM lexical_terms"))
+    finally:
+        database.execute("DROP TABLE temp.lexical_terms")
+
+
+def in_files(path: Path, wanted: Iterable[bytes]) -> tuple[dict[str, list[bytes]], dict[str, int]]:
+    """Search the bytes of the database, its log and its index; return the finds and the sizes by file name."""
+    sought = list(wanted)
+    found: dict[str, list[bytes]] = {}
+    sizes: dict[str, int] = {}
+    for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+        if not file.exists():
+            continue
+        sizes[file.name] = file.stat().st_size
+        if sizes[file.name] == 0:
+            continue
+        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            if here := [text for text in sought if content.find(text) >= 0]:
+                found[file.name] = here
+    return found, sizes
+
+
+def _forms(text: str) -> list[bytes]:
+    plain, escaped = text.encode("utf-8", "replace"), json.dumps(text)[1:-1].encode()
+    return [plain] if plain == escaped else [plain, escaped]
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return b"" if value is None else str(value).encode("utf-8", "replace")
+
+
+def _tables(database: sqlite3.Connection) -> list[str]:
+    """Return the tables with rows of their own; a virtual table shows those of its shadow tables."""
+    rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    return [str(name) for name, sql in rows if not str(sql).upper().startswith("CREATE VIRTUAL")]

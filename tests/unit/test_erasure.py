@@ -1,0 +1,276 @@
+"""Erasing a user or a thread."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.base import empty_checkpoint
+
+from conversation import call
+from everthread import Context, build_graph, open_storage
+from everthread.agents.support.tickets import Tickets
+from everthread.agents.support.tools import support_tools
+from everthread.errors import NotFoundError, SettingsError, StorageError, ThreadBusyError
+from everthread.models.scripted import ScriptedModel
+from everthread.nodes.consolidate import user_key
+from everthread.state import Agent, namespaces
+from everthread.state.notes import Note, Source
+from everthread.storage import erasure
+from everthread.storage.erasure import erase, held
+from everthread.storage.open import Storage
+
+SECRET = "the zebra sings at 0415"
+AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=support_tools())
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[Storage]:
+    with open_storage(f"sqlite:///{tmp_path}/a.db", lock_timeout_seconds=0) as opened:
+        yield opened
+
+
+def talk(storage: Storage, *replies: Any, thread_id: str = "t", user_id: str = "ada", says: str = SECRET) -> None:
+    graph = build_graph(AGENT, model=ScriptedModel(list(replies)), summarizer="offline", storage=storage)
+    config: Any = {"configurable": {"thread_id": thread_id}}
+    graph.invoke({"messages": says}, config, context=Context(user_id=user_id, distillation=("turn",)))
+
+
+def count(folder: Path, text: str = SECRET) -> int:
+    """Count a text in the bytes of every file of the database."""
+    return sum(file.read_bytes().count(text.encode()) for file in folder.iterdir())
+
+
+def note(*threads: str, text: str = SECRET) -> Note:
+    sources = tuple(Source(thread_id=thread, message_ids=("m",), quote=f"quote in {thread} 77") for thread in threads)
+    return Note(id="n-1", text=text, date="2027-01-01", sources=sources)
+
+
+def put(storage: Storage, found: Note, user_id: str = "ada") -> None:
+    storage.store.put(namespaces.notes(user_id), found.id, found.value())
+
+
+def everywhere(storage: Storage) -> None:
+    """Let a user say the secret wherever it can go."""
+    ticket = call("open_ticket", "c1", title=SECRET, description=f"It is {SECRET}.")
+    talk(storage, AIMessage("", tool_calls=[ticket]), "I see.", says=f"I always want {SECRET}.")
+    storage.store.put(namespaces.profile("ada"), "profile", {"name": SECRET})
+    storage.store.put(namespaces.user("ada", "trips"), "b", {"type": "booking", "note": SECRET, "thread_id": "t"})
+    storage.store.put(namespaces.session_notes("t"), "n-2", note("t").value())
+    put(storage, note("t"))
+
+
+def test_nothing_of_a_forgotten_user_is_left_in_any_byte(storage: Storage, tmp_path: Path) -> None:
+    everywhere(storage)
+    assert count(tmp_path) > 10
+
+    done = erase(storage, user_id="ada")
+
+    assert (count(tmp_path), done.left, done.is_verified) == (0, (), True)
+    kinds = {"profile", "notes", "session notes", "bookings", "tickets", "ledger", "sessions", "checkpoints", "writes"}
+    assert kinds <= set(done.erased)
+
+
+def test_nothing_of_a_forgotten_thread_is_left_in_any_byte(storage: Storage, tmp_path: Path) -> None:
+    everywhere(storage)
+    storage.store.put(namespaces.profile("ada"), "profile", {"name": "Ada"})
+
+    done = erase(storage, thread_id="t")
+
+    assert (count(tmp_path), done.is_verified) == (0, True)
+    assert storage.store.get(namespaces.profile("ada"), "profile") is not None
+
+
+def test_what_was_pruned_long_ago_leaves_the_free_space_too(storage: Storage, tmp_path: Path) -> None:
+    talk(storage, "hello", says="hi")
+    for number in range(200):
+        storage.store.put(("threads", "t", "transcript"), str(number), {"text": SECRET * 5})
+    for number in range(200):
+        storage.store.delete(("threads", "t", "transcript"), str(number))
+    assert count(tmp_path) > 100
+
+    erase(storage, user_id="ada")
+
+    assert count(tmp_path) == 0
+
+
+def test_words_that_stay_in_the_index_are_reported(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(storage, note("t"))
+    monkeypatch.setattr(erasure, "settle", lambda *_: None)
+
+    done = erase(storage, user_id="ada")
+
+    assert any(place.startswith("the full-text index") for place in done.left)
+
+
+def test_a_search_finds_nothing_of_who_was_forgotten(storage: Storage) -> None:
+    put(storage, note("t"))
+    put(storage, note("t-2", text="Likes zebra stripes."), user_id="bob")
+
+    done = erase(storage, user_id="ada")
+
+    found = storage.store.search(("users",), query="zebra")
+    assert ([item.namespace[1] for item in found], done.is_verified) == (["bob"], True)
+
+
+def test_other_users_keep_everything(storage: Storage, tmp_path: Path) -> None:
+    talk(storage, "hello", thread_id="t-10", user_id="ad", says="I always want an aisle seat.")
+    put(storage, note("t-10", text="Likes tea."), user_id="ad")
+    before = held(storage, user_id="ad")
+    everywhere(storage)
+
+    done = erase(storage, user_id="ada")
+
+    assert held(storage, user_id="ad") == before
+    assert done.is_verified
+
+
+def test_a_text_that_another_user_said_too_stays_theirs(storage: Storage) -> None:
+    for thread, user in (("t", "ada"), ("t-2", "bob")):
+        talk(storage, "hello", thread_id=thread, user_id=user)
+
+    done = erase(storage, user_id="ada")
+
+    assert (done.is_verified, done.shared) == (True, 1)
+
+
+def test_a_text_in_a_place_nobody_knows_is_reported(storage: Storage, tmp_path: Path) -> None:
+    talk(storage, "hello")
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database, database:
+        database.execute("CREATE TABLE copies (text)")
+        database.execute("INSERT INTO copies VALUES (?)", (f"once more: {SECRET}",))
+
+    done = erase(storage, user_id="ada")
+
+    assert (done.is_verified, done.left) == (False, ("copies",))
+
+
+def test_a_note_that_was_said_elsewhere_too_loses_only_its_sources_in_a_forgotten_thread(storage: Storage) -> None:
+    for thread in ("t", "t-2"):
+        talk(storage, "hello", thread_id=thread, says=f"hi from {thread}")
+    put(storage, note("t", "t-2", text="Likes tea."))
+
+    done = erase(storage, thread_id="t")
+
+    item = storage.store.get(namespaces.notes("ada"), "n-1")
+    assert item is not None
+    assert [source["thread_id"] for source in item.value["sources"]] == ["t-2"]
+    assert (done.erased["sources of kept notes"], done.is_verified) == (1, True)
+
+
+def test_a_ticket_of_another_thread_stays_with_its_thread(storage: Storage) -> None:
+    talk(storage, "hello", says="hi")
+    Tickets(storage.store, "ada", "t-2").open("c", title="Other", description="Of another thread")
+
+    erase(storage, thread_id="t")
+
+    assert [ticket.title for ticket in Tickets(storage.store, "ada", "t-2").find()] == ["Other"]
+
+
+def test_a_job_that_names_the_thread_goes_with_it(storage: Storage) -> None:
+    talk(storage, "hello")
+    checkpoint = {**empty_checkpoint(), "channel_values": {"ended": ["t"]}}
+    config: Any = {"configurable": {"thread_id": "job", "checkpoint_ns": ""}}
+    storage.checkpointer.put(config, checkpoint, {"source": "loop", "step": 1, "parents": {}}, {})  # type: ignore[arg-type]
+
+    erase(storage, user_id="ada")
+
+    assert storage.checkpointer.get_tuple(config) is None
+
+
+def test_a_thread_without_a_record_can_be_forgotten(storage: Storage, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="away"):
+        talk(storage, RuntimeError("away"))
+    storage.store.delete(namespaces.SESSIONS, "t")
+
+    assert erase(storage, thread_id="t").is_verified
+    assert count(tmp_path) == 0
+
+
+@pytest.mark.parametrize("who", [{"user_id": "bob"}, {"thread_id": "t-9"}, {"user_id": "ad"}])
+def test_who_is_not_there_is_refused(storage: Storage, who: dict[str, str]) -> None:
+    talk(storage, "hello")
+
+    with pytest.raises(NotFoundError, match="there is no"):
+        erase(storage, **who)
+
+
+@pytest.mark.parametrize("who", [{}, {"user_id": "ada", "thread_id": "t"}])
+def test_one_of_both_must_be_named(storage: Storage, who: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match="one of both"):
+        erase(storage, **who)
+
+
+def test_an_interrupted_erasure_is_finished_by_a_second_one(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(storage, "hello")
+    with monkeypatch.context() as patched:
+        patched.setattr(erasure, "settle", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            erase(storage, user_id="ada")
+
+    done = erase(storage, user_id="ada")
+
+    assert (count(tmp_path), done.is_verified) == (0, True)
+    with pytest.raises(NotFoundError):
+        erase(storage, user_id="ada")
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_thread_in_use_is_not_erased(storage: Storage, tmp_path: Path) -> None:
+    talk(storage, "hello")
+
+    with open_storage(storage.url) as other, other.locks.hold("t"), pytest.raises(ThreadBusyError, match="busy"):
+        erase(storage, user_id="ada")
+
+    assert held(storage, user_id="ada")["sessions"] == 1
+
+
+def test_notes_that_are_being_consolidated_are_not_erased(storage: Storage) -> None:
+    talk(storage, "hello")
+
+    with (
+        open_storage(storage.url) as other,
+        other.locks.hold(user_key("ada")),
+        pytest.raises(ThreadBusyError, match="busy"),
+    ):
+        erase(storage, user_id="ada")
+
+
+def test_a_reader_that_keeps_the_log_is_named_and_a_second_try_works(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(storage, "hello")
+    monkeypatch.setattr(erasure, "_ATTEMPTS", 1)
+    storage.store.conn.execute("PRAGMA busy_timeout = 10")  # type: ignore[attr-defined]
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM store").fetchone()
+        with pytest.raises(StorageError, match="run the same command again"):
+            erase(storage, user_id="ada")
+
+    assert erase(storage, user_id="ada").is_verified
+    assert count(tmp_path) == 0
+
+
+def test_an_open_graph_does_not_bring_an_erased_thread_back(storage: Storage, tmp_path: Path) -> None:
+    model = ScriptedModel(["hello", "hello again"])
+    graph = build_graph(AGENT, model=model, summarizer="offline", storage=storage)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    graph.invoke({"messages": SECRET}, config, context=Context(user_id="ada"))
+
+    with open_storage(storage.url) as other:
+        erase(other, user_id="ada")
+    graph.invoke({"messages": "hi"}, config, context=Context(user_id="ada"))
+
+    assert SECRET not in str(model.prompts[-1])
+    assert count(tmp_path) == 0
