@@ -1,0 +1,85 @@
+"""`guard`: what the guard says about texts, for scores and for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from everthread.cli.output import note, out, plain, print_json
+from everthread.errors import RecordError, SettingsError
+
+if TYPE_CHECKING:
+    from everthread.memory.guard import Verdict
+
+__all__ = ["guard"]
+
+
+def guard(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines with `id` and `text`; `-` reads stdin.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document a line on stdout.")] = False,
+) -> None:
+    """Tell which texts may be kept as notes: allow or block, the category and the rule.
+
+    The texts themselves are never printed. `ms` is the processor time for one text, after everything is loaded.
+    """
+    from everthread.memory.guard import check, warm_up
+
+    texts = list(_texts(file))
+    warm_up()
+    rows: list[tuple[str, Verdict, float]] = []
+    for name, text in texts:
+        began = time.thread_time()
+        verdict = check(text)
+        ms = (time.thread_time() - began) * 1000
+        if as_json:
+            print_json({"id": name, "decision": verdict.decision, "category": verdict.category, "ms": round(ms, 3)})
+        rows.append((name, verdict, ms))
+    if not as_json:
+        _table(rows)
+
+
+def _texts(file: str) -> Iterator[tuple[str, str]]:
+    """Yield id and text of each line.
+
+    Raises:
+        SettingsError: the file cannot be read.
+        RecordError: a line is not an object with a string `id` and a string `text`.
+    """
+    try:
+        lines = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8-sig").split("\n")
+    except OSError as error:
+        raise SettingsError(f"cannot read {file!r}: {error.strerror or type(error).__name__}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"cannot read {file!r}: it is not UTF-8 text") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            name, text = row["id"], row["text"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise RecordError(f"{file} line {number}: wants a JSON object with `id` and `text`") from None
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise RecordError(f"{file} line {number}: `id` and `text` must be strings")
+        yield name, text
+
+
+def _table(rows: list[tuple[str, Verdict, float]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("id", "decision", "category", "rule"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("ms", justify="right")
+    for name, verdict, ms in rows:
+        table.add_row(plain(name), verdict.decision, verdict.category, verdict.rule, f"{ms:.2f}")
+    console = out()
+    console.print(table, soft_wrap=not console.is_terminal)
+    blocked = sum(not verdict.allowed for _, verdict, _ in rows)
+    note(f"{blocked:,} of {len(rows):,} blocked")

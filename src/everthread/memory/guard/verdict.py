@@ -1,0 +1,60 @@
+"""What the guard says about a text."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Category = Literal[
+    "",
+    "ssn",
+    "national_id",
+    "card",
+    "passport",
+    "iban",
+    "account_number",
+    "phone",
+    "email",
+    "address",
+    "dob",
+    "booking_ref",
+    "secret",
+    "auth_code",
+    "instruction_payload",
+    "system_rule",
+    "policy_override",
+    "exfil_link",
+    "unreadable",
+]
+"""Why a text is not kept; empty for an allowed one, `unreadable` when the guard could not judge it."""
+
+Span = tuple[int, int]
+"""Start and end in the text as it was given, in characters."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a detector found; it holds places and names, never the text itself."""
+
+    category: Category
+    rule: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the guard decided; `rule` names the rule, never the text that met it."""
+
+    decision: Literal["allow", "block", "redact"]
+    category: Category = ""
+    rule: str = ""
+    span: Span | None = None
+    """Where in the text; the whole text when the finding was hidden in it as a whole."""
+    findings: tuple[Finding, ...] = ()
+    """Everything found in the view of the text that decided, most important first."""
+
+    @property
+    def allowed(self) -> bool:
+        """Tell whether the text may be kept as it is."""
+        return self.decision == "allow"
+
+
+ALLOW = Verdict("allow")
