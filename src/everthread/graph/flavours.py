@@ -62,4 +62,15 @@ class Step(Runnable[State, Any]):
         if isinstance(update, list):
             # Tools may answer with commands of their own, one for each call.
             return [*update, Command(goto=target)]
-        return Command(update=update, goto=target)
+        return Command(update=_changed(state, update), goto=target)
+
+
+def _changed(state: State, update: Update) -> dict[str, Any]:
+    """Leave out keys that have their value already: each one would be written to the database again."""
+    return {key: value for key, value in update.items() if key in _KEPT or state.get(key, _ABSENT) != value}
+
+
+_KEPT = ("messages", "turns")
+"""A run that writes no key of the output returns None to its caller."""
+
+_ABSENT = object()

@@ -88,6 +88,20 @@ class Injected(_Event):
     tokens: int
 
 
+class Recalled(_Event):
+    """Archived messages were picked for the current question."""
+
+    event: Literal["recalled"] = "recalled"
+    message_ids: list[str]
+    """In the order of the conversation."""
+    scores: list[float]
+    """Relevance of each; only the order means something."""
+    tokens: int
+    """Of the block in the prompt."""
+    searched: int
+    """Messages that the search found."""
+
+
 class NoteSaved(_Event):
     """A session note was written."""
 
@@ -117,7 +131,63 @@ class Consolidated(_Event):
     superseded: list[str] = []
     dropped: dict[str, str] = {}
     """Note id to reason."""
+    expired: dict[str, str] = {}
+    """Note id to reason; these notes are deleted."""
+    marked: list[tuple[str, str]] = []
+    """Pairs of notes that may contradict each other; both stay."""
+    kept: dict[str, str] = {}
+    """Session note id to why it is a session note still."""
     planner: str
+
+
+class NoteMerged(_Event):
+    """A note says what another one says, and confirms it."""
+
+    event: Literal["note_merged"] = "note_merged"
+    note_id: str
+    into: str
+
+
+class NoteSuperseded(_Event):
+    """A note was replaced by another one about the same subject; it stays as history."""
+
+    event: Literal["note_superseded"] = "note_superseded"
+    note_id: str
+    by: str
+
+
+class NotePromoted(_Event):
+    """A note became a field of the profile, or the field was taken back."""
+
+    event: Literal["note_promoted"] = "note_promoted"
+    note_id: str
+    field: str
+    taken_back: bool = False
+
+
+class NoteExpired(_Event):
+    """A note came to its end and was deleted."""
+
+    event: Literal["note_expired"] = "note_expired"
+    note_id: str
+    reason: str
+
+
+class NoteChanged(_Event):
+    """A person changed a note by hand."""
+
+    event: Literal["note_changed"] = "note_changed"
+    note_id: str
+    action: Literal["edit", "confirm", "retract"]
+
+
+class MemoryFull(_Event):
+    """There was no room for these notes; they stay session notes."""
+
+    event: Literal["memory_full"] = "memory_full"
+    note_ids: list[str]
+    limit: int
+    """Active long-term notes that a user may have."""
 
 
 class Deferred(_Event):
@@ -162,9 +232,16 @@ Event = Annotated[
     | Masked
     | Compacted
     | Injected
+    | Recalled
     | NoteSaved
     | NoteBlocked
     | Consolidated
+    | NoteMerged
+    | NoteSuperseded
+    | NotePromoted
+    | NoteExpired
+    | NoteChanged
+    | MemoryFull
     | Deferred
     | PinRepaired
     | Overflow

@@ -6,9 +6,12 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cache
+from typing import Any
 
 from langgraph.store.base import BaseStore, Item, Op, PutOp
 from langgraph.types import StreamWriter
+from pydantic import BaseModel
 
 from everthread.ledger.events import EVENTS, Event
 from everthread.state import namespaces
@@ -44,15 +47,32 @@ def record(
         turn: user turns of the thread so far.
         operations: the node's own writes.
     """
-    stamped = [event.model_copy(update={"at": now(), "turn": turn}) for event in events]
+    told = list(events)
+    values = [{**event.model_dump(mode="json"), "at": now(), "turn": turn} for event in told]
     namespace = namespaces.ledger(thread_id)
     batch: list[Op] = list(operations)
-    batch += [PutOp(namespace, _key(), event.model_dump(mode="json"), index=None) for event in stamped]
+    batch += [
+        PutOp(namespace, _key(), _brief(event, value), index=False) for event, value in zip(told, values, strict=True)
+    ]
     if batch:
         store.batch(batch)
-    for event in stamped:
-        logger.debug("%s on turn %d", event.event, event.turn)
-        write(event.model_dump(mode="json"))
+    for value in values:
+        logger.debug("%s on turn %d", value["event"], turn)
+        write(value)
+
+
+def _brief(event: Event, value: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what reading fills in by itself; a ledger holds three events a turn for years."""
+    defaults = _defaults(type(event))
+    return {name: told for name, told in value.items() if name == "event" or defaults.get(name, _REQUIRED) != told}
+
+
+@cache
+def _defaults(kind: type[BaseModel]) -> dict[str, Any]:
+    return {name: field.default for name, field in kind.model_fields.items() if not field.is_required()}
+
+
+_REQUIRED = object()
 
 
 def events(store: BaseStore, thread_id: str) -> Sequence[Event]:

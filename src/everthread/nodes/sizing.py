@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from langchain_core.messages import BaseMessage
 
 from everthread.nodes.wiring import Wiring, parts_of
-from everthread.state import Context, State, Summary
+from everthread.state import Context, Memory, State, Summary
 from everthread.window.assembly import Parts, reserved
 from everthread.window.budget import Budget
 from everthread.window.compaction import Limits, render_summary
 from everthread.window.eviction import BY_COUNT, UNANSWERED
+from everthread.window.pricing import pays
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import split
 
@@ -86,12 +87,29 @@ def fits(state: State, context: Context, wiring: Wiring) -> bool:
 
 
 def is_full(state: State, context: Context, wiring: Wiring) -> bool:
-    """Tell whether the working set is over the high watermark, or has more turns than `context_limit`."""
+    """Tell whether a compaction is due: over the high watermark with no reason to wait, or over `context_limit`.
+
+    Above the watermark the prompt's cached head is worth more than what a compaction saves, until the
+    next turn might no longer fit; `trim` holds the budget when it is longer than expected.
+    """
     messages: Sequence[BaseMessage] = state.get("messages", [])
     if context.policy != "summarize" or not messages:
         return False
     if context.context_limit is not None and len(split(messages)) > context.context_limit:
         return True
+    # What was recalled leaves the prompt by itself, so it is no reason to compact.
+    if (state.get("memory") or {}).get("recalled"):
+        memory: Memory = {**state["memory"], "recalled": ""}
+        state = {**state, "memory": memory}
     sizes = Sizes.of(state, context, wiring)
-    beside = sizes.budget.tokens - sizes.room
-    return sizes.used + beside > sizes.budget.tokens * context.high_watermark
+    used, beside = sizes.used, sizes.budget.tokens - sizes.room
+    if used + beside <= sizes.budget.tokens * context.high_watermark:
+        return False
+    growth, left = last_turn(sizes), int(sizes.room * context.low_watermark)
+    calls = max(2 * (sizes.room - left) // growth, 1)
+    return sizes.room - used < growth or pays(saved=used - left, reread=left, calls=calls)
+
+
+def last_turn(sizes: Sizes) -> int:
+    """Return the tokens of the newest turn, which is what the next one may need."""
+    return max(split(sizes.parts.working_set)[-1].tokens(sizes.counter.message), 1)

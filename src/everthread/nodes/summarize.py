@@ -12,7 +12,7 @@ from everthread.ledger.events import Compacted, Deferred, Event, FallbackUsed
 from everthread.ledger.record import record
 from everthread.nodes.failures import is_overflow
 from everthread.nodes.inject_memory import resolved
-from everthread.nodes.sizing import Sizes
+from everthread.nodes.sizing import Sizes, last_turn
 from everthread.nodes.trim import archive, masked_events, removals
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.prompts import render
@@ -44,7 +44,10 @@ MOST_FAILURES = 3
 MINIMUM_PROGRESS = 0.10
 """Share of the budget that a compaction has to free; below it `trim` alone holds the budget."""
 
-_CHUNK_SHARE = 0.6
+_FULL = 0.7
+"""Share of a request that counts as full; the lines that would need another one wait."""
+
+_CHUNK_SHARE = 0.7
 """Share of the summariser's window that new messages may take; the rest is for rules, old summary and reply."""
 
 
@@ -118,7 +121,7 @@ def _plan(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Work:
         return _Work(fold, messages, sizes, None)
     by_rules = absorb(sizes.summary, fold.folded, remaining, limits=sizes.limits, count=sizes.counter.text)
     unread: list[BaseMessage] = []
-    is_worth_it = fold.by_turns or wants_summarizer(by_rules, sizes.limits, sizes.counter.text)
+    is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(wiring))
     if is_worth_it and _may_ask(by_rules, wiring):
         earlier = [known for known in by_rules.pending if known not in gone]
         unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.folded]
@@ -133,17 +136,15 @@ def _priced(
     Between the high watermark and the budget there is room to wait; `trim` holds the budget in any case.
     """
     used, turns = sizes.used, max(state.get("turns", 1), 1)
-    growth = max(used // max(len(sizes.parts.working_set) // 2, 1), 1)
     saved = fold.tokens_before - fold.tokens_after
+    growth = last_turn(sizes)
     # Two calls a turn is what tool-using threads have; the next change comes when the room is full again.
-    calls = max(2 * (sizes.room - fold.tokens_after) // (2 * growth), 1)
+    calls = max(2 * (sizes.room - fold.tokens_after) // growth, 1)
     reread = sum(map(sizes.counter.message, remaining))
-    headroom = sizes.room - used
     if saved < sizes.budget.tokens * MINIMUM_PROGRESS:
         # Compacting again after every turn would cost a call and the cache each time.
         return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
-    is_close = headroom < 2 * growth or headroom < sizes.room * (1 - context.high_watermark) / 2
-    if is_close or turns < 2 or pays(saved=saved, reread=reread, calls=calls):
+    if sizes.room - used < growth or turns < 2 or pays(saved=saved, reread=reread, calls=calls):
         return None
     return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
 
@@ -169,7 +170,7 @@ def _rewriting(work: _Work, wiring: Wiring) -> Steps:
         yield made, ""
         return
     count, limits = work.sizes.counter.text, work.sizes.limits
-    lines = numbered_lines(work.unread)
+    lines, later = _whole_requests(numbered_lines(work.unread), _chunk_tokens(wiring), count)
     numbered = dict(enumerate((source for source, _ in lines), start=1))
     shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
     old = render_story(work.sizes.summary, wiring.agent.summary_sections) if work.sizes.summary else ""
@@ -192,7 +193,7 @@ def _rewriting(work: _Work, wiring: Wiring) -> Steps:
     if failure:
         yield made.model_copy(update={"failures": made.failures + 1}), failure
         return
-    new = rewritten(made, text, numbered, limits=limits, count=count, support=support)
+    new = rewritten(made, text, numbered, limits=limits, count=count, support=support, later=later)
     if new is None:
         yield made.model_copy(update={"failures": made.failures + 1}), "unsupported summary"
     else:
@@ -207,6 +208,24 @@ def _asked(chunk: Sequence[str], summary: str, words: int, wiring: Wiring) -> st
         summary=summary or "(none yet)",
         messages="\n".join(chunk),
     )
+
+
+def _whole_requests(
+    lines: Sequence[tuple[str, str]], tokens: int, count: Callable[[str], int]
+) -> tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]:
+    """Split lines into those that fill whole requests and the few that wait for the next one.
+
+    A second request for a remainder would cost as much as one for a full load.
+    """
+    sizes = [count(line) + 8 for _, line in lines]  # the number in front of a line is some tokens, too
+    room = max(sum(sizes) // tokens, 1) * tokens
+    read = 0
+    for place, size in enumerate(sizes):
+        if read + size > room:
+            # A line longer than a request is sent in pieces, and nothing waits for it.
+            return (lines[:place], lines[place:]) if read > room * _FULL else (lines, ())
+        read += size
+    return lines, ()
 
 
 def _chunk_tokens(wiring: Wiring) -> int:
@@ -259,6 +278,7 @@ def _apply(
     if summary is not None:
         summary_id, write = put_operation(thread_id, summary)
         operations.append(write)
+        wiring.keep_summary(summary_id, summary)
         if failure:
             events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
         update["summary_id"], update["summary"] = summary_id, dict(write.value or {})

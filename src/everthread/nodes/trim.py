@@ -48,7 +48,15 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
         return update
     sizes = Sizes.of(state, context, wiring)
     try:
-        plan, shrinks = _planned(messages, sizes, context)
+        try:
+            plan, shrinks = _planned(messages, sizes, context)
+        except BudgetError:
+            if not sizes.parts.recalled:
+                raise
+            # What was recalled helps; what was said now must be there.
+            update["memory"] = {**state["memory"], "recalled": ""}
+            sizes = Sizes.of({**state, **update}, context, wiring)
+            plan, shrinks = _planned(messages, sizes, context)
     except BudgetError as error:
         if refusals := state.get("overflows", 0):
             raise BudgetError(
@@ -59,7 +67,10 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
         return update
     operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)
     if plan.evicted or shrinks:
-        update["summary_id"], write = put_operation(thread_id, _absorbed(plan, messages, sizes))
+        summary = _absorbed(plan, messages, sizes)
+        summary_id, write = put_operation(thread_id, summary)
+        wiring.keep_summary(summary_id, summary)
+        update["summary_id"] = summary_id
         update["summary"] = dict(write.value or {})
         operations.append(write)
     events = _events(plan, messages, sizes, context)
@@ -115,8 +126,8 @@ def archive(
     """
     masked = [message for message in messages if str(message.id) in set(masked_ids)]
     return [
-        *append_operations(thread_id, user_id, evicted, why="evicted", at=now()),
-        *append_operations(thread_id, user_id, masked, why="offloaded", at=now()),
+        *append_operations(thread_id, user_id, evicted, why="evicted", at=now(), among=messages),
+        *append_operations(thread_id, user_id, masked, why="offloaded", at=now(), among=messages),
         *(handle_operation(thread_id, str(message.id)) for message in masked),
     ]
 

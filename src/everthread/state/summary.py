@@ -1,5 +1,7 @@
 """The rolling summary of what left the working set, and the index of identifiers beside it."""
 
+from dataclasses import dataclass
+
 from pydantic import BaseModel, ConfigDict
 
 STANDING = "Standing instructions"
@@ -17,10 +19,9 @@ class SummaryEntry(BaseModel):
     """Ids of the messages it came from."""
 
 
-class Identifier(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Identifier:
     """One exact string, and how much speaks for keeping it."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str
     weight: float

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from everthread.errors import BudgetError
 from everthread.memory.rendering import render_notes, render_pins
-from everthread.state.marks import MARK, synthetic
+from everthread.state.marks import MARK, marks, synthetic
 from everthread.state.notes import Note
 from everthread.window.budget import Budget
 from everthread.window.remembered import Remembered
@@ -17,6 +17,9 @@ from everthread.window.turns import anchor_of, legal, question_of
 from everthread.window.verification import verify
 
 _DIGEST_BYTES = 4
+
+_RECALLED = b"\x00\x00"
+"""Begins the digest of recalled passages and of nothing else."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Parts:
     pins: Sequence[str] = ()
     """Sentences that must be in the prompt word for word."""
     recalled: str = ""
+    """Rendered passages for the current question; empty when none were recalled."""
 
 
 def summary_pair(text: str) -> list[BaseMessage]:
@@ -107,15 +111,17 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
     if question_of(said) is None:
         raise BudgetError("there is no message of the user to answer; send one, or `end_session` alone")
     notes = returning_notes(parts.session_notes, parts.working_set)
-    bare = [parts.system, *_ordered(said, inserted(parts, notes, ()))]
-    # A pin that the conversation itself shows needs no second place.
-    returned = verify(bare, parts.pins)
-    extra = inserted(parts, notes, returned)
+    extra = inserted(parts, notes, ())
     history = _ordered(said, extra)
-    if missing := verify([parts.system, *history], parts.pins):
-        raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
+    # A pin that the conversation itself shows needs no second place.
+    returned = verify([parts.system, *history], parts.pins)
+    if returned:
+        extra = inserted(parts, notes, returned)
+        history = _ordered(said, extra)
+        if missing := verify([parts.system, *history], parts.pins):
+            raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
     weights = {name: sum(map(counter.message, messages)) for name, messages in extra.items()}
-    weights["history"] = sum(map(counter.message, history)) - sum(weights.values())
+    weights["history"] = sum(map(counter.message, said))
     messages: list[BaseMessage] = [parts.system, *history]
     tokens = sum(budget.fixed.values()) + sum(weights.values())
     if tokens + budget.reply_reserve > budget.limit:
@@ -133,7 +139,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         prefix=b"".join(digests),
         cacheable_tokens=cacheable,
         returned_pins=len(returned),
-        head_moved=same * _DIGEST_BYTES < len(previous),
+        head_moved=same < _head(previous),
     )
 
 
@@ -152,15 +158,25 @@ def _ordered(history: list[BaseMessage], extra: dict[str, list[BaseMessage]]) ->
 
 
 def _digested(message: BaseMessage) -> bytes:
+    if marks(message).get("kind") == "recalled":
+        return _RECALLED + _digest_of(str(message.content))[len(_RECALLED) :]
     calls = message.tool_calls if isinstance(message, AIMessage) else getattr(message, "tool_call_id", "")
     return _digest_of(f"{message.type}\x00{message.content!r}\x00{calls!r}")
+
+
+def _head(prefix: bytes) -> int:
+    """Return how many digests of a prefix are of its head: recalled passages and what follows change every turn."""
+    places = range(0, len(prefix), _DIGEST_BYTES)
+    marked = (place for place in places if prefix.startswith(_RECALLED, place))
+    return next(marked, len(prefix)) // _DIGEST_BYTES
 
 
 _digest = Remembered(_digested)
 
 
 def _digest_of(told: str) -> bytes:
-    return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES).digest()
+    digest = hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES).digest()
+    return b"\x01" + digest[1:] if digest.startswith(_RECALLED) else digest
 
 
 def _same(digests: Sequence[bytes], previous: bytes) -> int:

@@ -24,8 +24,8 @@ SUMMARY_SHARE = 0.20
 IDENTIFIER_SHARE = 0.30
 """Share of the budget that the index of identifiers may take."""
 
-STORY_TOKENS = 1_200
-"""Tokens that the story may take at the most; 200 words are some 300."""
+STORY_TOKENS = 600
+"""Tokens that the story may take at the most: a summariser's 200 words are some 300, and exchanges follow them."""
 
 IDENTIFIER_TOKENS = 600
 """Tokens that the index may take at the most."""
@@ -39,7 +39,10 @@ STANDING_TOKENS = 400
 CONVERSATION = "Conversation"
 STEPS = "Steps"
 TOOL_CHARACTERS = 600
-"""What a summariser sees of a tool result."""
+"""What a summariser sees of the results of one tool round; parallel results share it."""
+
+_FEWEST_CHARACTERS = 150
+"""What it sees of one result at the least."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(.*\S)\s*$")
@@ -49,13 +52,19 @@ _NO_PROSE = ("{", "[", "`", "<")
 _LONGEST = 160
 
 CONDENSE_TOKENS = 12_000
-"""Unread text that is worth a summariser's call; until then the rules' summary stands."""
+"""Unread text that is worth a call of a summariser with a large window; until then the rules' summary stands."""
+
+_SMALLEST_STUB = STUB_TOKENS + 30
+"""A stub is no smaller: its head, its tail, and the marker with the handle."""
+
+_FULL_REQUEST = 0.8
+"""Share of one request that has to wait unread: what the next fold adds then still fits the same request."""
+
+_DROPPED_TO = 0.6
+"""Share of the story's limit down to which the oldest entries go once it is over: each time the head changes."""
 
 MOST_PENDING = 300
 """Unread messages that a summary remembers; without a summariser the list would grow with the thread."""
-
-CONDENSE_SHARE = 0.9
-"""Share of the story's limit above which the rules would have to drop exchanges: then a summariser is asked."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +135,14 @@ def plan_fold(
         keep -= 1
     foldable = turns[:-keep]
     left = fold.tokens_before
-    for turn in turns[:-1]:
+    results = [result for turn in turns[:-1] for group in turn.groups for result in group.results]
+    sizes = {str(result.id): counter.text(str(result.text)) for result in results}
+    most = sum(max(size - _SMALLEST_STUB, 0) for size in sizes.values())
+    # When masking everything could not be enough, what is about to be folded need not be masked before.
+    first = len(foldable) if left - most > target else 0
+    for turn in turns[first:-1]:
         for result in (result for group in turn.groups for result in group.results):
-            if left > target and counter.text(str(result.text)) > STUB_TOKENS + STUB_IDENTIFIERS + 40:
+            if left > target and sizes[str(result.id)] > STUB_TOKENS + STUB_IDENTIFIERS + 40:
                 stand_in = stub(result, counter.text)
                 fold.masked[str(result.id)] = stand_in
                 left += counter.message(stand_in) - counter.message(result)
@@ -189,6 +203,7 @@ def rewritten(
     limits: Limits,
     count: CountText,
     support: str,
+    later: Sequence[tuple[str, str]] = (),
 ) -> Summary | None:
     """Put a model's text in place of the story, when it may take that place.
 
@@ -202,6 +217,7 @@ def rewritten(
         limits: tokens of each part.
         count: tokens of a text.
         support: everything the summariser was shown.
+        later: ids and lines that wait for the next request; what the rules say of them stays.
 
     Returns:
         None when most of its bullets say what nobody said, or the text is no summary at all.
@@ -213,14 +229,16 @@ def rewritten(
     if len(supported) * 2 < len(entries) or (not entries and text.lstrip()[:1] in _NO_PROSE):
         return None
     free = "" if entries else text.strip()
+    waiting = {source for source, _ in later}
+    ours = [entry for entry in made.entries if entry.section in _RANK and waiting.intersection(entry.sources)]
     new = made.model_copy(
         update={
-            "entries": (*standing, *supported),
+            "entries": (*standing, *supported, *ours),
             "text": free,
             "writer": "model",
             "failures": 0,
-            "pending": (),
-            "pending_tokens": 0,
+            "pending": tuple(known for known in made.pending if known in waiting),
+            "pending_tokens": sum(count(line) for _, line in later),
         }
     )
     visible = render_story(new, ())
@@ -228,16 +246,16 @@ def rewritten(
     return new.model_copy(update={"identifiers": tuple(within(left, limits.identifiers, count))})
 
 
-def wants_summarizer(made: Summary, limits: Limits, count: CountText) -> bool:
-    """Tell whether a summary by rules has grown enough to be worth a summariser's call.
+def wants_summarizer(made: Summary, request: int) -> bool:
+    """Tell whether enough waits unread to be worth a summariser's call.
 
     Bullets of the rules are exact but many; a call for every folded turn would cost more than it says.
+
+    Args:
+        made: the summary by rules.
+        request: tokens of new messages that fit one request to the summariser.
     """
-    if made.pending_tokens >= CONDENSE_TOKENS:
-        return True
-    exchanges = [entry for entry in made.entries if entry.section not in (STEPS, STANDING)]
-    size = sum(count(entry.text) + 3 for entry in exchanges) + count(made.text)
-    return bool(made.pending) and size > limits.story * CONDENSE_SHARE
+    return made.pending_tokens >= min(CONDENSE_TOKENS, request * _FULL_REQUEST)
 
 
 def usable(text: str, limit: int, count: CountText) -> bool:
@@ -255,9 +273,11 @@ def render_summary(summary: Summary, sections: Sequence[str]) -> str:
 def render_story(summary: Summary, sections: Sequence[str]) -> str:
     """Render the entries under their headings: standing instructions, the agent's order, then any other."""
     blocks = [summary.text] if summary.text else []
-    order = [STANDING, *sections, *(entry.section for entry in summary.entries)]
-    for section in dict.fromkeys(order):
-        lines = [f"- {entry.text}" for entry in summary.entries if entry.section == section]
+    order = [STANDING, *sections, *(entry.section for entry in summary.entries if entry.section not in _RANK)]
+    for section in dict.fromkeys((*order, CONVERSATION)):
+        # What the rules add stands last and in the order of time, so that a longer story begins as it did before.
+        members = _RANK if section == CONVERSATION else (section,)
+        lines = [f"- {entry.text}" for entry in summary.entries if entry.section in members]
         if lines:
             blocks.append(f"## {section}\n" + "\n".join(lines))
     return "\n\n".join(blocks)
@@ -266,12 +286,14 @@ def render_story(summary: Summary, sections: Sequence[str]) -> str:
 def numbered_lines(folded: Sequence[BaseMessage]) -> list[tuple[str, str]]:
     """Return a summariser's view of messages: id and line; speaker, text, calls, tool results cut short."""
     lines = []
+    shown = TOOL_CHARACTERS
     for message in folded:
         if isinstance(message, AIMessage) and message.tool_calls:
+            shown = max(TOOL_CHARACTERS // len(message.tool_calls), _FEWEST_CHARACTERS)
             calls = "; ".join(f"{call['name']}({call['args']})" for call in message.tool_calls)
             lines.append((str(message.id), " ".join(filter(None, ["assistant:", str(message.text), f"calls {calls}"]))))
         elif isinstance(message, ToolMessage):
-            lines.append((str(message.id), f"tool {message.name or ''}: {_short(str(message.text), TOOL_CHARACTERS)}"))
+            lines.append((str(message.id), f"tool {message.name or ''}: {_short(str(message.text), shown)}"))
         elif not is_synthetic(message):
             speaker = "user" if opens_turn(message) else "assistant"
             lines.append((str(message.id), f"{speaker}: {message.text}"))
@@ -338,13 +360,15 @@ def _unique(entries: Sequence[SummaryEntry]) -> list[SummaryEntry]:
 
 
 def _within(entries: list[SummaryEntry], limit: int, count: CountText) -> list[SummaryEntry]:
-    """Drop entries until the rest fits: steps first, then exchanges, then any other, the oldest first."""
+    """Drop entries once they are over the limit: steps first, then exchanges, then any other, the oldest first."""
     sizes = [count(entry.text) + 3 for entry in entries]
     total = sum(sizes) + 6 * len({entry.section for entry in entries})
+    target = limit * _DROPPED_TO if total > limit else limit
     order = sorted(range(len(entries)), key=lambda place: (_RANK.get(entries[place].section, 2), place))
     gone: set[int] = set()
     for place in order:
-        if total <= limit:
+        is_ours = entries[place].section in _RANK
+        if total <= (target if is_ours else limit):
             break
         gone.add(place)
         total -= sizes[place]

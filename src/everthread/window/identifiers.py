@@ -46,6 +46,9 @@ _LONGEST = 120
 _USED = 0.5
 """Added to the weight of what the user said or a call used."""
 
+_NO_ROOM = 1
+"""Tokens below which hardly any identifier fits: what is left is not worth counting all the others."""
+
 _HALF_LIFE = 40
 """Messages after which an identifier that is not mentioned again counts half."""
 
@@ -106,14 +109,16 @@ def within(index: Sequence[Identifier], limit: int, count: CountText) -> list[Id
         limit: tokens of the rendered index.
         count: tokens of a text.
     """
-    sizes = [count(" " + entry.text) for entry in index]
     newest = max((entry.last for entry in index), default=0)
     left = limit - count(render_identifiers([Identifier(text="", weight=0)]))
     kept: set[int] = set()
     for place in sorted(range(len(index)), key=lambda place: -_score(index[place], newest)):
-        if sizes[place] <= left:
+        if left < _NO_ROOM:
+            break
+        size = count(" " + index[place].text)
+        if size <= left:
             kept.add(place)
-            left -= sizes[place]
+            left -= size
     return [entry for place, entry in enumerate(index) if place in kept]
 
 

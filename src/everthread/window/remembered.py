@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 T = TypeVar("T")
 
@@ -14,25 +14,35 @@ _MOST_CHARACTERS = 8_000_000
 class Remembered(Generic[T]):
     """Values by message object: a turn asks the same few things of every message ten times.
 
-    A message is known by its identity and by that of its content, so a message that was changed or
-    copied is new. Safe to share between threads: an entry is written in one step.
+    A message is known by its identity, that of its text, and the calls it makes, so a message that was
+    changed in place or copied is new. One with content blocks is computed anew each time. Safe to
+    share between threads: an entry is written in one step.
     """
 
     def __init__(self, compute: Callable[[BaseMessage], T]) -> None:
         self._compute = compute
-        self._known: dict[int, tuple[BaseMessage, object, T]] = {}
+        self._known: dict[int, tuple[BaseMessage, str, str, T]] = {}
         self._characters = 0
 
     def __call__(self, message: BaseMessage) -> T:
         """Return the value of a message."""
+        content = message.content
         entry = self._known.get(id(message))
         # The entry holds its message, so no other one can have its identity while it is here.
-        if entry is not None and entry[0] is message and entry[1] is message.content:
-            return entry[2]
+        if entry is not None and entry[0] is message and entry[1] is content and entry[2] == _calls(message):
+            return entry[3]
         value = self._compute(message)
-        content = message.content
-        self._characters += (len(content) if isinstance(content, str) else 4_000) + 500
+        if not isinstance(content, str):
+            return value
+        self._characters += len(content) + 500
         if self._characters > _MOST_CHARACTERS:
             self._known, self._characters = {}, 0
-        self._known[id(message)] = (message, content, value)
+        self._known[id(message)] = (message, content, _calls(message), value)
         return value
+
+
+def _calls(message: BaseMessage) -> str:
+    if not isinstance(message, AIMessage) or not (message.tool_calls or message.additional_kwargs):
+        return ""
+    calls = message.tool_calls
+    return repr(calls) if calls else repr(message.additional_kwargs.get("tool_calls"))

@@ -12,5 +12,7 @@ def verify(prompt: Sequence[BaseMessage], pins: Sequence[str]) -> list[str]:
         prompt: the messages of one call.
         pins: sentences that must be there.
     """
+    if not pins:
+        return []
     texts = [str(message.text) for message in prompt]
     return [pin for pin in pins if not any(pin in text for text in texts)]
