@@ -64,10 +64,21 @@ class Probe:
         self.over_window += size > self.window
         if self._previous:
             self.pairs_tokens += size
-            self.repeated_tokens += _repeated(parts, self._previous, sizes)
+            self.repeated_tokens += self._repeated(parts, sizes)
         self._previous = parts
         self._look_for_gaps(messages)
         return size
+
+    def _repeated(self, parts: Sequence[tuple[object, ...]], sizes: Sequence[int]) -> int:
+        """Return the tokens that open both prompts, as a provider matches them: also inside a message."""
+        tokens = 0
+        for part, earlier, size in zip(parts, self._previous, sizes, strict=False):
+            if part != earlier:
+                if part[0] == earlier[0] and isinstance(part[1], str) and isinstance(earlier[1], str):
+                    tokens += max(self.counter.text(_common(part[1], earlier[1])) - 1, 0)
+                break
+            tokens += size
+        return tokens
 
     def _look_for_gaps(self, messages: Sequence[BaseMessage]) -> None:
         orphans, unanswered = gaps(messages)
@@ -122,11 +133,7 @@ def _part(message: BaseMessage) -> tuple[object, ...]:
     return (message.type, content, calls)
 
 
-def _repeated(parts: Sequence[object], previous: Sequence[object], sizes: Sequence[int]) -> int:
-    """Return the tokens of the parts that open both prompts; the tools stand ahead of the messages."""
-    tokens = 0
-    for part, earlier, size in zip(parts, previous, sizes, strict=False):
-        if part != earlier:
-            break
-        tokens += size
-    return tokens
+def _common(text: str, earlier: str) -> str:
+    """Return how both texts begin."""
+    pairs = enumerate(zip(text, earlier, strict=False))
+    return text[: next((place for place, (one, other) in pairs if one != other), min(len(text), len(earlier)))]
