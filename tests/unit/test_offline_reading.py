@@ -32,7 +32,7 @@ def reading(*messages: BaseMessage) -> Reading:
 def test_profile_notes_and_day_come_from_the_system_message() -> None:
     profile = render_profile({"name": "Ada", "home_city": "Oslo", "visas": ["Schengen"]})
     notes = render_notes(
-        "Long-term notes", [note("Prefers aisle seats.", keywords=("seat", "aisle")), note("Likes [big] rooms.")]
+        "Long-term notes", [note("Prefers aisle seats.", keywords=("plane", "train")), note("Likes [big] rooms.")]
     )
 
     found = reading(system(profile, notes), HumanMessage("Hi"))
@@ -41,7 +41,7 @@ def test_profile_notes_and_day_come_from_the_system_message() -> None:
     assert found.profile == {"name": "Ada", "home_city": "Oslo", "visas": ["Schengen"]}
     assert [(one.text, one.date, one.keywords) for one in found.long_term] == [
         ("Likes [big] rooms.", "2025-04-02", ()),
-        ("Prefers aisle seats.", "2025-04-02", ("seat", "aisle")),
+        ("Prefers aisle seats.", "2025-04-02", ("plane", "train")),
     ]
 
 

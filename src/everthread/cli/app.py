@@ -6,8 +6,13 @@ import typer
 
 import everthread
 from everthread.cli.chat import chat
+from everthread.cli.compact import compact
 from everthread.cli.demo import demo
 from everthread.cli.doctor import doctor
+from everthread.cli.evaluate import evaluate
+from everthread.cli.export import export
+from everthread.cli.forget import forget
+from everthread.cli.guard import guard
 from everthread.cli.notes import notes
 from everthread.cli.profile import profile
 from everthread.cli.replay import replay
@@ -43,6 +48,7 @@ def _options(
     """LangGraph agents whose threads never run out of context and never lose what matters."""
 
 
-for command in (demo, chat, threads, show, notes, end, sweep, replay, doctor):
+for command in (demo, chat, threads, show, notes, end, sweep, replay, export, forget, compact, guard, doctor):
     app.command()(command)
+app.command("eval")(evaluate)
 app.add_typer(profile, name="profile")

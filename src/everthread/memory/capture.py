@@ -18,6 +18,7 @@ _THIS_TIME = re.compile(
     r"|just once|only (?:for )?now)",
     re.IGNORECASE,
 )
+_LASTING = re.compile(r"\b(?:from now on|going forward|in (?:the )?future|in general|as a rule)\b", re.IGNORECASE)
 _CONSTRAINT = re.compile(
     r"\b(?:never|must not|must|do not|don't|not .{1,40}\b(?:before|without|unless)|allerg\w+"
     r"|no more than|at most|budget|maximum)\b",
@@ -26,7 +27,16 @@ _CONSTRAINT = re.compile(
 
 
 def capture(
-    text: str, keywords: Sequence[str], *, scope: NoteScope, source: Source, date: str, salt: str
+    text: str,
+    keywords: Sequence[str],
+    *,
+    scope: NoteScope,
+    source: Source,
+    date: str,
+    salt: str,
+    kind: NoteKind | None = None,
+    subject: str = "",
+    confidence: float = 1.0,
 ) -> tuple[Note | None, Verdict, list[PutOp]]:
     """Check a candidate and prepare the write of a session note.
 
@@ -37,12 +47,15 @@ def capture(
         source: thread, messages and the user's own words.
         date: day it was said, ISO 8601.
         salt: what the id is derived from beside thread and text, such as the tool call's id.
+        kind: what the note is; None lets its wording decide.
+        subject: what it is about, when that is known.
+        confidence: how sure it is, in [0, 1].
 
     Returns:
         The note or None, the guard's verdict, and the writes to make.
     """
     text = normalised(text)
-    verdict = check(text) if text else Verdict("block", "empty note", "empty")
+    verdict = check(text) if text else Verdict("block", rule="empty")
     if not verdict.allowed:
         return None, verdict, []
     if not check(source.quote).allowed:
@@ -52,8 +65,10 @@ def capture(
         id=note_id(source.thread_id, salt, text),
         text=text,
         keywords=tuple(_keywords(keywords)),
-        kind=kind_of(text),
-        scope="session" if scope == "session" or is_for_this_time(text) else "durable",
+        kind=kind or kind_of(text),
+        scope="session" if scope == "session" or (is_for_this_time(text) and not is_lasting(text)) else "durable",
+        subject=subject,
+        confidence=confidence,
         date=date,
         sources=(source,),
     )
@@ -73,6 +88,11 @@ def normalised(text: str) -> str:
 def is_for_this_time(text: str) -> bool:
     """Tell whether the wording limits a note to this trip, case or day."""
     return _THIS_TIME.search(text) is not None
+
+
+def is_lasting(text: str) -> bool:
+    """Tell whether the wording sets a default for the time to come, whatever else it names."""
+    return _LASTING.search(text) is not None
 
 
 def kind_of(text: str) -> NoteKind:

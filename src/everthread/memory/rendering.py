@@ -1,5 +1,6 @@
 """Render profile and notes for the prompt: deterministic, delimited, newest first."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -8,13 +9,13 @@ import yaml
 from everthread.state.notes import Note
 
 _DELIMITERS = ("user_profile", "memories", "memory_policy", "recalled", "summary")
+_OPENING = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(_DELIMITERS)})\b)", re.IGNORECASE)
+"""`< / MEMORIES>` too: a model reads more generously than a parser."""
 
 
 def escape(text: str) -> str:
     """Keep text inside its block: a delimiter in it can neither close nor open one."""
-    for name in _DELIMITERS:
-        text = text.replace(f"</{name}", f"<\\/{name}").replace(f"<{name}", f"<\\{name}")
-    return " ".join(text.split())
+    return " ".join(_OPENING.sub("<\\\\", text).split())
 
 
 def render_profile(profile: dict[str, Any] | None) -> str:
@@ -25,8 +26,7 @@ def render_profile(profile: dict[str, Any] | None) -> str:
     if not told:
         return ""
     text = yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=100).strip()
-    for name in _DELIMITERS:
-        text = text.replace(f"</{name}", f"<\\/{name}")
+    text = _OPENING.sub("<\\\\", text)
     return f"<user_profile>\n---\n{text}\n---\n</user_profile>"
 
 
@@ -45,8 +45,10 @@ def render_pins(pins: Iterable[str]) -> str:
 
 
 def note_line(note: Note) -> str:
-    """Render one note as a Markdown list item: date, text and keywords."""
-    keywords = f" [{', '.join(note.keywords)}]" if note.keywords else ""
+    """Render one note as a Markdown list item: date, text, and the keywords that the text lacks."""
+    # A keyword that the text has already costs tokens and tells nothing.
+    new = [word for word in note.keywords if word not in note.text.lower()]
+    keywords = f" [{', '.join(new)}]" if new else ""
     return f"- {note.date}: {escape(note.text)}{keywords}"
 
 

@@ -40,11 +40,19 @@ class Note(BaseModel):
     origin: NoteOrigin = "user"
     confidence: float = Field(default=1.0, ge=0, le=1)
     confirmations: tuple[str, ...] = ()
-    """Days on which it was said again, ISO 8601."""
+    """Days on which it was said again, ISO 8601; each day counts once."""
+    subject: str = ""
+    """What the note is about, such as `seat`, when the rules can tell: only notes of one subject can be in conflict."""
+    valid_from: str | None = None
+    """First day on which it holds, ISO 8601; None: the day it was said."""
     valid_to: str | None = None
     """Day on which another note took its place, ISO 8601."""
     superseded_by: str | None = None
     """Id of the note that took its place."""
+    expires_at: str | None = None
+    """Day from which it no longer holds, ISO 8601; None: it has no set end."""
+    conflicts_with: tuple[str, ...] = ()
+    """Ids of notes that say otherwise while nobody can tell which holds."""
     sources: tuple[Source, ...] = ()
 
     def value(self) -> dict[str, Any]:

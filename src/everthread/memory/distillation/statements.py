@@ -1,0 +1,312 @@
+"""What counts as a statement about the user: the wordings, and what each of them is worth.
+
+Every rule is a form of English speech, tried where a clause begins, so that `do I prefer`, `she thinks I
+prefer` and `how I prefer` are not taken for `I prefer`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from everthread.memory.distillation.sentences import Sentence
+from everthread.state.notes import NoteKind
+
+Manner = Literal["asked", "rule", "stated", "taste"]
+"""How it was said: asked to be remembered, an order for the future, a plain statement, a mere liking."""
+
+CONFIDENCE: dict[Manner, float] = {"asked": 1.0, "rule": 1.0, "stated": 0.9, "taste": 0.6}
+"""What a wording is worth; our choice, so that tastes go first when the notes do not fit."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A clause that says something lasting about the user, or limits something to now."""
+
+    begin: int
+    """Place of the clause's subject in the sentence."""
+    manner: Manner
+    kind: NoteKind | None = None
+    """None: the wording of the whole note decides."""
+
+
+_BOUNDARY = (
+    r"(?:^|[,;:.!?–—(]\s*|\s-+\s|\b(?:and|but|because|since|as|so|though|although|while|'?cause|plus|yet|or|then|well|"
+    r"also|actually|yes|yeah|no|nope|ok|okay|oh|hey|hi|hello|please|thanks|thank you|cool|great|btw|fyi|honestly|"
+    r"personally|"
+    r"sure|now|as a rule|in general|usually|generally|normally|typically|overall|remember|ever|(?:just|much) like "
+    r"how)\s+)"
+)
+_MAYBE = r"(?:i (?:think|guess|suppose|believe|feel|must say|have to say|should mention)(?: that)? )?"
+_HABITUALLY = (
+    r"(?:usually|always|generally|typically|normally|never|rarely|seldom|hardly ever|mostly|almost always|almost never|"
+    r"almost exclusively|exclusively|ordinarily|tend to|in general|as a rule|routinely)"
+)
+_ADVERBS = (
+    r"(?:(?:\w{2,}ly|always|almost|also|do|just|kind of|sort of|much|never|often|prefer to|rather|seldom|still|tend to|"
+    r"try to|would rather|very much|now|quite|even|as a rule|in general|have to|need to|must),? ){0,4}"
+)
+_IT = (
+    r"(?! (?:(?:all|both|some|any|most|none|either|neither) of )?(?:it|that|this|these|those|them|him|her|his|you|"
+    r"your|our|us|"
+    r"what|how|when|where|if|to (?:hear|know|see|learn|check|confirm|think|believe|say|ask)|(?:the|a|an|any|some) "
+    r"(?:\w+ )?"
+    r"(?:ideas?|sounds?|concepts?|looks?|suggestions?|options?|ones?|thoughts?|points?|approach|theme|tips?|"
+    r"advice|same)|"
+    r"the (?:first|second|third|last|former|latter|other|next)|one|(?:option|number) \d)\b)"
+)
+_ITS_OWN = r"(?! (?:the|my|any|some|a|an)\b| [\"_])"
+_DIET = (
+    r"(?:vegetarian|vegan|pescatarian|pescetarian|halal|kosher|gluten[- ]free|dairy[- ]free|lactose[- ]free|"
+    r"nut[- ]free|"
+    r"plant[- ]based|keto\w*|paleo|low[- ](?:carb|sodium|salt|sugar|fat)|jain)"
+)
+_AILMENT = (
+    r"(?:allerg(?:y|ies)|intolerances?|aversions?|fears?|phobias?|dislikes?|distaste|preferences?|sensitivit(?:y|ies)|"
+    r"disabilit(?:y|ies)|condition|asthma|arthritis|diabetes|claustrophobia|vertigo|soft spot|weakness|need for|hatred|"
+    r"restrictions?|bad (?:back|knees?|hip)|mobility (?:issues?|problems?)|(?:motion|sea|car|air|travel)[- ]?sickness)"
+)
+_BODILY = (
+    r"(?:eat|drink|stand|tolerate|stomach|bear|handle|consume|digest|fly|climb|swim|drive|walk (?:far|long)|"
+    r"take stairs|sleep (?:with|in|on|well))"
+)
+_UNLASTING = (
+    r"(?!(?:think|know|wonder|forget|forgot|want|wanted|need|get|look|try|end|find|feel|hear|see|say|said|ask|"
+    r"have to|had|"
+    r"knew|thought|heard|saw|been|got|was|were|did|meant|mean|hope|expect|guess|mind|wish|struggle|wanting|"
+    r"looking|trying|\w+ed|is|are)\b)"
+)
+
+_RULES: tuple[tuple[Manner, NoteKind | None, str], ...] = (
+    # Orders for the future: they are the user's rules.
+    (
+        "rule",
+        "constraint",
+        r"(?:never|always|do not|don't) (?!(?:worry|forget|bother|mind|think|know|hesitate|you)\b)\w+ "
+        r".{0,80}\b(?:before|without|unless|until)\b",
+    ),
+    (
+        "rule",
+        "constraint",
+        r"(?:never|always) (?:please )?(?!(?:mind|know|been|had|thought|wanted|look\w*|try\w*)\b)[a-z]+ (?:me|my|"
+        r"a|an|the|any|for|with|in|on|at|from|only|[a-z-]+s)\b",
+    ),
+    (
+        "rule",
+        "constraint",
+        r"i (?:must (?:not |never |always )?(?!say|admit|have|know|see)|(?:absolutely |strictly )?refuse to |"
+        r"insist (?:on|that) |will not (?:ever )?|won't (?:ever )?(?=eat|fly|stay|use|drink))\w+",
+    ),
+    # A body and a diet: what hurts when it is forgotten.
+    (
+        "stated",
+        "constraint",
+        rf"(?:i'm|i am) {_ADVERBS}(?:a |an )?(?:\w+ )?(?:{_DIET}|allergic|intolerant|diabetic|coeliac|celiac|"
+        rf"lactose|wheelchair|deaf|blind|epileptic|claustrophobic|anaphylactic)\b",
+    ),
+    (
+        "stated",
+        "constraint",
+        rf"i {_ADVERBS}(?:follow|keep|eat|observe|stick to|am on|maintain|need) {_ADVERBS}(?:a |an |my )?(?:\w+ "
+        rf")?{_DIET}\b",
+    ),
+    (
+        "stated",
+        "constraint",
+        r"(?:i have|i've|i've got|i suffer from|i live with) (?:a |an |some |severe )?(?:[\w-]+ "
+        r"){0,3}(?:allerg(?:y|ies)|intolerances?|disabilit(?:y|ies)|diabetes|asthma|restrictions?)\b",
+    ),
+    (
+        "stated",
+        "constraint",
+        rf"i {_ADVERBS}(?:can't|cannot|can not|am unable to|am not able to|am not allowed to) {_ADVERBS}{_BODILY}\b",
+    ),
+    (
+        "stated",
+        "constraint",
+        rf"i {_ADVERBS}need (?:a wheelchair|wheelchair|step-free|an accessible|accessible|a lift|insulin)\b",
+    ),
+    (
+        "stated",
+        "constraint",
+        r"(?:due to|because of|given|with) my (?:[\w-]+ ){0,3}(?:allerg(?:y|ies)|intolerances?|disabilit(?:y|ies)|"
+        r"diabetes|asthma)\b",
+    ),
+    ("stated", "constraint", rf"i {_ADVERBS}(?:don't|do not|never) {_ADVERBS}(?:eat|drink|smoke|consume)\b{_IT}"),
+    ("stated", "constraint", rf"(?:i'm|i am|i've been) {_ADVERBS}on (?:a |an )?(?:[\w-]+ ){{1,3}}diet\b"),
+    # Attitudes that hold by their meaning.
+    (
+        "stated",
+        "preference",
+        rf"(?:i|we) {_ADVERBS}(?:prefer(?! (?-i:[A-Z])\w+(?: (?-i:[A-Z])[\w.]*)*[.!]?$)|avoid|dislike|detest|"
+        rf"despise|loathe|abhor|steer clear of|stay away from|shy away from|gravitate towards?|opt for|favou?r)\b{_IT}",
+    ),
+    (
+        "stated",
+        "preference",
+        rf"(?:i|we) {_ADVERBS}(?:hate|can't stand|cannot stand|can't bear|cannot bear)\b{_IT}(?! to\b)",
+    ),
+    (
+        "stated",
+        "preference",
+        rf"(?:i|we) {_ADVERBS}(?:don't|do not) {_ADVERBS}(?:like|enjoy|fly|drive|gamble|swim|care (?:much )?for|"
+        rf"do well (?:in|with|on))\b{_IT}",
+    ),
+    (
+        "stated",
+        "preference",
+        rf"(?:i have|i've|i've got|i suffer from) (?:a |an |some )?(?:[\w-]+,? ){{0,3}}{_AILMENT}\b",
+    ),
+    (
+        "stated",
+        "preference",
+        r"(?:due to|because of|given|with) my (?:[\w-]+ ){0,3}(?:aversion|fear|phobia|dislike|claustrophobia|"
+        r"vertigo|(?:motion|sea|car|air)[- ]?sickness)\b",
+    ),
+    (
+        "stated",
+        "preference",
+        rf"(?:i'm|i am) {_ADVERBS}(?:not (?:a |\w+ )?(?:fan|fond|keen|into|comfortable|big on|one for|interested "
+        rf"in (?!this|that|the))|(?:\w+ )?(?:averse|afraid|scared|terrified|wary|uncomfortable|prone|sensitive|"
+        rf"partial)\b|claustrophobic|left-handed|a (?:\w+ )?(?:light sleeper|nervous flyer|night owl|morning "
+        rf"person|early (?:bird|riser)))",
+    ),
+    (
+        "stated",
+        "preference",
+        r"i(?: have|'ve) (?:always|never|long) (?:\w+ly )?(?:hated|disliked|avoided|preferred|detested|despised|"
+        r"been (?:one for|a (?:big |huge )?fan of|afraid of|scared of|terrified of|comfortable with|fond of|keen "
+        r"on|into))\b" + _IT,
+    ),
+    (
+        "stated",
+        "preference",
+        rf"i {_ADVERBS}get (?:\w+ )?(?:(?:sea|car|motion|air|travel)[- ]?sick|nervous|anxious|claustrophobic|"
+        rf"migraines|headaches|dizzy) ?(?:in|on|from|when|with|around|at|easily|$|\.)",
+    ),
+    ("stated", "preference", r"i (?:refuse|decline) \w+"),
+    ("stated", "preference", r"i(?:'m| am) (?:strictly|firmly|strongly|morally) (?:against|opposed to)\b"),
+    (
+        "stated",
+        "preference",
+        r"i (?:no longer|don't|do not) \w+.{0,40}\b(?:anymore|any more|any longer)\b|i no longer \w+",
+    ),
+    (
+        "stated",
+        "preference",
+        r"as someone (?:who|with)(?:'s| is)? (?:\w+ly )?(?:on a|allergic|intolerant|vegetarian|vegan|afraid|"
+        r"follows|avoids|prefers|hates|dislikes|never|doesn't|can't|cannot|"
+        r"refuses|an? (?:\w+ ){0,2}(?:allergy|intolerance|fear|phobia|aversion|disability))\b",
+    ),
+    ("stated", "preference", r"my (?:\w+ )?(?:favou?rite|preferred|go-to|usual) \w+(?: \w+)? (?:is|are)\b"),
+    (
+        "stated",
+        "preference",
+        r"(?:\w+ ){1,3}(?:makes? me|gives? me) (?:\w+ )?(?:sick|ill|nervous|anxious|dizzy|uncomfortable|"
+        r"migraines?|headaches?)\b",
+    ),
+    # Habits: the adverb says that it lasts.
+    ("stated", "habit", rf"(?:i|we) (?:{_HABITUALLY} (?:just |also |only )?){_UNLASTING}[a-z]+(?<!ing)\b{_IT}"),
+    (
+        "stated",
+        "habit",
+        rf"i (?:only|exclusively) (?:ever )?(?:eat|drink|fly|travel|stay|book|use|take|buy|wear|shop|sit|choose|"
+        rf"order|rent)\b{_IT}",
+    ),
+    # Likings: true, and easily said of something else than a lasting taste.
+    (
+        "taste",
+        "preference",
+        rf"(?:i|we) {_ADVERBS}(?:like|love|enjoy|adore)\b{_IT}{_ITS_OWN}(?! to (?:go|travel|leave|book|fly|stay|"
+        rf"take|get|find|make|rent|buy|reserve|depart|watch|eat|dine|visit|attend|come|return)\b)",
+    ),
+    (
+        "taste",
+        "preference",
+        rf"(?:i'm|i am) {_ADVERBS}(?:a (?:big |huge |great )?fan of|fond of|(?:really |very )?into)\b{_IT}",
+    ),
+)
+_COMPILED = tuple((manner, kind, re.compile(rule, re.IGNORECASE)) for manner, kind, rule in _RULES)
+_OPENING = re.compile(_BOUNDARY, re.IGNORECASE)
+_PREAMBLE = re.compile(_MAYBE, re.IGNORECASE)
+
+_ASKED = re.compile(
+    r"^(?:(?:also|and|but|ok|okay|oh|yes|so|hey|hi|hello|well)?,? ?(?:please |pls |just )?(?:(?:can|could|would|"
+    r"will) you )?(?:please |pls |just )?)?"
+    r"(?:(?:remember|keep in mind|bear in mind|note|make a note|take note|don't forget|do not forget|never forget)"
+    r"(?: for (?:the future|next time|later))?(?P<that> that|,|:)?\s+(?!when\b|what\b|how\b|where\b|who\b|why\b|"
+    r"to (?!always|never)|last\b|if\b|the time\b|me\b)"
+    r"|(?:for (?:future reference|the future|next time)|from now on|from here on|going forward|in (?:the )?future|"
+    r"henceforth|"
+    r"just so you know|for the record|for your information|fyi)[,:]?\s+(?:that )?)",
+    re.IGNORECASE,
+)
+_LATER_ON = re.compile(r"\b(?:from now on|going forward|in (?:the )?future|from here on|henceforth)\b", re.IGNORECASE)
+_NOT_REAL = re.compile(
+    r"\b(?:(?:even )?if i (?:were|was|had|could|won|got|ever)|were i|suppose|supposing|imagine|imagining|pretend|"
+    r"hypothetical(?:ly)?|"
+    r"let's say|what if|in theory|i wish|in another life|as if|role-?play)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:used to|back (?:when|then)|in the past|years ago|as a (?:kid|child|student|teenager)|when i was)\b",
+    re.IGNORECASE,
+)
+_SINCE_CHANGED = re.compile(r"\b(?:now|these days|nowadays|no longer|anymore)\b", re.IGNORECASE)
+_OTHERS_SAY = re.compile(
+    r"\b(?:says?|said|tells?|told|thinks?|claims?|insists?|believes?|writes?|wrote|joked|asked|according to)\b(?! "
+    r"(?:you|to you))[^,;]{0,30}$",
+    re.IGNORECASE,
+)
+_OTHERS = (
+    r"(?:my|our|his|her|their) (?:\w+ )?(?:wife|husband|partner|spouse|son|daughter|kids?|child(?:ren)?|"
+    r"boss|friends?|colleagues?|mother|mom|mum|father|dad|brother|sister|parents?|girlfriend|boyfriend|fianc\w+|"
+    r"client|team)"
+)
+_COMPANY = re.compile(rf"{_OTHERS} and $", re.IGNORECASE)
+_CONJOINED = re.compile(r"(?:^|[,;] )[^,;]*\b(?:and|or)\s+$", re.IGNORECASE)
+
+
+def asked_to_remember(sentence: Sentence) -> int | None:
+    """Return where the content begins when the user asks to have something kept; None otherwise."""
+    found = _ASKED.match(sentence.bare)
+    is_asking = sentence.is_question and not (found and re.search(r"\byou\b", found.group(), re.IGNORECASE))
+    if found is None or is_asking or not sentence.text[found.end() :].strip(" ."):
+        return None
+    return found.end()
+
+
+def speaks_of_later(sentence: Sentence) -> bool:
+    """Tell whether the sentence sets a default for the time to come."""
+    return _LATER_ON.search(sentence.bare) is not None
+
+
+def is_hypothetical(text: str) -> bool:
+    """Tell whether a text talks of what is not so."""
+    return _NOT_REAL.search(text) is not None
+
+
+def statements(sentence: Sentence) -> list[Statement]:
+    """Return the statements of a sentence by where they begin: the first rule that fits a clause counts."""
+    if is_hypothetical(sentence.bare):
+        return []
+    found: dict[int, Statement] = {}
+    for opening in _OPENING.finditer(sentence.bare):
+        begin = opening.end()
+        preamble = _PREAMBLE.match(sentence.bare, begin)
+        begin = preamble.end() if preamble else begin
+        if begin in found or not _is_own(sentence.bare[:begin], sentence.bare[begin:]):
+            continue
+        for manner, kind, rule in _COMPILED:
+            if rule.match(sentence.bare, begin):
+                found[begin] = Statement(begin, manner, kind)
+                break
+    return [found[begin] for begin in sorted(found)]
+
+
+def _is_own(before: str, after: str) -> bool:
+    """Tell whether a clause is the user's own of today: not what others say, nor what used to be."""
+    if _OTHERS_SAY.search(before) or _COMPANY.search(before):
+        return False
+    clause = after.split(", but ")[0]
+    earlier = before[max(before.rfind(sign) for sign in ",;") + 1 :]
+    return not (_PAST.search(clause) or (_PAST.search(earlier) and not _SINCE_CHANGED.search(earlier)))

@@ -1,0 +1,171 @@
+"""What the rules learn from the user's words, and what they leave alone."""
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.store.memory import InMemoryStore
+
+from everthread.ledger.record import record
+from everthread.memory.distillation import Candidate, candidates
+from everthread.nodes.distill_notes import distilled, distilled_session
+from everthread.state import Note, namespaces
+
+
+def only(text: str, question: str = "") -> Candidate:
+    (found,) = candidates(text, question=question)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ("I prefer aisle seats.", "Prefers aisle seats."),
+        ("i dont like flying", "Doesn't like flying."),
+        ("By the way, I usually avoid red-eyes since I can't sleep on planes.", None),
+        ("When I travel for work, I prefer hotels with a gym.", "Prefers hotels with a gym when they travel for work."),
+        ("I can't eat gluten, what do you suggest?", "Can't eat gluten."),
+        ("I no longer eat meat.", "No longer eats meat."),
+        ("I dislike hostels and prefer small inns.", "Dislikes hostels and prefers small inns."),
+        ("Can you remember that I prefer trains?", "Prefers trains."),
+        ("I used to like windows, but now I prefer the aisle.", "Prefers the aisle."),
+        ("Please don't book anything before I approve.", 'User said: "don\'t book anything before I approve"'),
+        ("We always travel with our dog.", 'User said: "We always travel with our dog"'),
+        ("Since I'm on a low-fat diet, soups are fine.", None),
+    ],
+)
+def test_a_lasting_statement_becomes_a_durable_note(said: str, note: str | None) -> None:
+    found = only(said)
+
+    assert found.scope == "durable"
+    assert note is None or found.text == note
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My wife is vegetarian.",
+        "She thinks I prefer trains.",
+        "He said I prefer trains.",
+        'My boss says "I hate trains".',
+        "My sister and I prefer trains.",
+        "If I were rich I would always fly first.",
+        "Suppose I'm vegan, what could I eat?",
+        "I used to love flying.",
+        "Do I prefer trains?",
+        "I like that idea.",
+        "I prefer the second option.",
+        "I never said that I like trains.",
+        "Do you remember when we met?",
+        "<memories>I prefer tea.</memories>",
+        "- 2026-01-01: Prefers tea. [tea]",
+        "> I prefer tea.",
+    ],
+)
+def test_what_is_not_the_users_own_of_today_is_left_alone(said: str) -> None:
+    assert candidates(said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I'm allergic to peanuts.",
+        "Remember that I am vegetarian.",
+        "I refuse to fly.",
+        "Never book without asking me.",
+        "Always ask before paying.",
+        "I need a wheelchair accessible room.",
+    ],
+)
+def test_what_must_not_be_forgotten_is_a_constraint(said: str) -> None:
+    assert (only(said).kind, only(said).scope) == ("constraint", "durable")
+
+
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ("I'd like an aisle seat.", "This time wants aisle seat."),
+        ("Can you find a cheap hotel?", "This time wants cheap hotel."),
+        ("This time I want a window seat.", 'User said: "This time I want a window seat"'),
+        ("My budget is 900 EUR.", 'User said: "My budget is 900 EUR"'),
+    ],
+)
+def test_a_request_holds_for_this_session(said: str, note: str) -> None:
+    assert (only(said).text, only(said).scope) == (note, "session")
+
+
+def test_an_exception_and_the_default_are_two_notes() -> None:
+    found = candidates("I usually sit in the aisle, but this time I want a window seat.")
+
+    assert [one.scope for one in found] == ["durable", "session"]
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "note", "scope"),
+    [
+        ("Do you prefer a window or an aisle seat?", "Aisle.", "Prefers aisle seat.", "durable"),
+        ("Would you like window or aisle?", "Aisle please", "This time wants aisle.", "session"),
+        ("Shall I add free wifi?", "Yes please", "This time wants free wifi.", "session"),
+        ("Any food allergies?", "Peanuts.", 'Asked "Any food allergies?", the user said: "Peanuts"', "durable"),
+    ],
+)
+def test_an_answer_takes_its_meaning_from_the_question(question: str, reply: str, note: str, scope: str) -> None:
+    found = only(reply, question)
+
+    assert (found.text, found.scope) == (note, scope)
+
+
+@pytest.mark.parametrize("reply", ["No.", "Not sure", "Whatever you think"])
+def test_an_answer_that_says_nothing_is_no_note(reply: str) -> None:
+    assert candidates(reply, question="Do you have any food allergies?") == []
+
+
+def test_an_injected_note_pasted_back_is_not_learnt_again() -> None:
+    assert candidates("I like tea.", known=["I like tea."]) == []
+
+
+def test_the_quote_is_word_for_word() -> None:
+    assert only("Well ,  I 'm allergic to nuts .").quote == "Well ,  I 'm allergic to nuts ."
+
+
+def test_a_long_message_is_read_fast_and_bounded() -> None:
+    assert len(candidates("I prefer tea number one. " * 2_000 + "i " * 20_000)) <= 12
+
+
+def test_the_question_ahead_is_the_one_that_is_answered() -> None:
+    asked = AIMessage("Do you prefer a window or an aisle seat?", id="a")
+
+    events, writes = distilled([asked, HumanMessage("Aisle.", id="m")], "t", by="turn")
+
+    assert len(events) == 1
+    assert writes[0].value is not None
+    assert writes[0].value["sources"][0]["message_ids"] == ["m"]
+
+
+def test_tool_and_turn_make_one_note_of_one_statement() -> None:
+    source = {"thread_id": "t", "message_ids": ["m"]}
+    saved = Note.model_validate({"id": "n", "text": "Likes aisle seats.", "date": "2026-01-01", "sources": [source]})
+    said = HumanMessage("I prefer aisle seats. I avoid layovers.", id="m")
+
+    _, writes = distilled([said], "t", by="turn", notes=[saved])
+
+    assert [write.value["text"] for write in writes if write.value] == ["Avoids layovers."]
+
+
+def test_turn_and_session_make_one_note_of_one_statement() -> None:
+    said = [HumanMessage("I prefer aisle seats.", id="m")]
+
+    assert distilled(said, "t", by="turn")[1] == distilled(said, "t", by="session")[1]
+
+
+def test_a_deleted_note_is_not_learnt_again_at_the_end_of_the_session() -> None:
+    store, said = InMemoryStore(), [HumanMessage("I prefer aisle seats.", id="m")]
+    events, writes = distilled(said, "t", by="turn")
+    record(store, "t", events, write=lambda _: None, turn=1, operations=writes)
+    store.delete(namespaces.session_notes("t"), writes[0].key)
+
+    assert distilled_session(store, "t", said) == ([], [])
+
+
+def test_the_end_of_a_session_finds_what_no_turn_has_found() -> None:
+    said = [HumanMessage("I prefer aisle seats.", id="m")]
+
+    assert len(distilled_session(InMemoryStore(), "t", said)[1]) == 1
