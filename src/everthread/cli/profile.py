@@ -27,13 +27,14 @@ def import_profile(
     """Check a profile and store it; it takes the place of the one before."""
     from everthread.agents import agent_named
     from everthread.cli.profile_file import read_profile
-    from everthread.state import Context, namespaces
+    from everthread.nodes.consolidate import imported, user_key
+    from everthread.state import Context
     from everthread.storage.open import open_storage
 
     Context(user_id=user)  # refuses an unusable id
     value = read_profile(file, agent_named(agent))
-    with open_storage(database) as storage:
-        storage.store.put(namespaces.profile(user), "profile", value, index=False)
+    with open_storage(database) as storage, storage.locks.hold(user_key(user)):
+        storage.store.batch(imported(storage.store, user, value))
     if as_json:
         print_json({"user_id": user, "profile": value})
     else:

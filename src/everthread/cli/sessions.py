@@ -28,6 +28,7 @@ def end(
     user: Annotated[
         str | None, typer.Option("--user", metavar="USER", help="Whose notes change.  [default: the thread's user]")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and change nothing.")] = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
@@ -36,8 +37,7 @@ def end(
     Shows which notes became long-term and which were dropped, with the reason. A turn that waits for an approval or an
     answer stays as it is.
     """
-    from everthread.agents import travel
-    from everthread.cli.endings import end_thread, print_ending
+    from everthread.cli.endings import agent_of, end_thread, planned, print_ending
     from everthread.cli.reading import exists, record_of, unknown
     from everthread.graph.agent import build_graph
     from everthread.storage.open import open_storage
@@ -45,15 +45,21 @@ def end(
     with open_storage(database, create=False, lock_timeout_seconds=_WAIT_SECONDS) as storage:
         if not exists(storage, thread):
             raise unknown(thread)
-        owner = (record_of(storage.store, thread) or {}).get("user_id")
+        known = record_of(storage.store, thread) or {}
+        owner = known.get("user_id")
         if user is not None and owner not in (None, user):
             raise NotFoundError(f"user {user!r} has no thread {thread!r}; it belongs to user {owner!r}")
-        graph = build_graph(travel, model="offline", storage=storage)
-        ending = end_thread(graph, storage, thread, str(user or owner or "local"))
+        whose = str(user or owner or "local")
+        if dry_run:
+            ending = planned(storage, thread, whose)
+        else:
+            graph = build_graph(agent_of(known), model="offline", storage=storage)
+            ending = end_thread(graph, storage, thread, whose)
     if as_json:
         print_json(ending.as_json())
     else:
-        say(f"The session of thread {thread!r}, user {ending.user_id!r}, has ended.", "bold")
+        done = "would end like this; nothing was written" if dry_run else "has ended"
+        say(f"The session of thread {thread!r}, user {ending.user_id!r}, {done}.", "bold")
         print_ending(ending)
     if ending.failure:
         raise StorageError(f"thread {thread!r} could not be consolidated ({ending.failure})")
@@ -108,7 +114,7 @@ def _swept(storage: Storage, thread_id: str, idle_seconds: float) -> Ending | st
             record = record_of(storage.store, thread_id) or {}
             reason = _not_due(storage, record, thread_id, idle_seconds)
             # The thread is not run: a turn that waits for an approval or a retry stays as it is.
-            return reason or consolidated(storage.store, thread_id, str(record["user_id"]))
+            return reason or consolidated(storage, thread_id, str(record["user_id"]))
     except ThreadBusyError:
         return "busy"
 

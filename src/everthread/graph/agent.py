@@ -8,6 +8,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from everthread.agents import travel
 from everthread.agents.handles import read_tool_output
+from everthread.agents.recall import recall_history
 from everthread.errors import SettingsError
 from everthread.graph.flavours import Step
 from everthread.graph.routing import (
@@ -21,7 +22,7 @@ from everthread.graph.routing import (
 )
 from everthread.graph.threads import ThreadGraph
 from everthread.models.provider import resolve, tokenizer_name
-from everthread.nodes.consolidate import consolidate
+from everthread.nodes.consolidate import aconsolidate, consolidate
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import amodel
@@ -66,6 +67,8 @@ def build_graph(
         resolve=cache(resolve),
         name_of=tokenizer_name,
         read_tool_output=read_tool_output,
+        recall_history=recall_history,
+        exclusive=None if storage is None else storage.locks.hold,
     )
     graph = _wired(wiring)
     if storage is None:
@@ -88,6 +91,7 @@ def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:
     graph.add_node(run, destinations=("trim", "model"))
     graph.add_node(distill, destinations=("summarize", "consolidate", END))
     graph.add_node(compact, destinations=("consolidate", END))
-    graph.add_node(Step.plain("consolidate", wiring, after_consolidate, consolidate), destinations=(END,))
+    end = Step("consolidate", wiring, after_consolidate, sync=consolidate, asynchronous=aconsolidate)
+    graph.add_node(end, destinations=(END,))
     graph.add_conditional_edges(START, after_start, ["inject_memory", "consolidate", END])
     return graph

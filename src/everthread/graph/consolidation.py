@@ -7,6 +7,7 @@ only the store, so the conversation goes on meanwhile.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated, Any
 
 from langgraph.channels import UntrackedValue
@@ -18,9 +19,11 @@ from langgraph.types import StreamWriter
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
+from everthread.agents import AGENTS
 from everthread.errors import NotFoundError, SettingsError
-from everthread.nodes.consolidate import end_session
+from everthread.nodes.consolidate import KEPT, Exclusive, end_session
 from everthread.state import namespaces
+from everthread.storage.open import Storage
 
 IDLE_MINUTES = 30
 """A session without activity for this long counts as over."""
@@ -94,6 +97,8 @@ class Session:
     last_activity: datetime
     is_open: bool
     """Whether it had a turn since it was last consolidated."""
+    agent: str = ""
+    """Name of the agent, whose profile a note may become part of."""
 
     @classmethod
     def read(cls, thread_id: str, record: Mapping[str, Any]) -> "Session":
@@ -105,21 +110,30 @@ class Session:
             turns=turns,
             last_activity=datetime.fromisoformat(record["last_activity"]),
             is_open=turns > int(record["consolidated_turns"]),
+            agent=str(record.get("agent", "")),
         )
 
 
-def build_consolidation() -> ConsolidationGraph:
-    """Build the bare graph of the job; whoever runs it brings the store."""
+def build_consolidation(storage: Storage | None = None) -> ConsolidationGraph:
+    """Build the graph of the job.
+
+    Args:
+        storage: an open database, whose locks let one process at a time change a user's notes. Without one
+            the graph is bare, as a LangGraph server requires, and guards against its own process only.
+    """
     graph = StateGraph(
         ConsolidationState, input_schema=ConsolidationInput, output_schema=ConsolidationOutput, context_schema=None
     )
-    graph.add_node("end_sessions", end_sessions)
+    exclusive = None if storage is None else storage.locks.hold
+    graph.add_node("end_sessions", partial(end_sessions, exclusive=exclusive))
     graph.add_edge(START, "end_sessions")
     graph.add_edge("end_sessions", END)
-    return graph.compile(name="consolidation")
+    return graph.compile(name="consolidation", store=None if storage is None else storage.store)
 
 
-def end_sessions(state: ConsolidationState, runtime: Runtime[None]) -> ConsolidationOutput:
+def end_sessions(
+    state: ConsolidationState, runtime: Runtime[None], exclusive: Exclusive | None = None
+) -> ConsolidationOutput:
     """End the named session, or every idle one.
 
     Raises:
@@ -139,7 +153,7 @@ def end_sessions(state: ConsolidationState, runtime: Runtime[None]) -> Consolida
     ended: list[str] = []
     kept: list[str] = []
     for session in chosen:
-        (ended if _end(store, session, runtime.stream_writer) else kept).append(session.thread_id)
+        (ended if _end(store, session, runtime.stream_writer, exclusive) else kept).append(session.thread_id)
     return {"ended": ended, "kept": kept}
 
 
@@ -166,16 +180,26 @@ def _named(store: BaseStore, thread_id: str, user_id: str | None) -> Session:
     return session
 
 
-def _end(store: BaseStore, session: Session, write: StreamWriter) -> bool:
+def _end(store: BaseStore, session: Session, write: StreamWriter, exclusive: Exclusive | None) -> bool:
     """End one session and tell whether its notes were consolidated rather than kept as they were."""
-    told: list[str] = []
+    told: list[Any] = []
 
     def note(event: Any) -> None:
-        told.append(event["event"])
+        told.append(event)
         write(event)
 
-    end_session(store, session.thread_id, session.user_id, write=note, turn=session.turns)
-    return "consolidated" in told
+    schema = AGENTS[session.agent].profile if session.agent in AGENTS else None
+    end_session(
+        store,
+        session.thread_id,
+        session.user_id,
+        write=note,
+        turn=session.turns,
+        exclusive=exclusive,
+        schema=schema,
+    )
+    is_kept = any(event.get("used") == KEPT for event in told)
+    return not is_kept and any(event["event"] == "consolidated" for event in told)
 
 
 def _check_own_thread(store: BaseStore, runtime: Runtime[None], named: str | None) -> None:

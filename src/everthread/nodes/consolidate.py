@@ -1,42 +1,139 @@
-"""End a session: session notes become long-term notes or go."""
+"""End a session: session notes become long-term notes or go, all in one write."""
 
+import asyncio
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime
-from langgraph.store.base import BaseStore, PutOp
+from langgraph.store.base import BaseStore, Item, PutOp
 from langgraph.types import StreamWriter
+from pydantic import BaseModel
 
-from everthread.ledger.events import Consolidated, Event, FallbackUsed
+from everthread.errors import ThreadBusyError
+from everthread.ledger.events import (
+    Consolidated,
+    Event,
+    FallbackUsed,
+    MemoryFull,
+    NoteExpired,
+    NoteMerged,
+    NotePromoted,
+    NoteSuperseded,
+)
 from everthread.ledger.record import now, record
-from everthread.memory.consolidation import operations, plan
-from everthread.nodes.distill_notes import distilled
+from everthread.memory.consolidation import (
+    MOST_NOTES,
+    Numbered,
+    Plan,
+    Proposal,
+    Settled,
+    given_back,
+    numbered,
+    operations,
+    plan,
+    read_proposal,
+    released,
+    settle,
+    validated,
+)
+from everthread.nodes.distill_notes import distilled_session
+from everthread.nodes.failures import check_complete
 from everthread.nodes.inject_memory import own_session, readable
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
+from everthread.prompts import render
 from everthread.state import Context, Note, State, Update, namespaces
 from everthread.storage.transcript import transcript
-from everthread.window.turns import opens_turn
 
-_MANY = 1_000
+_PAGE = 500
+KEPT = "notes kept as is"
+"""What a consolidation falls back to when no plan could be made."""
+
+Exclusive = Callable[[str], AbstractContextManager[None]]
+"""Gives the block that holds a key: no other process is inside one of the same key meanwhile."""
+
+Reply = object | Exception
 
 
-def consolidate(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
+@dataclass(frozen=True)
+class Holdings:
+    """What the store holds of a user and a thread when a session ends."""
+
+    session: list[Note]
+    """Session notes in the order in which they were saved."""
+    long_term: list[Note]
+    profile: dict[str, Any] | None
+    provenance: dict[str, Any]
+    """Which fields of the profile came from notes."""
+    version: str
+    """Digest of both lists: another one means that somebody wrote meanwhile."""
+    unreadable: int = 0
+    """Session notes that cannot be read; they stay where they are."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end of one session: where, whose, and who may propose."""
+
+    store: BaseStore
+    thread_id: str
+    user_id: str
+    write: StreamWriter
+    turn: int
+    exclusive: Exclusive
+    model: BaseChatModel | None = None
+    """Proposes a plan; None: the rules decide."""
+    schema: type[BaseModel] | None = None
+    """The agent's profile, for promotion; None promotes nothing."""
+
+
+def consolidate(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Merge the session notes into the long-term notes and clear them, all in one write.
 
-    A failure keeps old and new notes as they are and leaves an event; the next end of a session
-    tries again.
+    A model may propose the plan; every step of it is checked, and what fails is decided by the rules.
+    A failure keeps old and new notes as they are and leaves an event; the next end of a session tries
+    again.
     """
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    own_session(store, thread_id, context)
-    turn = state.get("turns", 0)
-    if "session" in context.distillation:
-        told = [message for message in transcript(store, thread_id, state.get("messages", [])) if opens_turn(message)]
-        events, writes = distilled(told, thread_id, by="session")
-        record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=writes)
-    end_session(store, thread_id, context.user_id, write=runtime.stream_writer, turn=turn)
+    ending = _begin(state, runtime, wiring)
+    _end(ending, _quiet(config))
     # `turns` is unchanged, but a run that writes no output key returns None to its caller.
-    return {"end_session": False, "turns": turn}
+    return {"end_session": False, "turns": state.get("turns", 0)}
 
 
-def end_session(store: BaseStore, thread_id: str, user_id: str, *, write: StreamWriter, turn: int) -> None:
-    """Consolidate one thread's session notes by rules.
+async def aconsolidate(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
+    """Do what `consolidate` does without blocking the event loop."""
+    ending = await asyncio.to_thread(_begin, state, runtime, wiring)
+    seen = await asyncio.to_thread(holdings, ending.store, ending.thread_id, ending.user_id)
+    shown = _worth_asking(seen, ending)
+    reply: Reply = None
+    if shown is not None and ending.model is not None:
+        try:
+            reply = await _asker(ending.model).ainvoke(_request(shown), _quiet(config))
+        except Exception as error:  # noqa: BLE001 - best effort: the rules decide instead
+            reply = error
+    await asyncio.to_thread(_finish, ending, seen, shown, reply)
+    return {"end_session": False, "turns": state.get("turns", 0)}
+
+
+def end_session(
+    store: BaseStore,
+    thread_id: str,
+    user_id: str,
+    *,
+    write: StreamWriter,
+    turn: int,
+    exclusive: Exclusive | None = None,
+    model: BaseChatModel | None = None,
+    schema: type[BaseModel] | None = None,
+) -> None:
+    """Consolidate one thread's session notes.
 
     Args:
         store: where the notes are.
@@ -44,28 +141,279 @@ def end_session(store: BaseStore, thread_id: str, user_id: str, *, write: Stream
         user_id: whose long-term notes change.
         write: the run's `stream_writer`.
         turn: user turns of the thread so far.
+        exclusive: holds a key across processes, such as the locks of a storage; None: in this process only.
+        model: proposes the plan; None leaves it to the rules.
+        schema: the agent's profile, for promotion.
     """
-    events: list[Event]
+    _end(Ending(store, thread_id, user_id, write, turn, exclusive or in_process, model, schema), {})
+
+
+def preview(store: BaseStore, thread_id: str, user_id: str) -> Plan:
+    """Return what the rules would do if the session ended now; nothing is written."""
+    seen = holdings(store, thread_id, user_id)
+    return plan(seen.session, seen.long_term, now()[:10])
+
+
+def user_key(user_id: str) -> str:
+    """Return the key under which a user's notes are changed; no id of a thread can be the same."""
+    return f"\x00user/{namespaces.label(user_id)}"
+
+
+def holdings(store: BaseStore, thread_id: str, user_id: str) -> Holdings:
+    """Read what a consolidation decides on."""
+    session = _items(store, namespaces.session_notes(thread_id))
+    long_term = _items(store, namespaces.notes(user_id))
+    saved = store.search(namespaces.ledger(thread_id), filter={"event": "note_saved"}, limit=10 * _PAGE)
+    # The ledger's keys are exact in time; the store's own times are whole seconds.
+    order = {str(item.value.get("note_id")): item.key for item in sorted(saved, key=lambda item: item.key)}
+    notes = sorted(readable(session), key=lambda note: (order.get(note.id, ""), note.id))
+    profile = store.get(namespaces.profile(user_id), "profile")
+    promoted = store.get(promotions(user_id), "fields")
+    values = [[item.key, item.value] for item in sorted((*session, *long_term), key=lambda item: item.key)]
+    return Holdings(
+        session=notes,
+        long_term=readable(long_term),
+        profile=dict(profile.value) if profile else None,
+        provenance=dict(promoted.value) if promoted else {},
+        version=hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest(),
+        unreadable=len(session) - len(notes),
+    )
+
+
+@contextmanager
+def in_process(key: str) -> Iterator[None]:
+    """Hold a key among the threads of this process, for a graph without a storage of its own."""
+    with _STRIPES[hash(key) % len(_STRIPES)]:
+        yield
+
+
+_STRIPES = [threading.Lock() for _ in range(64)]
+
+
+def _begin(state: State, runtime: Runtime[Context], wiring: Wiring) -> Ending:
+    """Distil the session if the dial asks for it, and say what ends."""
+    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    own_session(store, thread_id, context)
+    turn = state.get("turns", 0)
+    if "session" in context.distillation:
+        told = transcript(store, thread_id, state.get("messages", []))
+        events: list[Event]
+        try:
+            events, writes = distilled_session(store, thread_id, told)
+        except Exception as error:  # noqa: BLE001 - the notes that there are can be consolidated all the same
+            events, writes = [FallbackUsed(step="distill_notes", reason=type(error).__name__, used="no note")], []
+        record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=writes)
+    is_model = getattr(wiring.summarizer, "can_summarize", True)
+    return Ending(
+        store=store,
+        thread_id=thread_id,
+        user_id=context.user_id,
+        write=runtime.stream_writer,
+        turn=turn,
+        exclusive=wiring.exclusive or in_process,
+        model=wiring.summarizer if is_model else None,
+        schema=wiring.agent.profile,
+    )
+
+
+def _end(ending: Ending, config: RunnableConfig) -> None:
+    seen = holdings(ending.store, ending.thread_id, ending.user_id)
+    shown = _worth_asking(seen, ending)
+    reply: Reply = None
+    if shown is not None and ending.model is not None:
+        try:
+            reply = _asker(ending.model).invoke(_request(shown), config)
+        except Exception as error:  # noqa: BLE001 - best effort: the rules decide instead
+            reply = error
+    _finish(ending, seen, shown, reply)
+
+
+def _worth_asking(seen: Holdings, ending: Ending) -> Numbered | None:
+    """Return the notes to show to the model; None when there is no model, or nothing that the rules cannot decide.
+
+    A note that stands alone has nothing to be merged with, and one that says the same as another merges by rules.
+    """
+    if ending.model is None:
+        return None
     try:
-        session = _notes(store, namespaces.session_notes(thread_id))
-        made = plan(session, readable(store.search(namespaces.notes(user_id), limit=_MANY)))
-        events = [
-            Consolidated(
-                added=[note.id for note in made.added],
-                merged=sorted(made.merged),
-                dropped=made.dropped,
-                planner="rules",
+        shown = numbered(seen.session, seen.long_term, now()[:10])
+        added = plan(seen.session, seen.long_term, now()[:10]).added
+    except Exception:  # noqa: BLE001 - the rules will fail in the same way, and say so in an event
+        return None
+    return shown if added and len(shown.session) + len(shown.long_term) > 1 else None
+
+
+def _asker(model: BaseChatModel) -> Runnable[Any, Any]:
+    """Return the model with the plan's schema; one that has no structured output is asked for JSON in words."""
+    try:
+        # As JSON Schema: with the class, some clients raise on fenced JSON before anybody can read it.
+        return model.with_structured_output(Proposal.model_json_schema(), include_raw=True)
+    except NotImplementedError:
+        return model
+
+
+def _request(shown: Numbered) -> list[BaseMessage]:
+    return [
+        HumanMessage(
+            render(
+                "consolidate",
+                today=now()[:10],
+                long_term=shown.lines(shown.long_term),
+                session=shown.lines(shown.session),
             )
-        ]
-        # Only a consolidated session is closed, so that a sweep comes back to one that failed.
-        writes = [*operations(made, user_id, thread_id, session), *_closed(store, thread_id)]
-    except ValueError as error:
-        events, writes = [FallbackUsed(step="consolidate", reason=type(error).__name__, used="notes kept as is")], []
-    record(store, thread_id, events, write=write, turn=turn, operations=writes)
+        )
+    ]
 
 
-def _notes(store: BaseStore, namespace: namespaces.Namespace) -> list[Note]:
-    return [Note.model_validate(item.value) for item in store.search(namespace, limit=_MANY)]
+def _quiet(config: RunnableConfig) -> RunnableConfig:
+    # Tokens of a plan are not part of the reply: keep them off `stream_mode="messages"`.
+    return {**config, "callbacks": None, "tags": [*config.get("tags", []), "nostream"]}
+
+
+def _finish(ending: Ending, seen: Holdings, shown: Numbered | None, reply: Reply) -> None:
+    """Apply a plan in one write, while nobody else changes the user's notes."""
+    try:
+        with ending.exclusive(user_key(ending.user_id)):
+            fresh = holdings(ending.store, ending.thread_id, ending.user_id)
+            events, writes = _decided(ending, fresh, shown, reply, is_current=fresh.version == seen.version)
+            _record(ending, events, writes)
+            return
+    except ThreadBusyError:
+        reason = "ThreadBusyError"
+    _record(ending, [FallbackUsed(step="consolidate", reason=reason, used=KEPT)], [])
+
+
+def _decided(
+    ending: Ending, fresh: Holdings, shown: Numbered | None, reply: Reply, *, is_current: bool
+) -> tuple[list[Event], list[PutOp]]:
+    """Return events and writes; those of a failure when the plan cannot be made at all."""
+    try:
+        made, failure = _planned(fresh, shown, reply, is_current=is_current)
+        settled = settle(made.after(), fresh.profile, fresh.provenance, ending.schema, now()[:10])
+    except Exception as error:  # noqa: BLE001 - notes are kept, and the session is ended at the next try
+        return [FallbackUsed(step="consolidate", reason=type(error).__name__, used=KEPT)], []
+    events: list[Event] = [FallbackUsed(step="consolidate", reason=failure, used="rules")] if failure else []
+    if fresh.unreadable:
+        events.append(FallbackUsed(step="consolidate", reason=f"{fresh.unreadable} unreadable notes", used=KEPT))
+    events += _told(made, settled)
+    writes = [
+        *operations(made, ending.user_id, ending.thread_id, settled.notes),
+        *_profile_writes(ending.user_id, fresh, settled),
+        # Only a consolidated session is closed, so that a sweep comes back to one that was not.
+        *([] if made.kept or fresh.unreadable else _closed(ending.store, ending.thread_id)),
+    ]
+    return events, writes
+
+
+def _planned(fresh: Holdings, shown: Numbered | None, reply: Reply, *, is_current: bool) -> tuple[Plan, str]:
+    """Return the plan, and why the model's proposal was not taken as a whole."""
+    today = now()[:10]
+    by_rules = plan(fresh.session, fresh.long_term, today)
+    if shown is None:
+        return by_rules, ""
+    if not is_current:
+        return by_rules, "the notes changed meanwhile"
+    if isinstance(reply, Exception):
+        return by_rules, type(reply).__name__
+    try:
+        steps = read_proposal(_content(reply))
+    except Exception as error:  # noqa: BLE001 - whatever a model sends, the rules can do without it
+        return by_rules, str(error) if type(error) is ValueError else type(error).__name__
+    made = validated(steps, shown, fresh.session, fresh.long_term, today)
+    return made, _refusals(made)
+
+
+def _content(reply: object) -> object:
+    """Return what a model proposed: parsed, as the arguments of a call, or as text."""
+    raw = reply.get("raw") if isinstance(reply, dict) else reply
+    if isinstance(raw, AIMessage):
+        check_complete(raw)
+    if isinstance(reply, dict) and reply.get("parsed") is not None:
+        return reply["parsed"]
+    if isinstance(raw, AIMessage) and raw.tool_calls:
+        return raw.tool_calls[0]["args"]
+    return str(raw.text) if isinstance(raw, BaseMessage) else str(raw)
+
+
+def _refusals(made: Plan) -> str:
+    """Say in one line how much of a proposal was refused, and why; empty when nothing was."""
+    if not made.refused:
+        return ""
+    reasons = ", ".join(sorted(set(made.refused.values())))
+    return f"{len(made.refused)} of the proposed steps refused: {reasons}"
+
+
+def _told(made: Plan, settled: Settled) -> list[Event]:
+    merged = [NoteMerged(note_id=note_id, into=note.id) for note_id, note in made.merged.items() if note_id != note.id]
+    superseded = [NoteSuperseded(note_id=note_id, by=by) for note_id, by in made.superseded.items()]
+    expired = [NoteExpired(note_id=note_id, reason=reason) for note_id, reason in made.expired.items()]
+    promoted = [NotePromoted(note_id=one.note_id, field=one.field) for one in settled.promoted]
+    taken = [NotePromoted(note_id=one.note_id, field=one.field, taken_back=True) for one in settled.reverted]
+    full = [MemoryFull(note_ids=sorted(made.kept), limit=MOST_NOTES)] if made.kept else []
+    done = Consolidated(
+        added=[note.id for note in made.added],
+        merged=sorted(made.merged),
+        superseded=sorted(made.superseded),
+        dropped=made.dropped,
+        expired=made.expired,
+        marked=made.marked,
+        kept=made.kept,
+        planner=made.planner,
+    )
+    return [*expired, *merged, *superseded, *taken, *promoted, *full, done]
+
+
+def _profile_writes(user_id: str, fresh: Holdings, settled: Settled) -> list[PutOp]:
+    writes = []
+    if settled.profile != (fresh.profile or {}):
+        writes.append(PutOp(namespaces.profile(user_id), "profile", settled.profile, index=False))
+    if settled.provenance != fresh.provenance:
+        writes.append(PutOp(promotions(user_id), "fields", settled.provenance or None, index=False))
+    return writes
+
+
+def promotions(user_id: str) -> namespaces.Namespace:
+    """Namespace of which fields of the profile came from notes; its only key is `fields`."""
+    return namespaces.user(user_id, "promotions")
+
+
+def changed_by_hand(store: BaseStore, user_id: str, changed: Mapping[str, Note]) -> list[PutOp]:
+    """Return the writes of a correction by hand, with the fields of the profile that it takes back.
+
+    Args:
+        store: where the notes are; the caller holds the user's key.
+        user_id: whose notes they are.
+        changed: long-term notes as they are from now on, by id.
+    """
+    fresh = holdings(store, "", user_id)
+    notes = {**{note.id: note for note in fresh.long_term}, **changed}
+    settled = released(notes, fresh.profile or {}, fresh.provenance)
+    writes = [PutOp(namespaces.notes(user_id), note.id, note.value(), index=None) for note in changed.values()]
+    return [*writes, *_profile_writes(user_id, fresh, settled)]
+
+
+def imported(store: BaseStore, user_id: str, profile: Mapping[str, Any]) -> list[PutOp]:
+    """Return the writes of a profile from a trusted system: all its fields are that system's from now on."""
+    fresh = holdings(store, "", user_id)
+    notes = given_back({note.id: note for note in fresh.long_term}, profile)
+    return [
+        PutOp(namespaces.profile(user_id), "profile", dict(profile), index=False),
+        PutOp(promotions(user_id), "fields", None),
+        *(PutOp(namespaces.notes(user_id), note.id, note.value(), index=None) for note in notes.values()),
+    ]
+
+
+def _record(ending: Ending, events: Sequence[Event], writes: Sequence[PutOp]) -> None:
+    record(ending.store, ending.thread_id, events, write=ending.write, turn=ending.turn, operations=writes)
+
+
+def _items(store: BaseStore, namespace: namespaces.Namespace) -> list[Item]:
+    found: list[Item] = []
+    while page := store.search(namespace, limit=_PAGE, offset=len(found)):
+        found.extend(page)
+        if len(page) < _PAGE:
+            break
+    return found
 
 
 def _closed(store: BaseStore, thread_id: str) -> list[PutOp]:

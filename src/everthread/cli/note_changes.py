@@ -1,0 +1,153 @@
+"""Change a note by hand, and find out where one comes from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from langgraph.store.base import PutOp
+
+from everthread.cli.reading import long_term_notes, record_of, records, session_notes
+from everthread.errors import NotFoundError, SettingsError
+from everthread.ledger import events as ledger_events
+from everthread.ledger.events import NoteChanged
+from everthread.ledger.record import record
+from everthread.memory.consolidation import confidence_on, confirmed_by_hand, edited, field_of, retracted
+from everthread.nodes.consolidate import changed_by_hand, user_key
+from everthread.state import Note, namespaces
+from everthread.storage.open import Storage
+
+__all__ = ["Reasons", "change_note", "reasons"]
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Where a note comes from and what became of it."""
+
+    note: Note
+    thread_id: str | None
+    """Thread whose session note it is; None for a long-term note."""
+    confidence: float
+    """Today, faded since it was last said."""
+    by: Note | None = None
+    """The note in its place."""
+    replaced: tuple[Note, ...] = ()
+    in_doubt: tuple[Note, ...] = ()
+    field: str = ""
+    """Field of the profile that it became."""
+    events: tuple[dict[str, Any], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one JSON object."""
+        return {
+            "note": self.note.value(),
+            "thread_id": self.thread_id,
+            "confidence_today": round(self.confidence, 4),
+            "superseded_by": self.by.value() if self.by else None,
+            "replaced": [note.value() for note in self.replaced],
+            "in_doubt": [note.value() for note in self.in_doubt],
+            "profile_field": self.field or None,
+            "events": list(self.events),
+        }
+
+
+def change_note(storage: Storage, user_id: str, action: str, note_id: str, text: str = "") -> list[Note]:
+    """Edit, confirm or retract a note, while no consolidation of the same user runs.
+
+    Args:
+        storage: the open database.
+        user_id: whose note.
+        action: `edit`, `confirm` or `retract`.
+        note_id: the note's id or its beginning.
+        text: the new text of an edit.
+
+    Returns:
+        The notes that changed, as they are now.
+
+    Raises:
+        NotFoundError: the user has no such note.
+        SettingsError: the note cannot be changed so.
+    """
+    today = datetime.now(UTC).date().isoformat()
+    with storage.locks.hold(user_key(user_id)):
+        note, thread_id = _found(storage, user_id, note_id)
+        own = long_term_notes(storage.store, user_id) if thread_id is None else session_notes(storage.store, thread_id)
+        notes = {known.id: known for known in own}
+        if action == "edit":
+            changed = edited(notes, note, text, today)
+        elif action == "confirm":
+            changed = confirmed_by_hand(note, today)
+        else:
+            changed = retracted(notes, note, today)
+        _write(storage, user_id, thread_id, note, action, changed)
+    return list(changed.values())
+
+
+def reasons(storage: Storage, user_id: str, note_id: str) -> Reasons:
+    """Collect what is known of a note: sources, what it replaced or gave way to, and what the ledger tells of it.
+
+    Raises:
+        NotFoundError: the user has no such note.
+    """
+    note, thread_id = _found(storage, user_id, note_id)
+    known = {other.id: other for other in long_term_notes(storage.store, user_id)}
+    threads = dict.fromkeys(source.thread_id for source in note.sources if source.thread_id)
+    return Reasons(
+        note=note,
+        thread_id=thread_id,
+        confidence=confidence_on(note, datetime.now(UTC).date().isoformat()),
+        by=known.get(note.superseded_by or ""),
+        replaced=tuple(other for other in known.values() if other.superseded_by == note.id),
+        in_doubt=tuple(known[other] for other in note.conflicts_with if other in known),
+        field=field_of(note),
+        events=tuple(event for thread in threads for event in _events(storage, thread, note.id)),
+    )
+
+
+def _events(storage: Storage, thread_id: str, note_id: str) -> Iterator[dict[str, Any]]:
+    """Yield a thread's events that name a note; prompts that it was injected into are too many to tell."""
+    for event in ledger_events(storage.store, thread_id):
+        told = event.model_dump(mode="json")
+        if event.event not in ("injected", "prompt_assembled") and _names(told, note_id):
+            yield {"thread_id": thread_id, **told}
+
+
+def _names(value: object, note_id: str) -> bool:
+    if isinstance(value, dict):
+        return note_id in value or any(_names(part, note_id) for part in value.values())
+    if isinstance(value, list):
+        return any(_names(part, note_id) for part in value)
+    return value == note_id
+
+
+def _write(
+    storage: Storage, user_id: str, thread_id: str | None, note: Note, action: str, changed: dict[str, Note]
+) -> None:
+    """Write the notes and the event in one batch; the event is in the ledger of the thread where the note was said."""
+    if thread_id is None:
+        writes = changed_by_hand(storage.store, user_id, changed)
+    else:
+        namespace = namespaces.session_notes(thread_id)
+        writes = [PutOp(namespace, known.id, known.value(), index=None) for known in changed.values()]
+    told = thread_id or next((source.thread_id for source in reversed(note.sources) if source.thread_id), None)
+    if told is None:
+        storage.store.batch(writes)
+        return
+    turn = int((record_of(storage.store, told) or {}).get("turns", 0))
+    event = NoteChanged.model_validate({"note_id": note.id, "action": action})
+    record(storage.store, told, [event], write=lambda _: None, turn=turn, operations=writes)
+
+
+def _found(storage: Storage, user_id: str, note_id: str) -> tuple[Note, str | None]:
+    """Return the user's note of that id, with the thread whose session note it is."""
+    store = storage.store
+    threads = [str(known["thread_id"]) for known in records(store, user_id)]
+    notes: list[tuple[Note, str | None]] = [(note, None) for note in long_term_notes(store, user_id)]
+    notes += [(note, thread_id) for thread_id in threads for note in session_notes(store, thread_id)]
+    exact = [one for one in notes if one[0].id == note_id]
+    found = exact[:1] or [one for one in notes if one[0].id.startswith(note_id)]
+    if not found:
+        raise NotFoundError(f"user {user_id!r} has no note {note_id!r}; `everthread notes {user_id}` lists them")
+    if len(found) > 1:
+        raise SettingsError(f"{len(found)} notes begin with {note_id!r}; write more of the id")
+    return found[0]

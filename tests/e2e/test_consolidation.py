@@ -1,0 +1,78 @@
+"""Two sessions of one user that end at the same moment, in two processes: one goes first, then the other."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from everthread import open_storage
+from everthread.state import Note, Source, namespaces
+from everthread.storage.open import Storage
+
+WORKER = """
+import sys, time
+from everthread.nodes import consolidate
+from everthread.storage.open import open_storage
+
+planned = consolidate.plan
+
+def slow(*given, **options):
+    time.sleep(0.1)  # long enough for the other process to read what this one is about to change
+    return planned(*given, **options)
+
+consolidate.plan = slow
+with open_storage(sys.argv[1]) as storage:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    consolidate.end_session(
+        storage.store, sys.argv[2], "u", write=lambda event: None, turn=1, exclusive=storage.locks.hold
+    )
+"""
+SAID = {
+    "t-1": [("Is vegetarian.", "2026-03-01"), ("Prefers aisle seats.", "2026-03-01"), ("Likes jazz.", "2026-03-01")],
+    "t-2": [("Is vegetarian.", "2026-03-02"), ("Prefers window seats.", "2026-03-02"), ("Likes tea.", "2026-03-02")],
+}
+
+
+def test_two_sessions_of_one_user_end_one_after_the_other(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    with open_storage(url) as storage:
+        for thread_id, notes in SAID.items():
+            save(storage, thread_id, notes)
+
+        end_at_once(url, list(SAID))
+
+        found = [Note.model_validate(item.value) for item in storage.store.search(namespaces.notes("u"), limit=99)]
+        left = [note for thread_id in SAID for note in storage.store.search(namespaces.session_notes(thread_id))]
+    assert sorted(note.text for note in found if note.status == "active") == [
+        "Is vegetarian.",
+        "Likes jazz.",
+        "Likes tea.",
+        "Prefers window seats.",
+    ]
+    assert [note.text for note in found if note.status == "superseded"] == ["Prefers aisle seats."]
+    assert left == []
+
+
+def save(storage: Storage, thread_id: str, notes: list[tuple[str, str]]) -> None:
+    for text, date in notes:
+        note = Note(id=f"{thread_id}-{text}", text=text, date=date, sources=(Source(thread_id=thread_id),))
+        storage.store.put(namespaces.session_notes(thread_id), note.id, note.value(), index=False)
+
+
+def end_at_once(url: str, thread_ids: list[str]) -> None:
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, url, thread_id], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for thread_id in thread_ids
+    ]
+    for worker in workers:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    for worker in workers:
+        worker.communicate(timeout=30)
+        assert worker.returncode == 0
