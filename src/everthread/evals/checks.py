@@ -58,6 +58,8 @@ class PromptChecker:
         self.max_prompt_tokens = 0
         self.prompt_tokens = 0
         self.cacheable_prefix_tokens = 0
+        self.sizes: list[tuple[int, int]] = []
+        """Of each prompt: its tokens, and those at its head that the one before had too."""
         self._window = window
         self._reserve = reserve
         self._counter = counter
@@ -89,8 +91,9 @@ class PromptChecker:
         tokens = self._counter.messages(messages) + self._tool_tokens
         self.max_prompt_tokens = max(self.max_prompt_tokens, tokens)
         self.prompt_tokens += tokens
-        if before:
-            self.cacheable_prefix_tokens += self._common(tools_before, before)
+        cacheable = self._common(tools_before, before) if before else 0
+        self.cacheable_prefix_tokens += cacheable
+        self.sizes.append((tokens, cacheable))
         for what, detail in self._problems(messages, tokens):
             self.violations.append(Violation(what, self.calls, tokens, detail))
 

@@ -1,7 +1,7 @@
 """Read recorded conversations: one JSON object a line, with every mistake named by file and line."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -65,6 +65,7 @@ class _Line(_Lenient):
     toolkit: str | None = None
     messages: list[RecordedMessage] = Field(min_length=1)
     meta: _Meta = _Meta()
+    gold: Any = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class Record:
     """In order, with the recorded ids."""
     kind: str = ""
     toolkit: Toolkit = field(default_factory=Toolkit)
+    gold: Mapping[str, Any] = field(default_factory=dict)
+    """Annotations as they are recorded; who uses one checks its form."""
 
 
 def read_records(path: Path, toolkits: Path | None = None) -> list[Record]:
@@ -178,7 +181,8 @@ def _record(where: str, line: str, kits: _Toolkits) -> Record:
     except ValidationError as error:
         raise RecordError(f"{where}: {_first(error)}") from error
     kit = kits.named(read.toolkit, where) if read.toolkit else Toolkit(system=read.meta.system)
-    return Record(read.id, where, tuple(_converted(where, read.messages)), kind=read.kind, toolkit=kit)
+    gold = read.gold if isinstance(read.gold, dict) else {}
+    return Record(read.id, where, tuple(_converted(where, read.messages)), kind=read.kind, toolkit=kit, gold=gold)
 
 
 def _converted(where: str, messages: list[RecordedMessage]) -> Iterator[BaseMessage]:

@@ -4,7 +4,8 @@ import logging
 import tempfile
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
 from pydantic import PrivateAttr
 
 from everthread.errors import BudgetError, RecordError, ScriptError
@@ -20,6 +22,7 @@ from everthread.evals.checks import PromptChecker, Violation
 from everthread.evals.records import Record
 from everthread.graph.agent import build_graph
 from everthread.models.replay import OnPrompt, ReplayModel
+from everthread.models.scripted import Tools
 from everthread.state import Agent, Context, Input, Output, State
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.transcript import transcript
@@ -89,6 +92,23 @@ class Result:
         return {name: value for name, value in asdict(self).items() if value is not None and value != ()}
 
 
+Watch = Callable[[AIMessage, list[BaseMessage], Tools], None]
+"""Called with each prompt, its tool schemas and the recorded reply to it, in the order reply, messages, tools."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a replay left besides its figures."""
+
+    result: Result
+    events: tuple[dict[str, Any], ...]
+    """The ledger's events, in order, as JSON."""
+    sizes: tuple[tuple[int, int], ...]
+    """Of each prompt: its tokens, and those at its head that the one before had too."""
+    kept: Any = None
+    """What `at_end` returned."""
+
+
 def replay(record: Record, context: Context, *, count_as: str = OURS) -> Result:
     """Replay one record with a fresh database; errors become part of the result.
 
@@ -100,8 +120,33 @@ def replay(record: Record, context: Context, *, count_as: str = OURS) -> Result:
     Raises:
         BudgetError: the reply reserve does not fit the window.
     """
+    return trace(record, context, count_as=count_as).result
+
+
+def trace(
+    record: Record,
+    context: Context,
+    *,
+    count_as: str = OURS,
+    watch: Watch | None = None,
+    at_end: Callable[[BaseStore], Any] | None = None,
+    in_memory: bool = False,
+) -> Trace:
+    """Replay one record and keep what happened on the way.
+
+    Args:
+        record: a recorded conversation.
+        context: window, policy and all other dials.
+        count_as: name of the model whose tokens are counted.
+        watch: sees every prompt before its reply is given.
+        at_end: reads the store before it goes, also after a failure; the session is ended for it.
+        in_memory: keep the database in memory, which takes a fifth less time and changes no figure.
+
+    Raises:
+        BudgetError: the reply reserve does not fit the window.
+    """
     began = time.perf_counter()
-    run = _Run(record, context, count_as)
+    run = _Run(record, context, count_as, watch=watch, at_end=at_end, in_memory=in_memory)
     outcome: Literal["replayed", "refused", "failed"] = "replayed"
     error: str | None = None
     try:
@@ -111,7 +156,7 @@ def replay(record: Record, context: Context, *, count_as: str = OURS) -> Result:
     except Exception as failure:
         logger.debug("record %s failed", record.id, exc_info=True)
         outcome, error = "failed", f"{type(failure).__name__}: {failure}"
-    return run.result(time.perf_counter() - began, outcome, error)
+    return run.trace(time.perf_counter() - began, outcome, error)
 
 
 def total(results: Sequence[Result]) -> dict[str, Any]:
@@ -224,7 +269,21 @@ class _RecordedModel(ReplayModel):
 class _Run:
     """One record on its way through the graph."""
 
-    def __init__(self, record: Record, context: Context, count_as: str) -> None:
+    def __init__(
+        self,
+        record: Record,
+        context: Context,
+        count_as: str,
+        *,
+        watch: Watch | None = None,
+        at_end: Callable[[BaseStore], Any] | None = None,
+        in_memory: bool = False,
+    ) -> None:
+        self._watch = watch
+        self._at_end = at_end
+        self._in_memory = in_memory
+        self._due: deque[AIMessage] = deque()
+        self._kept: Any = None
         self._record = record
         self._context = context
         self._tape = _Tape()
@@ -239,7 +298,7 @@ class _Run:
             counter=counter_for(count_as),
             instructions=record.toolkit.system,
         )
-        self._model = _RecordedModel(self._checker.check, count_as)
+        self._model = _RecordedModel(self._look, count_as)
         self._agent = Agent(
             name="replay",
             title="Replay",
@@ -258,11 +317,12 @@ class _Run:
         self._skipped = len(left)
         if not runs:
             raise RecordError(f"{self._record.where}: no message of the user has a recorded answer to replay")
-        with (
-            tempfile.TemporaryDirectory(prefix="everthread-replay-") as folder,
-            open_storage(f"sqlite:///{folder}/replay.db") as storage,
-        ):
-            self._play(runs, storage)
+        with ExitStack() as stack:
+            url = "sqlite://"
+            if not self._in_memory:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="everthread-replay-"))
+                url = f"sqlite:///{folder}/replay.db"
+            self._play(runs, stack.enter_context(open_storage(url)))
 
     def _play(self, runs: Iterable[Exchange], storage: Storage) -> None:
         graph = build_graph(self._agent, model=self._model, storage=storage)
@@ -272,6 +332,20 @@ class _Run:
         finally:
             kept = transcript(storage.store, _THREAD, graph.get_state(_CONFIG).values.get("messages", []))
             self._losses = checks.compare(self._sent, kept)
+            if self._at_end is not None:
+                self._end(graph)
+                self._kept = self._at_end(storage.store)
+
+    def _end(self, graph: Graph) -> None:
+        ending: Any = {"end_session": True}
+        self._events += graph.stream(ending, _CONFIG, context=self._context, stream_mode="custom")
+
+    def _look(self, messages: list[BaseMessage], tools: Tools) -> None:
+        """Check a prompt, and show it together with the reply that it gets."""
+        self._checker.check(messages, tools)
+        reply = self._due.popleft() if self._due else AIMessage("")
+        if self._watch is not None:
+            self._watch(reply, messages, tools)
 
     def _send(self, graph: Graph, run: Exchange) -> None:
         """Run the graph once.
@@ -282,6 +356,7 @@ class _Run:
         self._checker.expect(run.input)
         self._tape.load(run.results)
         self._model.load(run.replies)
+        self._due = deque(run.replies)
         self._sent += run.input
         before = self._model.calls
         given: Any = {"messages": run.input}
@@ -292,6 +367,11 @@ class _Run:
             self._sent += _played(run, self._model.calls - before)
         if self._model.left:
             raise ScriptError(f"the run ended with {self._model.left} recorded replies left after call {before}")
+
+    def trace(self, seconds: float, outcome: Literal["replayed", "refused", "failed"], error: str | None) -> Trace:
+        """Return the figures of the run, and what it left."""
+        result = self.result(seconds, outcome, error)
+        return Trace(result, tuple(self._events), tuple(self._checker.sizes), self._kept)
 
     def result(self, seconds: float, outcome: Literal["replayed", "refused", "failed"], error: str | None) -> Result:
         """Return the figures of the run."""

@@ -122,6 +122,14 @@ class NoteBlocked(_Event):
     message_ids: list[str]
 
 
+class NoteOverruled(_Event):
+    """The user has just said otherwise than these notes; the notes stay, and the user wins for now."""
+
+    event: Literal["note_overruled"] = "note_overruled"
+    note_ids: list[str]
+    message_id: str
+
+
 class Consolidated(_Event):
     """Session notes became long-term notes or were dropped."""
 
@@ -235,6 +243,7 @@ Event = Annotated[
     | Recalled
     | NoteSaved
     | NoteBlocked
+    | NoteOverruled
     | Consolidated
     | NoteMerged
     | NoteSuperseded

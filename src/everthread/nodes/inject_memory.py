@@ -12,10 +12,12 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
 from pydantic import ValidationError
 
 from everthread.errors import SettingsError
-from everthread.ledger.events import Injected
+from everthread.ledger.events import Event, Injected, NoteBlocked, NoteOverruled
 from everthread.ledger.record import now, record
+from everthread.memory.guard import check, is_safe
 from everthread.memory.rendering import render_notes, render_profile
-from everthread.memory.selection import within
+from everthread.memory.selection import holding, overruled, within
+from everthread.nodes.recalling import recall, shared_past
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, Memory, Note, State, Update, namespaces
 from everthread.state.marks import MARK, marks, sequence
@@ -56,8 +58,13 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     again = {item.key for item in found[len(asked) + 1 :] if item is not None}
     new = [message for message in arrived if message.id not in again]
     turn = state.get("turns", 0) + sum(map(opens_turn, new))
-    memory, summary = _rendered(found[: len(asked)], store, thread_id, context, wiring.counter(context), messages)
+    memory, summary, shown = _rendered(
+        found[: len(asked)], store, thread_id, context, wiring.counter(context), messages
+    )
     digest = _digest(memory)
+    shared = shared_past(known, turn, messages, len(new))
+    at_hand: State = {**state, "memory": memory, "summary": summary}
+    memory["recalled"], recalled = recall(at_hand, store, thread_id, context, wiring, shared)
     event = Injected(
         changed=digest != state.get("memory_digest"),
         profile=bool(memory["profile"]),
@@ -65,8 +72,14 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
         session_note_ids=[str(note["id"]) for note in memory["session_notes"]],
         tokens=wiring.counter(context).text(memory["profile"] + memory["notes"]),
     )
-    session = PutOp(namespaces.SESSIONS, thread_id, _session(known, thread_id, context, wiring, turn), index=None)
-    record(store, thread_id, [event], write=runtime.stream_writer, turn=turn, operations=[session])
+    session = PutOp(
+        namespaces.SESSIONS, thread_id, _session(known, thread_id, context, wiring, turn, shared), index=None
+    )
+    events: list[Event] = [event, *([recalled] if recalled else []), *_overruled(shown, new)]
+    if event.changed:
+        # Only when the block is new: a note that stays refused is no news on every turn.
+        events += _refused(found[2:4])
+    record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=[session])
     dated = [*(RemoveMessage(id=str(known_id)) for known_id in again), *map(_dated, new)]
     moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")
     return {
@@ -95,15 +108,14 @@ def resolved(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """
     if "memory" in state:
         return {}
-    context = context_of(runtime)
+    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    messages = state.get("messages", [])
     memory, summary = resolve(
-        store_of(runtime),
-        thread_of(runtime),
-        context,
-        wiring.counter(context),
-        state.get("summary_id"),
-        messages=state.get("messages", []),
+        store, thread_id, context, wiring.counter(context), state.get("summary_id"), messages=messages
     )
+    at_hand: State = {**state, "memory": memory, "summary": summary}
+    shared = own_session(store, thread_id, context).get("shared")
+    memory["recalled"], _ = recall(at_hand, store, thread_id, context, wiring, shared)
     return {"memory": memory, "summary": summary}
 
 
@@ -127,7 +139,8 @@ def resolve(
         messages: the working set, to tell the notes of this branch from those of a branch that a fork left.
     """
     found = store.batch(_reads(thread_id, context, summary_id))
-    return _rendered(found, store, thread_id, context, counter, messages)
+    memory, summary, _ = _rendered(found, store, thread_id, context, counter, messages)
+    return memory, summary
 
 
 def _reads(thread_id: str, context: Context, summary_id: str | None) -> list[GetOp | SearchOp]:
@@ -146,19 +159,20 @@ def _rendered(
     context: Context,
     counter: TokenCounter,
     messages: Sequence[BaseMessage],
-) -> tuple[Memory, dict[str, Any] | None]:
+) -> tuple[Memory, dict[str, Any] | None, list[Note]]:
     summary, profile, long_term, session = found
-    notes = within(_active(long_term), context.notes_tokens, counter.text)
-    own = _of_this_branch(_active(session), store, thread_id, messages)
+    today = datetime.now(UTC).date().isoformat()
+    notes = within(_safe(holding(readable(long_term), today)), context.notes_tokens, counter.text)
+    own = _of_this_branch(_safe(holding(readable(session), today)), store, thread_id, messages)
     session_notes = within(own, context.notes_tokens, counter.text)
     memory: Memory = {
-        "today": datetime.now(UTC).date().isoformat(),
+        "today": today,
         "profile": render_profile(profile.value if isinstance(profile, Item) else None),
         "notes": render_notes("Long-term notes", notes),
         "note_ids": [note.id for note in notes],
         "session_notes": [note.value() for note in session_notes],
     }
-    return memory, summary.value if isinstance(summary, Item) else None
+    return memory, summary.value if isinstance(summary, Item) else None, [*notes, *session_notes]
 
 
 def _of_this_branch(
@@ -180,8 +194,29 @@ def _of_this_branch(
     ]
 
 
-def _active(items: Sequence[Item]) -> list[Note]:
-    return [note for note in readable(items) if note.status == "active"]
+def _safe(notes: Sequence[Note]) -> list[Note]:
+    """Leave out what the guard refuses: a note may be older than the guard, or come from elsewhere."""
+    return [note for note in notes if is_safe(note.text)]
+
+
+def _refused(found: Sequence[Sequence[Item]]) -> list[Event]:
+    """Return an event for each stored note that the guard keeps out of the prompt."""
+    notes = [note for items in found for note in readable(items) if note.status == "active" and not is_safe(note.text)]
+    return [
+        NoteBlocked(
+            category=verdict.category,
+            rule=verdict.rule,
+            message_ids=[known for source in note.sources for known in source.message_ids],
+        )
+        for note, verdict in ((note, check(note.text)) for note in notes)
+    ]
+
+
+def _overruled(shown: Sequence[Note], new: Sequence[BaseMessage]) -> list[Event]:
+    """Return an event when the user has just said otherwise than the notes in the prompt: the user wins."""
+    said = "\n".join(str(message.text) for message in new if opens_turn(message))
+    ids = [note.id for note in overruled(shown, said)] if said and shown else []
+    return [NoteOverruled(note_ids=ids, message_id=str(new[-1].id))] if ids else []
 
 
 def readable(items: Sequence[Item]) -> list[Note]:
@@ -219,7 +254,9 @@ def _own(item: Item | None, thread_id: str, context: Context) -> dict[str, Any]:
     return known
 
 
-def _session(known: dict[str, Any], thread_id: str, context: Context, wiring: Wiring, turn: int) -> dict[str, Any]:
+def _session(
+    known: dict[str, Any], thread_id: str, context: Context, wiring: Wiring, turn: int, shared: int | None
+) -> dict[str, Any]:
     return {
         "thread_id": thread_id,
         "user_id": context.user_id,
@@ -228,4 +265,5 @@ def _session(known: dict[str, Any], thread_id: str, context: Context, wiring: Wi
         "last_activity": now(),
         "turns": turn,
         "consolidated_turns": known.get("consolidated_turns", 0),
+        "shared": shared,
     }

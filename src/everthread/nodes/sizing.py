@@ -97,15 +97,17 @@ def is_full(state: State, context: Context, wiring: Wiring) -> bool:
         return False
     if context.context_limit is not None and len(split(messages)) > context.context_limit:
         return True
-    # What was recalled leaves the prompt by itself, so it is no reason to compact.
-    if (state.get("memory") or {}).get("recalled"):
-        memory: Memory = {**state["memory"], "recalled": ""}
-        state = {**state, "memory": memory}
+    # What was recalled leaves the prompt by itself, so it is no reason to compact; the next turn recalls again.
+    memory = state.get("memory") or {}
+    recalled = wiring.counter(context).text(memory.get("recalled", ""))
+    if recalled:
+        without: Memory = {**state["memory"], "recalled": ""}
+        state = {**state, "memory": without}
     sizes = Sizes.of(state, context, wiring)
     used, beside = sizes.used, sizes.budget.tokens - sizes.room
     if used + beside <= sizes.budget.tokens * context.high_watermark:
         return False
-    growth, left = last_turn(sizes), int(sizes.room * context.low_watermark)
+    growth, left = last_turn(sizes) + recalled, int(sizes.room * context.low_watermark)
     calls = max(2 * (sizes.room - left) // growth, 1)
     return sizes.room - used < growth or pays(saved=used - left, reread=left, calls=calls)
 

@@ -30,7 +30,7 @@ class ToolRunner:
     """
 
     def __init__(self, wiring: Wiring) -> None:
-        self._node = ToolNode([*wiring.agent.tools, wiring.read_tool_output], handle_tool_errors=error_text)
+        self._node = ToolNode([*wiring.agent.tools, *wiring.readers], handle_tool_errors=error_text)
 
     def tools(self, state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
         """Run the calls of the last message."""

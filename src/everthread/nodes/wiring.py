@@ -1,6 +1,7 @@
 """What the nodes of one graph share: the agent, its models and tools, and how to size a prompt."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -14,6 +15,7 @@ from langgraph.store.base import BaseStore
 from everthread.errors import SettingsError
 from everthread.prompts import render
 from everthread.state import Agent, Context, Memory, Note, State, Summary
+from everthread.state.marks import sequence
 from everthread.window.assembly import Parts
 from everthread.window.budget import UNKNOWN_WINDOW, Budget, reply_reserve
 from everthread.window.calibration import Calibration
@@ -41,6 +43,10 @@ class Wiring:
     """Name of a model, such as `gpt-5-mini`, which decides how tokens are counted."""
     read_tool_output: BaseTool
     """Bound since the first handle was in a prompt."""
+    recall_history: BaseTool | None = None
+    """Bound together with it, since the first message was evicted."""
+    exclusive: Callable[[str], AbstractContextManager[None]] | None = None
+    """Holds a key across processes, such as a user's while their notes change; None: in this process only."""
     _summaries: dict[str, tuple[Summary, str]] = field(default_factory=dict, repr=False)
     _tool_tokens: dict[tuple[str, bool, bool], int] = field(default_factory=dict, repr=False)
     _shown: dict[int, "Shown"] = field(default_factory=dict, repr=False)
@@ -68,12 +74,15 @@ class Wiring:
         name, value = state.get("summary_id"), state.get("summary")
         if not name or not value:
             return None
-        if name not in self._summaries:
-            if len(self._summaries) >= _KEPT_SUMMARIES:
-                self._summaries.clear()
-            made = Summary.model_validate(value)
-            self._summaries[name] = made, render_summary(made, self.agent.summary_sections)
-        return self._summaries[name]
+        known = self._summaries.get(name)
+        return known if known is not None else self.keep_summary(name, Summary.model_validate(value))
+
+    def keep_summary(self, name: str, made: Summary) -> tuple[Summary, str]:
+        """Hold a version of a summary in memory, so that the next run need not read it again."""
+        if len(self._summaries) >= _KEPT_SUMMARIES:
+            self._summaries.clear()
+        self._summaries[name] = known = made, render_summary(made, self.agent.summary_sections)
+        return known
 
     def shown(self, memory: Memory) -> "Shown":
         """Return what a run's memory looks like in a prompt; made once for all calls of a run."""
@@ -87,18 +96,24 @@ class Wiring:
         return made
 
     def reads_back(self, state: State) -> bool:
-        """Tell whether the reader of handles is bound: since the first handle was shown.
+        """Tell whether the readers are bound: since the first handle was shown or the first message evicted.
 
-        It stays bound when that handle has left: providers put tools ahead of everything, so every
+        They stay bound when that handle has left: providers put tools ahead of everything, so every
         change of the list costs the whole cached prompt.
         """
-        return state.get("reads_back", False) or bool(handles_in(state.get("messages", [])))
+        messages = state.get("messages", [])
+        return state.get("reads_back", False) or is_evicted(messages) or bool(handles_in(messages))
+
+    @property
+    def readers(self) -> list[BaseTool]:
+        """Tools that read what the prompt no longer shows."""
+        return [self.read_tool_output, *([self.recall_history] if self.recall_history else [])]
 
     def tool_tokens(self, counter: TokenCounter, *, reads_back: bool) -> int:
         """Return the tokens of the bound schemas; counted once, since reading 80 schemas takes milliseconds."""
         key = (counter.encoding_name, counter.exact, reads_back)
         if key not in self._tool_tokens:
-            extra = [self.read_tool_output] if reads_back else []
+            extra = self.readers if reads_back else []
             self._tool_tokens[key] = counter.tools([*self.agent.tools, *extra])
         return self._tool_tokens[key]
 
@@ -106,7 +121,7 @@ class Wiring:
         """Return the run's model with its tools; converting their schemas is done once."""
         key = (context.model, reads_back)
         if key not in self._bound:
-            extra = [self.read_tool_output] if reads_back else []
+            extra = self.readers if reads_back else []
             tools, chat = [*self.agent.tools, *extra], self.model_for(context)
             runnable = chat.bind_tools(tools) if tools else chat
             self._bound[key] = cast("Runnable[LanguageModelInput, BaseMessage]", runnable)
@@ -172,6 +187,11 @@ class Shown:
         return cls(memory, system_message(agent, memory), notes)
 
 
+def is_evicted(messages: Sequence[BaseMessage]) -> bool:
+    """Tell whether messages of the thread have left the working set."""
+    return bool(messages) and sequence(messages[-1]) >= len(messages)
+
+
 def system_message(agent: Agent, memory: Memory) -> SystemMessage:
     """Return the head of the prompt: instructions, memory policy, date, profile, long-term notes."""
     parts = [agent.instructions.strip(), render("memory_policy")]
@@ -226,5 +246,6 @@ def parts_of(state: State, context: Context, wiring: Wiring) -> Parts:
         working_set=state.get("messages", []),
         summary=summary[1] if summary else "",
         session_notes=notes,
+        recalled=memory.get("recalled", ""),
         pins=list(dict.fromkeys((*context.pins, *(note.text for note in notes if note.kind == "constraint")))),
     )

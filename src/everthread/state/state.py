@@ -21,8 +21,8 @@ class Memory(TypedDict, total=False):
     note_ids: list[str]
     session_notes: list[dict[str, Any]]
     """Active session notes, oldest first; shown only while their source turn is out of the working set."""
-    recalled: list[dict[str, Any]]
-    """Passages of the transcript picked for the current question."""
+    recalled: str
+    """`<recalled>` block with messages of the transcript picked for the current question, or empty."""
 
 
 class State(TypedDict, total=False):

@@ -1,0 +1,75 @@
+"""The tool that searches what the conversation no longer shows."""
+
+from datetime import UTC, date, datetime
+from typing import Annotated
+
+from langchain_core.tools import ToolException, tool
+from langgraph.prebuilt import ToolRuntime
+
+from everthread.memory.recall import Passage, Question, day_line, passage_line
+from everthread.memory.recall.trimming import trimmed
+from everthread.memory.rendering import escape
+from everthread.state import Context, State, namespaces
+from everthread.storage.recall import candidates, dated, search_of
+from everthread.window.encoding import encoding
+
+__all__ = ["recall_history"]
+
+_MOST = 50
+_MARGIN = 100
+"""Tokens kept free for what the result says beside the messages."""
+
+
+@tool
+def recall_history(
+    query: Annotated[str, "Words, names or a date, such as 'refund order 42' or 'March 4'."],
+    runtime: ToolRuntime[Context, State],
+    limit: Annotated[int, "Most messages to return."] = 8,
+    after: Annotated[str, "Only from this day on, as YYYY-MM-DD."] = "",
+    before: Annotated[str, "Only up to this day, as YYYY-MM-DD."] = "",
+) -> str:
+    """Search earlier messages of this conversation that are no longer shown."""
+    if runtime.store is None:
+        raise ToolException("this conversation has no store, so nothing can be searched")
+    first, last = _day("after", after), _day("before", before)
+    thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
+    known = runtime.store.get(namespaces.SESSIONS, thread_id)
+    messages = (runtime.state or {}).get("messages", [])
+    search = search_of(runtime.store, thread_id, messages, known.value.get("shared") if known else None)
+    question = Question.read(query, datetime.now(UTC).date())
+    found, question = candidates(dated(search, first, last), question) if question.query else ({}, question)
+    best = sorted(found.values(), key=lambda one: (-one.score, -one.seq))[: max(1, min(limit, _MOST))]
+    context = runtime.context if isinstance(runtime.context, Context) else Context()
+    return _told(best, question, context.tool_output_tokens - _MARGIN)
+
+
+def _day(name: str, text: str) -> str:
+    if not text.strip():
+        return ""
+    try:
+        return date.fromisoformat(text.strip()[:10]).isoformat()
+    except ValueError:
+        raise ToolException(f"`{name}` must be a day such as 2025-03-04, got {text!r}") from None
+
+
+def _told(best: list[Passage], question: Question, room: int) -> str:
+    """Write the messages oldest first; the best of them when not all fit."""
+    count = encoding("o200k_base").encode_ordinary
+    lines: dict[Passage, str] = {}
+    for passage in best:
+        line = f"[{escape(passage.id)}] {passage_line(trimmed(passage, question, max(room // 2, 16)))}"
+        cost = len(count(f"{day_line(passage.day)}\n{line}\n"))
+        if cost <= room:
+            lines[passage] = line
+            room -= cost
+    if not lines:
+        return "Nothing was found. Try other words, or leave out `after` and `before`."
+    told: list[str] = ["<recalled>"]
+    day = None
+    for passage in sorted(lines, key=lambda one: (one.seq, one.id)):
+        if passage.day != day:
+            day = passage.day
+            told.append(day_line(day))
+        told.append(lines[passage])
+    left = len(best) - len(lines)
+    return "\n".join([*told, "</recalled>", *([f"{left} more did not fit; lower `limit`."] if left else [])])

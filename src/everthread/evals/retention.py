@@ -1,0 +1,259 @@
+"""Is what a question needs still in the prompt, after the whole conversation was evicted?
+
+Every conversation is archived as a thread's transcript. Each of its questions is then the current message of the user,
+and the real nodes resolve memory, recall, trim and assemble the prompt. The budget, in exact tokens with message
+overhead, counts everything that comes from the conversation: recent turns and recalled messages with their dates
+and speakers. It does not count instructions, tool schemas and the question itself.
+
+An evidence message is in the prompt when it is one of the messages that recall chose, or still in the working set, and
+its whole text stands in the prompt; one that was cut does not count. `fraction` is the share of a question's evidence,
+`all` and `any` are the shares of questions with all of it and with some. Two baselines get the same budget: `recency`,
+the newest messages that fit, and `bm25`, the best of the store's search for the question as it is, in the same format.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.tools import tool
+from langgraph.runtime import ExecutionInfo, Runtime
+from langgraph.store.base import SearchOp
+
+from everthread.evals.conversations import Conversation, Question, read_conversations
+from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.memory.recall import Passage, render_recalled
+from everthread.memory.recall.rendering import day_line, passage_line
+from everthread.memory.rendering import escape
+from everthread.models.replay import ReplayModel
+from everthread.nodes.inject_memory import inject_memory
+from everthread.nodes.model import model
+from everthread.nodes.sizing import fits
+from everthread.nodes.trim import trim
+from everthread.nodes.wiring import Wiring
+from everthread.state import Agent, Context, State, namespaces
+from everthread.state.marks import marked, sequence, synthetic
+from everthread.state.messages import reduce_messages
+from everthread.storage.open import Storage, open_storage
+from everthread.storage.recall import passage_of
+from everthread.storage.transcript import append_operations, message_text
+from everthread.window.tokens import counter_for
+
+__all__ = ["run"]
+
+BUDGET = 4096
+OTHER_BUDGETS = (1000, 2000, 8000)
+METHODS = ("everthread", "bm25", "recency")
+_THREAD = "retention"
+_WINDOW = 128_000
+_COUNTER = counter_for("gpt-4.1")
+_SEARCHED = 200
+
+Shown = dict[str, str]
+"""What a prompt shows of the conversation: text by message id."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One question: how much of its evidence the prompt shows."""
+
+    found: int
+    wanted: int
+
+    @property
+    def parts(self) -> tuple[float, float, float]:
+        """Fraction, all and any."""
+        return self.found / self.wanted, float(self.found == self.wanted), float(self.found > 0)
+
+
+Scores = dict[tuple[str, int, str], list[Score]]
+"""By method, budget and name of the figure."""
+
+
+def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
+    """Measure recall and the baselines on every question, at the budget and at the usual others.
+
+    Raises:
+        RecordError: a file cannot be read, or there is no conversation with questions.
+    """
+    budget = options.budget or BUDGET
+    conversations = read_conversations(paths)[: options.limit]
+    budgets = [budget, *(other for other in OTHER_BUDGETS if other != budget)]
+    scores: Scores = defaultdict(list)
+    most = 0
+    for done, conversation in enumerate(conversations, start=1):
+        with _Thread.of(conversation) as thread:
+            for question in conversation.questions:
+                for limit in budgets:
+                    for method in METHODS:
+                        shown, used = thread.shown(method, question.question, limit)
+                        most = max(most, used if limit == budget else 0)
+                        for name in _names(conversation, question):
+                            scores[method, limit, name].append(thread.score(question, shown))
+        tick(done, len(conversations), conversation.id)
+    ours = {name: _means(found) for (by, limit, name), found in scores.items() if (by, limit) == (METHODS[0], budget)}
+    figures = {f"{name}.{part}": value for name, parts in ours.items() for part, value in parts.items()}
+    left_out = sum(one.left_out for one in conversations)
+    return Report(
+        suite="retention",
+        figures={**figures, "questions": sum(len(one.questions) for one in conversations), "most_tokens": most},
+        tables=tuple(_tables(scores, budgets, conversations)),
+        remarks=(
+            f"{left_out} questions were left out: they have no evidence, or the source's evidence lacks the answer.",
+            "`…/agreed` leaves out the questions on which a second annotation disagrees with the first.",
+        ),
+        settings={"budget": budget, "budgets": sorted(budgets)},
+    )
+
+
+def _names(conversation: Conversation, question: Question) -> Iterator[str]:
+    yield conversation.group
+    yield f"{conversation.group}/{question.category}"
+    if conversation.is_audited and question.audit is None:
+        yield f"{conversation.group}/agreed"
+
+
+def _means(scores: Sequence[Score]) -> dict[str, float]:
+    columns = zip(*(score.parts for score in scores), strict=True)
+    return {name: sum(column) / len(scores) for name, column in zip(("fraction", "all", "any"), columns, strict=True)}
+
+
+def _tables(scores: Scores, budgets: Sequence[int], conversations: Sequence[Conversation]) -> Iterator[Table]:
+    groups = list(dict.fromkeys(conversation.group for conversation in conversations))
+    for limit in sorted(budgets):
+        cells = [(group, method) for group in groups for method in METHODS]
+        rows = [_row(f"{group}, {method}", scores[method, limit, group]) for group, method in cells]
+        yield Table(f"{limit:,} tokens", ("conversations", "fraction", "all", "any", "questions"), tuple(rows))
+    first = budgets[0]
+    parts = sorted(name for method, limit, name in scores if "/" in name and (method, limit) == (METHODS[0], first))
+    rows = [_row(name, scores[METHODS[0], first, name]) for name in parts]
+    yield Table(f"by category, {first:,} tokens", ("category", "fraction", "all", "any", "questions"), tuple(rows))
+
+
+def _row(name: str, found: Sequence[Score]) -> tuple[str | int | float, ...]:
+    return (name, *_means(found).values(), len(found))
+
+
+class _Thread:
+    """One conversation in a database of its own, all of it evicted."""
+
+    def __init__(self, conversation: Conversation, storage: Storage) -> None:
+        self._conversation = conversation
+        self._storage = storage
+        self._texts = {str(message.id): _plain(message_text(message)) for message in conversation.messages}
+        self._turns = sum(isinstance(message, HumanMessage) for message in conversation.messages)
+        self._prompts: list[list[BaseMessage]] = []
+        self._model = ReplayModel(lambda messages, tools: self._prompts.append(messages))
+        self._wiring = Wiring(
+            agent=Agent(name="retention", title="Retention", instructions="Answer from the conversation."),
+            model=self._model,
+            summarizer=self._model,
+            resolve=lambda name: self._model,
+            name_of=lambda chat: "gpt-4.1",
+            read_tool_output=_unused,
+        )
+        operations = append_operations(_THREAD, "local", conversation.messages, why="evicted", at="")
+        storage.store.batch(operations)
+
+    @classmethod
+    @contextmanager
+    def of(cls, conversation: Conversation) -> Iterator["_Thread"]:
+        with open_storage("sqlite://") as storage:
+            yield cls(conversation, storage)
+
+    def shown(self, method: str, question: str, limit: int) -> tuple[Shown, int]:
+        """Return what a method shows of the conversation within a budget, and the tokens it took."""
+        show: dict[str, Callable[[str, int], tuple[Shown, int]]] = {
+            "everthread": self._recalled,
+            "bm25": self._searched,
+            "recency": self._recent,
+        }
+        return show[method](question, limit)
+
+    def score(self, question: Question, shown: Shown) -> Score:
+        """Count the evidence whose whole text is shown."""
+        found = sum(self._texts[key] in shown.get(key, "") for key in question.evidence if key in shown)
+        return Score(found, len(question.evidence))
+
+    def _recalled(self, question: str, limit: int) -> tuple[Shown, int]:
+        """Run the real nodes up to the model's prompt."""
+        last = self._conversation.messages[-1]
+        asked = marked(HumanMessage(question, id="question"), seq=sequence(last) + 1, previous=last.id)
+        context = Context(window=_WINDOW, recall_tokens=limit)
+        events: list[dict[str, Any]] = []
+        runtime = Runtime(
+            context=context,
+            store=self._storage.store,
+            stream_writer=events.append,
+            execution_info=ExecutionInfo("", "", "", thread_id=_THREAD),
+        )
+        # Every question is a turn of its own; a turn that was there before would be a fork.
+        self._turns += 1
+        state: State = {"messages": [asked], "turns": self._turns}
+        state = _merged(state, inject_memory(state, runtime, self._wiring))
+        if not fits(state, context, self._wiring):
+            state = _merged(state, trim(state, runtime, self._wiring))
+        self._model.load([AIMessage("Noted.")])
+        self._prompts.clear()
+        model(state, {}, runtime, self._wiring)
+        chosen: list[str] = next((event["message_ids"] for event in events if event["event"] == "recalled"), [])
+        prompt = self._prompts[0]
+        used = next(event["breakdown"] for event in events if event["event"] == "prompt_assembled")
+        text = "\n".join(_plain(str(message.text)) for message in prompt)
+        taken = used["summary"] + used["recalled"] + used["history"] - _COUNTER.message(asked)
+        return dict.fromkeys(chosen, text), taken
+
+    def _searched(self, question: str, limit: int) -> tuple[Shown, int]:
+        operation = SearchOp(namespaces.transcript(_THREAD), query=question, limit=_SEARCHED)
+        items: Any = self._storage.store.batch([operation])[0]
+        return _filled((passage_of(item) for item in items), limit)
+
+    def _recent(self, question: str, limit: int) -> tuple[Shown, int]:
+        shown: Shown = {}
+        used = 0
+        for message in reversed(self._conversation.messages):
+            used += _COUNTER.message(message)
+            if used > limit:
+                return shown, used - _COUNTER.message(message)
+            shown[str(message.id)] = self._texts[str(message.id)]
+        return shown, used
+
+
+def _filled(passages: Iterator[Passage], limit: int) -> tuple[Shown, int]:
+    """Take passages in their order as long as they fit, in the format of recall."""
+    taken: list[Passage] = []
+    room, days = limit - _weight([]) - 60, set[str]()
+    for passage in passages:
+        cost = _COUNTER.text(passage_line(passage)) + 1
+        cost += 0 if passage.day in days else _COUNTER.text(day_line(passage.day)) + 1
+        if cost <= room:
+            room -= cost
+            days.add(passage.day)
+            taken.append(passage)
+    while _weight(taken) > limit:
+        taken.pop()
+    return {passage.id: _plain(passage.text) for passage in taken}, _weight(taken)
+
+
+def _weight(passages: Sequence[Passage]) -> int:
+    return _COUNTER.message(synthetic("recalled", render_recalled(passages))) if passages else 0
+
+
+def _merged(state: State, update: Any) -> State:
+    merged: State = {**state, **update}
+    merged["messages"] = reduce_messages(state["messages"], [update.get("messages", [])])  # type: ignore[typeddict-item]
+    return merged
+
+
+def _plain(text: str) -> str:
+    """Return a text as the recalled block shows it."""
+    return escape(text)
+
+
+@tool
+def _unused() -> str:
+    """Read nothing."""
+    return ""

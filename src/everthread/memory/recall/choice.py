@@ -1,0 +1,87 @@
+"""Fill a token budget with passages, the most relevant first."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from everthread.memory.recall.passages import Passage
+from everthread.memory.recall.question import Question
+from everthread.memory.recall.relevance import Relevance
+from everthread.memory.recall.rendering import day_line, passage_line, render_recalled
+from everthread.memory.recall.trimming import trimmed
+
+_LARGEST_SHARE = 0.5
+"""Share of the budget that one message may take; a longer one is cut to what matters."""
+
+_SMALLEST = 48
+"""Tokens below which a cut message says too little."""
+
+_MISSES = 24
+"""Passages that did not fit in a row, after which the rest is not looked at."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What goes into the prompt."""
+
+    text: str
+    """The rendered block; empty when nothing was chosen."""
+    passages: tuple[Passage, ...] = ()
+    """Oldest first."""
+    scores: tuple[float, ...] = ()
+    """Relevance of each, in the same order."""
+    tokens: int = 0
+    """Of the block as a message."""
+
+
+def choose(
+    passages: Iterable[Passage],
+    relevance: Relevance,
+    question: Question,
+    *,
+    limit: int,
+    weigh: Callable[[str], int],
+    count: Callable[[str], int],
+) -> Chosen:
+    """Choose passages for a question.
+
+    Args:
+        passages: candidates and their neighbours, without what the prompt shows already.
+        relevance: scores them.
+        question: what is asked, to cut long messages.
+        limit: tokens that the block may take as a message.
+        weigh: tokens of a block as a message.
+        count: tokens of a text.
+    """
+    room = limit - weigh(render_recalled([Passage("", 0, "", "", "")])) + count(day_line("")) + count(": ")
+    largest = max(int(limit * _LARGEST_SHARE), _SMALLEST)
+    taken: list[tuple[Passage, float, int]] = []
+    days: set[str] = set()
+    misses = 0
+    for passage, score in relevance.ranked(passages):
+        shown = trimmed(passage, question, largest)
+        day = 0 if passage.day in days else count(f"{day_line(passage.day)}\n")
+        # With its line break: the two often share a token.
+        cost = day + count(f"{passage_line(shown)}\n")
+        if cost > room:
+            misses += 1
+            if misses > _MISSES or room < _SMALLEST // 4:
+                break
+            continue
+        room -= cost
+        days.add(passage.day)
+        taken.append((shown, score, cost))
+        misses = 0
+    return _within(taken, limit, weigh)
+
+
+def _within(taken: list[tuple[Passage, float, int]], limit: int, weigh: Callable[[str], int]) -> Chosen:
+    """Let the least relevant go until the whole block holds the limit: the parts only estimate it."""
+    while taken:
+        shown = sorted(taken, key=lambda one: (one[0].seq, one[0].id))
+        text = render_recalled([passage for passage, _, _ in shown])
+        tokens = weigh(text)
+        if tokens <= limit:
+            passages, scores, _ = zip(*shown, strict=True)
+            return Chosen(text, passages, scores, tokens)
+        taken.pop()
+    return Chosen("")
