@@ -126,11 +126,35 @@ def test_words_without_a_subject_recall_nothing(storage: Storage) -> None:
     assert blocks(model) == []
 
 
+def test_a_message_about_what_the_prompt_shows_recalls_nothing(storage: Storage) -> None:
+    graph, model = long_thread(storage, "Yes.")
+
+    ask(graph, "We keep speaking of the weather.")
+
+    assert blocks(model) == []
+
+
+def test_a_message_about_something_that_was_evicted_recalls_it(storage: Storage) -> None:
+    graph, model = long_thread(storage, "4711.")
+
+    ask(graph, "Open the locker.")
+
+    assert "My locker code is 4711." in blocks(model)[0]
+
+
+def test_a_message_about_something_new_recalls_nothing(storage: Storage) -> None:
+    graph, model = long_thread(storage, "Fine.")
+
+    ask(graph, "Order a pizza.")
+
+    assert blocks(model) == []
+
+
 def test_recall_does_not_move_the_head_of_the_next_prompt(storage: Storage) -> None:
     graph, _ = long_thread(storage, "4711.", "Yes.")
 
     ask(graph, "What was my locker code?")
-    ask(graph, "Is the locker code short?")
+    ask(graph, "Was the locker code short?")
 
     last = next(event for event in reversed(events(storage.store, "t")) if event.event == "prompt_assembled")
     assert last.head_moved == ""

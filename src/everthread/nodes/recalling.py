@@ -14,7 +14,8 @@ from everthread.nodes.sizing import Sizes
 from everthread.nodes.wiring import Wiring, is_evicted
 from everthread.state import Context, State
 from everthread.state.marks import sequence
-from everthread.storage.recall import recalled, search_of
+from everthread.storage.recall import mentioned, recalled, search_of
+from everthread.storage.transcript import message_text
 from everthread.window.turns import opens_turn
 
 _LEAST_TOKENS = 64
@@ -52,6 +53,12 @@ def recall(
     if limit < _LEAST_TOKENS or not question.query:
         return "", None
     search = search_of(store, thread_id, messages, shared)
+    if not (question.looks_back or question.asks_advice):
+        # The prompt has what the message talks about, or nothing was ever said of it: every passage would
+        # cost tokens and the cached prompt behind it, and tell nothing.
+        unseen = question.unseen(_visible(state, messages, wiring))
+        if not unseen or not mentioned(search, unseen):
+            return "", None
     chosen, searched = recalled(search, question, limit, sizes.counter)
     event = Recalled(
         message_ids=[passage.id for passage in chosen.passages],
@@ -60,6 +67,14 @@ def recall(
         searched=searched,
     )
     return chosen.text, event if chosen.passages else None
+
+
+def _visible(state: State, messages: Sequence[BaseMessage], wiring: Wiring) -> str:
+    """Return what the prompt shows without the message that is to be answered."""
+    memory, summary = state.get("memory") or {}, wiring.summary(state)
+    last = max((place for place, message in enumerate(messages) if opens_turn(message)), default=len(messages))
+    texts = [message_text(message) for message in messages[:last]]
+    return "\n".join([*texts, summary[1] if summary else "", memory.get("profile", ""), memory.get("notes", "")])
 
 
 def asked(messages: Sequence[BaseMessage], today: date) -> Question:

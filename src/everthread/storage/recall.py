@@ -19,6 +19,9 @@ from everthread.window.tokens import TokenCounter
 CANDIDATES = 200
 """Messages that the search may find; the rest of the work does not grow with the thread."""
 
+_FEW = 3
+"""Messages that are looked at to tell whether anything was said of a subject."""
+
 _TASTES = 60
 """Statements of taste that the search may find for a question that asks for advice."""
 
@@ -104,6 +107,11 @@ def recalled(
         count=counter.text,
     )
     return chosen, len(found)
+
+
+def mentioned(search: Search, words: Sequence[str]) -> bool:
+    """Tell whether an archived message of this branch has one of the words."""
+    return bool(_found(search, " ".join(words), _FEW))
 
 
 def candidates(search: Search, question: Question) -> tuple[dict[str, Passage], Question]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from everthread.memory.recall.dates import Span, spans_of
-from everthread.memory.recall.words import content_words, words_of
+from everthread.memory.recall.words import content_words, root, words_of
 
 _MOST_WORDS = 48
 """Words of a message that are searched for; a pasted page asks for nothing in particular."""
@@ -24,6 +24,15 @@ _ADVICE = re.compile(
     re.IGNORECASE,
 )
 
+_LOOKS_BACK = re.compile(
+    r"\b(?:did|was|were|had|been|earlier|before|previous(?:ly)?|last|again|already|ago|once|originally"
+    r"|remember|recall|remind|forgot(?:ten)?|said|told|mention(?:ed)?|discuss(?:ed)?|talked|agreed|decided|promised)\b",
+    re.IGNORECASE,
+)
+"""Words with which people come back to something."""
+
+_SHORT_NUMBER = re.compile(r"\d{1,3}")
+
 TASTES = (
     "prefer preference usually always never avoid dislike hate love enjoy favorite allergic allergy diet afraid refuse"
 )
@@ -40,6 +49,8 @@ class Question:
     """Days that it names."""
     is_first_person: bool = False
     """The user asks about themselves, so what they said themselves comes first."""
+    looks_back: bool = False
+    """It comes back to something said or done, or names a day that is over."""
     asks_advice: bool = False
     """The user wants a proposal, for which their tastes matter whatever words they are in."""
     speakers: frozenset[str] = frozenset()
@@ -59,8 +70,23 @@ class Question:
         if len(words) < _FEW_WORDS and not spans and (words or "?" in text):
             words += [word for word in content_words(before) if word not in words]
         return cls(
-            tuple(words[:_MOST_WORDS]), tuple(spans), bool(_FIRST_PERSON.search(text)), bool(_ADVICE.search(text))
+            words=tuple(words[:_MOST_WORDS]),
+            spans=tuple(spans),
+            is_first_person=bool(_FIRST_PERSON.search(text)),
+            looks_back=bool(_LOOKS_BACK.search(text)) or any(span.first < today for span in spans),
+            asks_advice=bool(_ADVICE.search(text)),
         )
+
+    def unseen(self, visible: str) -> list[str]:
+        """Return the words that a prompt does not have in any form.
+
+        Short numbers are left out: they are everywhere and mean nothing alone.
+
+        Args:
+            visible: what the prompt shows without this message.
+        """
+        shown = visible.casefold()
+        return [word for word in self.words if not _SHORT_NUMBER.fullmatch(word) and root(word) not in shown]
 
     def among(self, speakers: Iterable[str]) -> "Question":
         """Tell the names of speakers from other words.
