@@ -50,19 +50,32 @@ Contender = Callable[[Setup], AbstractContextManager[Running]]
 
 @contextmanager
 def everthread(setup: Setup) -> Iterator[Running]:
-    """Everthread with the defaults of every dial but the window."""
+    """Everthread without automatic recall, which no peer has; all other dials but the window are defaults."""
+    with _everthread(setup, recall_tokens=0) as running:
+        yield running
+
+
+@contextmanager
+def everthread_recalling(setup: Setup) -> Iterator[Running]:
+    """Everthread with the defaults of every dial but the window: it recalls what the current question asks for."""
+    with _everthread(setup) as running:
+        yield running
+
+
+@contextmanager
+def _everthread(setup: Setup, **dials: Any) -> Iterator[Running]:
     from everthread import Agent, Context, build_graph, open_storage
     from everthread.storage.transcript import transcript
 
     agent = Agent(name="bench", title="Benchmark", instructions=setup.instructions, tools=list(setup.tools))
-    context = Context(user_id="bench", window=setup.window)
+    context = Context(user_id="bench", window=setup.window, **dials)
     with open_storage(f"sqlite:///{setup.path}") as storage:
         graph = build_graph(agent, model=setup.model, summarizer=setup.summarizer, storage=storage)
         yield Running(
             ask=_asks(graph, setup, context=context),
             readable=lambda: transcript(storage.store, "bench", graph.get_state(_CONFIG).values["messages"]),
             where="transcript",
-            settings={"context": {"window": setup.window}, "everything else": "defaults"},
+            settings={"context": {"window": setup.window, **dials}, "everything else": "defaults"},
         )
 
 
@@ -167,6 +180,7 @@ def plain(setup: Setup) -> Iterator[Running]:
 
 CONTENDERS: dict[str, Contender] = {
     "everthread": everthread,
+    "everthread, recalling": everthread_recalling,
     "SummarizationMiddleware": summarization,
     "ContextEditingMiddleware": context_editing,
     "deepagents": deepagents,

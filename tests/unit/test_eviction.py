@@ -1,5 +1,7 @@
 """What leaves the working set."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from everthread.errors import BudgetError
 from everthread.state import Context
 from everthread.state.context import POLICIES
 from everthread.state.messages import reduce_messages
-from everthread.window.eviction import Plan, Planner
+from everthread.window.eviction import UNANSWERED, Plan, Planner, plan_trim
 from everthread.window.tokens import counter_for
 from everthread.window.turns import legal
 
@@ -134,3 +136,38 @@ def test_trimming_keeps_the_invariants(shape: list[tuple[int, int, int]], budget
     again = planned(left, budget, policy=policy)
     assert not again.evicted
     assert not again.masked
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    sizes=st.lists(st.tuples(st.integers(1, 40), st.sampled_from([0, 10, 400])), min_size=1, max_size=25),
+    room=st.integers(150, 2_500),
+    policy=st.sampled_from(["token_budget", "summarize", "salience"]),
+)
+def test_what_is_too_old_to_be_looked_at_leaves_just_the_same(
+    sizes: list[tuple[int, int]], room: int, policy: str
+) -> None:
+    turns = [(conversation(1, words=words, tool_words=data), place) for place, (words, data) in enumerate(sizes)]
+    messages = reduce_messages([], [[_renamed(one, place) for turn, place in turns for one in turn]])
+    context = Context(policy=policy)  # type: ignore[arg-type]
+
+    def decided(plan: Plan) -> object:
+        return [m.id for m in plan.evicted], sorted(plan.masked), plan.tokens_before, plan.tokens_after
+
+    def outcome(run: Callable[[], Plan]) -> object:
+        try:
+            return decided(run())
+        except BudgetError:
+            return "refused"
+
+    whole = Planner(messages, budget=room, context=context, counter=COUNTER)
+    assert outcome(lambda: plan_trim(messages, room=room, context=context, counter=COUNTER)) == outcome(
+        lambda: whole.run() if whole._tokens > room - UNANSWERED else Plan(whole._tokens, whole._tokens)
+    )
+
+
+def _renamed(message: BaseMessage, place: int) -> BaseMessage:
+    changed = message.model_copy(update={"id": f"{message.id}-{place}", "additional_kwargs": {}})
+    if isinstance(changed, AIMessage) and changed.tool_calls:
+        return changed.model_copy(update={"tool_calls": [{**one, "id": f"c-{place}"} for one in changed.tool_calls]})
+    return changed.model_copy(update={"tool_call_id": f"c-{place}"}) if isinstance(changed, ToolMessage) else changed

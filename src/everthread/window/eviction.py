@@ -7,10 +7,11 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from everthread.errors import BudgetError
 from everthread.state.context import Context
+from everthread.state.marks import is_kept
 from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, mask, stub
 from everthread.window.policies import BY_SIZE, head_tail, sliding_window, token_budget
 from everthread.window.tokens import TokenCounter
-from everthread.window.turns import Group, anchor_of, split
+from everthread.window.turns import Group, anchor_of, opens_turn, split
 
 _ANCHOR_SHARE = 0.25
 """An anchor above this share of the budget is shortened, so that it never costs the recent turns."""
@@ -32,11 +33,21 @@ UNANSWERED = 200
 """Tokens that answers to cut-off calls may add to the prompt; below this distance the exact sum is taken."""
 
 
+_SUFFIX = ("token_budget", "summarize")
+"""Policies that keep the newest turns, so that what is too old goes unseen."""
+
+_COUNTED = 1_000
+"""Messages that leave unseen and are still counted for the event."""
+
+_CHARACTERS_PER_TOKEN = 4
+
+
 @dataclass
 class Plan:
     """What trim does to the working set; empty when it fits."""
 
     tokens_before: int = 0
+    """Of the whole working set; an estimate when more than a thousand messages leave at once."""
     tokens_after: int = 0
     evicted: list[BaseMessage] = field(default_factory=list)
     masked: dict[str, BaseMessage] = field(default_factory=dict)
@@ -56,10 +67,61 @@ def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, c
     Raises:
         BudgetError: the newest message of the user, the anchor and the newest tool round do not fit.
     """
-    used = sum(map(counter.message, messages))
-    if used <= room - UNANSWERED and context.policy not in BY_COUNT:
+    if context.policy in BY_COUNT:
+        return Planner(messages, budget=room, context=context, counter=counter).run()
+    used = _tokens_up_to(messages, room - UNANSWERED, counter)
+    if used is not None:
         return Plan(tokens_before=used, tokens_after=used)
-    return Planner(messages, budget=room, context=context, counter=counter).run()
+    hopeless = _hopeless(messages, room, counter) if context.policy in _SUFFIX else 0
+    plan = Planner(
+        [*_anchored(messages, hopeless), *messages[hopeless:]], budget=room, context=context, counter=counter
+    )
+    return _with_prefix(plan.run(), messages[:hopeless], counter)
+
+
+def _tokens_up_to(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> int | None:
+    """Return the tokens of the messages; None as soon as they are over the limit."""
+    used = 0
+    for message in reversed(messages):
+        used += counter.message(message)
+        if used > limit:
+            return None
+    return used
+
+
+def _hopeless(messages: Sequence[BaseMessage], room: int, counter: TokenCounter) -> int:
+    """Return how many of the oldest messages can never stay, even with every tool result as a stub.
+
+    Only the newest messages are looked at: a thread that comes from elsewhere may have ten thousand.
+    """
+    left = room
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        size = counter.message(message)
+        left -= min(size, STUB_TOKENS) if isinstance(message, ToolMessage) else size
+        if left < 0 and opens_turn(message):
+            return place
+    return 0
+
+
+def _anchored(messages: Sequence[BaseMessage], hopeless: int) -> list[BaseMessage]:
+    """Return the anchor when it is among the messages that go: it alone stays."""
+    anchor = anchor_of(messages[:hopeless]) if hopeless else None
+    return [] if anchor is None else [anchor]
+
+
+def _with_prefix(plan: Plan, prefix: Sequence[BaseMessage], counter: TokenCounter) -> Plan:
+    """Add the messages that were never looked at; the size of very many of them is estimated."""
+    if not prefix:
+        return plan
+    anchor = anchor_of(prefix)
+    gone = [message for message in prefix if message is not anchor]
+    if len(gone) <= _COUNTED:
+        plan.tokens_before += sum(map(counter.message, gone))
+    else:
+        plan.tokens_before += sum(len(message.content) for message in gone) // _CHARACTERS_PER_TOKEN
+    plan.evicted = [*gone, *plan.evicted]
+    return plan
 
 
 class Planner:
@@ -132,7 +194,7 @@ class Planner:
             for group in range(len(self._turns[turn].groups)):
                 if self._tokens <= self._target:
                     return
-                self._stub_results(turn, group)
+                self._stub_results(turn, group, but_kept=True)
 
     def _evict_earlier_turns(self) -> None:
         if self._fits:
@@ -225,8 +287,10 @@ class Planner:
         self._sizes[turn][group] = 0
         self._gone.update(str(message.id) for message in messages)
 
-    def _stub_results(self, turn: int, group: int) -> None:
+    def _stub_results(self, turn: int, group: int, *, but_kept: bool = False) -> None:
         for result in self._turns[turn].groups[group].results:
+            if but_kept and is_kept(result):
+                continue
             standing = self._current(result)
             if str(result.id) not in self._gone and self._counter.text(str(standing.text)) > _LONGEST_STUB:
                 self._replace(turn, group, stub(_with_text(standing), self._counter.text))
