@@ -12,6 +12,7 @@ from langgraph.types import Command, interrupt
 from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.ledger import events
+from everthread.ledger.packing import is_about
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
 from everthread.state.marks import marks
@@ -75,8 +76,8 @@ def test_an_event_names_the_messages_and_the_tokens(storage: Storage) -> None:
     ask(graph, "What was my locker code?")
 
     event = next(event for event in reversed(events(storage.store, "t")) if event.event == "recalled")
-    found = [storage.store.get(namespaces.transcript("t"), key) for key in event.message_ids]
-    texts = [item.value["message"]["data"]["content"] for item in found if item]
+    found = [item for item in storage.store.search(namespaces.transcript("t"), limit=99) if is_about(event, item.key)]
+    texts = [item.value["message"]["data"]["content"] for item in found]
     assert "My locker code is 4711." in texts
     assert len(event.scores) == len(texts)
     assembled = next(event for event in reversed(events(storage.store, "t")) if event.event == "prompt_assembled")

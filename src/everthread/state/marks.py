@@ -40,6 +40,11 @@ def is_masked(message: BaseMessage) -> bool:
     return "handle" in marks(message)
 
 
+def is_kept(message: BaseMessage) -> bool:
+    """Tell whether a tool result had to be fetched twice, so that it is masked last."""
+    return bool(marks(message).get("kept"))
+
+
 def sequence(message: BaseMessage) -> int:
     """Return the message's place in its thread, from 0; -1 when the reducer has not seen it."""
     return int(marks(message).get("seq", -1))

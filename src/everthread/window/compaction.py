@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from everthread.memory.rendering import escape
 from everthread.state.context import Context
-from everthread.state.marks import is_synthetic
+from everthread.state.marks import is_kept, is_synthetic
 from everthread.state.summary import STANDING, Summary, SummaryEntry
 from everthread.window.identifiers import identifiers_in, merged, render_identifiers, within
 from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, stub
@@ -140,12 +140,13 @@ def plan_fold(
     most = sum(max(size - _SMALLEST_STUB, 0) for size in sizes.values())
     # When masking everything could not be enough, what is about to be folded need not be masked before.
     first = len(foldable) if left - most > target else 0
-    for turn in turns[first:-1]:
-        for result in (result for group in turn.groups for result in group.results):
-            if left > target and sizes[str(result.id)] > STUB_TOKENS + STUB_IDENTIFIERS + 40:
-                stand_in = stub(result, counter.text)
-                fold.masked[str(result.id)] = stand_in
-                left += counter.message(stand_in) - counter.message(result)
+    open_to_masks = [result for turn in turns[first:-1] for group in turn.groups for result in group.results]
+    # What had to be fetched twice is masked last.
+    for result in sorted(open_to_masks, key=is_kept):
+        if left > target and sizes[str(result.id)] > STUB_TOKENS + STUB_IDENTIFIERS + 40:
+            stand_in = stub(result, counter.text)
+            fold.masked[str(result.id)] = stand_in
+            left += counter.message(stand_in) - counter.message(result)
     # One call that folds all it may is worth more than many that fold a turn each.
     for turn in foldable if left > target or fold.by_turns else ():
         for message in turn.messages:

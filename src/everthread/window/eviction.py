@@ -190,11 +190,13 @@ class Planner:
             self.plan.reason = f"policy {self._context.policy}"
 
     def _mask_earlier_results(self) -> None:
-        for turn in range(len(self._turns) - 1):
-            for group in range(len(self._turns[turn].groups)):
-                if self._tokens <= self._target:
-                    return
-                self._stub_results(turn, group, but_kept=True)
+        # What had to be fetched twice is masked last.
+        for missed in (False, True):
+            for turn in range(len(self._turns) - 1):
+                for group in range(len(self._turns[turn].groups)):
+                    if self._tokens <= self._target:
+                        return
+                    self._stub_results(turn, group, missed=missed)
 
     def _evict_earlier_turns(self) -> None:
         if self._fits:
@@ -287,9 +289,9 @@ class Planner:
         self._sizes[turn][group] = 0
         self._gone.update(str(message.id) for message in messages)
 
-    def _stub_results(self, turn: int, group: int, *, but_kept: bool = False) -> None:
+    def _stub_results(self, turn: int, group: int, *, missed: bool | None = None) -> None:
         for result in self._turns[turn].groups[group].results:
-            if but_kept and is_kept(result):
+            if missed is not None and is_kept(result) is not missed:
                 continue
             standing = self._current(result)
             if str(result.id) not in self._gone and self._counter.text(str(standing.text)) > _LONGEST_STUB:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
+from everthread.state.marks import is_kept
 from everthread.window.turns import Turn
 
 Policy = Callable[[Sequence[Turn], Sequence[int], int], list[int]]
@@ -47,8 +48,8 @@ def token_budget(turns: Sequence[Turn], sizes: Sequence[int], budget: int) -> li
 def salience(turns: Sequence[Turn], sizes: Sequence[int], budget: int) -> list[int]:
     """Return the turns that matter least for the newest question, until the rest fits the budget.
 
-    A turn matters by the words it shares with the question, rarer words counting more, and a little
-    by its age; the newest turn and the one before it stay.
+    A turn matters by the words it shares with the question, rarer words counting more, by results that
+    had to be fetched twice, and a little by its age; the newest turn and the one before it stay.
     """
     excess = sum(sizes) - budget
     words = [set(_WORD.findall(" ".join(str(m.text) for m in turn.messages).lower())) for turn in turns]
@@ -58,7 +59,8 @@ def salience(turns: Sequence[Turn], sizes: Sequence[int], budget: int) -> list[i
 
     def weight(index: int) -> float:
         shared = sum(1 / spread[word] for word in asked & words[index])
-        return shared + 0.5 * index / len(turns)
+        missed = any(is_kept(message) for message in turns[index].messages)
+        return shared + missed + 0.5 * index / len(turns)
 
     evicted: list[int] = []
     for index in sorted(range(max(len(turns) - 2, 0)), key=weight):
