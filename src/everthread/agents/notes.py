@@ -1,20 +1,31 @@
 """The tools that every agent has: save a note, read a long tool result."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.prebuilt import ToolRuntime
+from langgraph.store.base import BaseStore, SearchOp
 
 from everthread.ledger.events import NoteBlocked, NoteSaved
 from everthread.ledger.record import record
 from everthread.memory.capture import capture
-from everthread.state import Context, State
+from everthread.memory.provenance import Said, consents, tool_behind, user_behind
+from everthread.state import Context, State, namespaces
 from everthread.state.marks import is_synthetic
-from everthread.state.notes import Source
+from everthread.state.notes import NoteOrigin, Source
+from everthread.storage.recall import passage_of
+from everthread.storage.regrets import restated_blocked
 
 __all__ = ["save_memory_note"]
+
+_OURS = ("save_memory_note", "recall_history")
+"""Tools whose results only repeat notes and messages, which are asked themselves."""
+
+_SEARCHED = 20
+"""Evicted messages that are looked at for the author of a note."""
 
 
 @tool
@@ -35,16 +46,19 @@ def save_memory_note(
     addresses, booking references). Write dates as YYYY-MM-DD.
     """
     thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
-    asked = _asked(runtime.state)
-    quote = asked.text if asked else ""
-    message_ids = (str(asked.id),) if asked else ()
+    origin, said = _author(text, runtime.state.get("messages", []), runtime.store, thread_id)
+    message_ids = (said.id,) if said else ()
     note, verdict, operations = capture(
         text,
         keywords,
         scope=scope,
-        source=Source(thread_id=thread_id, message_ids=message_ids, quote=str(quote)),
+        # A quote is the user's own words; what a tool said stays where it is.
+        source=Source(
+            thread_id=thread_id, message_ids=message_ids, quote=said.text if said and origin == "user" else ""
+        ),
         date=datetime.now(UTC).date().isoformat(),
         salt=str(runtime.tool_call_id),
+        origin=origin,
     )
     event: Any = NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=list(message_ids))
     if note is not None:
@@ -52,19 +66,73 @@ def save_memory_note(
     if runtime.store is None:
         return "Not saved: this conversation has no store."
     turn = int(runtime.state.get("turns", 0))
-    record(runtime.store, thread_id, [event], write=runtime.stream_writer, turn=turn, operations=operations)
+    events = [event]
+    known = runtime.state.get("messages", [])
+    if note is None and (asked := _asked(known)) is not None:
+        events += filter(None, [restated_blocked(runtime.store, thread_id, asked, known)])
+    record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     if note is None:
         return (
             f"Not saved: the note looks like {verdict.category.replace('_', ' ')}, which is never stored. "
             "Tell the user so and carry on without it."
         )
+    if note.origin == "tool":
+        return (
+            f"Kept for this session only, because a tool said it and not the user: {note.text} "
+            "Ask the user whether it is so; once they have said it or agreed, save it again."
+        )
     lasting = "for this session only" if note.scope == "session" else "and kept after this session"
     return f"Saved {lasting}: {note.text}"
 
 
-def _asked(state: State) -> HumanMessage | None:
+def _author(
+    text: str, messages: Sequence[BaseMessage], store: BaseStore | None, thread_id: str
+) -> tuple[NoteOrigin, Said | None]:
+    """Tell whose words a note is made of, and which message has them.
+
+    A tool's words stay a tool's through any number of summaries, since the transcript keeps the result
+    itself. When nobody said it, the model put the user's current message in words of its own.
+    """
+    own = _own(messages)
+    if (author := user_behind(text, own)) is not None:
+        return "user", author
+    archived = _archived(text, store, thread_id) if store is not None else []
+    own += [said for role, said in archived if role == "human"]
+    if (author := user_behind(text, own)) is not None:
+        return "user", author
+    results = [_said(message) for message in messages if message.type == "tool" and message.name not in _OURS]
+    results += [said for role, said in archived if role == "tool"]
+    behind = tool_behind(text, results, own)
+    return ("tool", behind) if behind is not None else ("user", own[0] if own else None)
+
+
+def _asked(messages: Sequence[BaseMessage]) -> HumanMessage | None:
     """Return the user's message of the current turn."""
-    for message in reversed(state.get("messages", [])):
+    for message in reversed(messages):
         if isinstance(message, HumanMessage) and not is_synthetic(message):
             return message
     return None
+
+
+def _own(messages: Sequence[BaseMessage]) -> list[Said]:
+    """Return what the user said, newest first; an answer that only agrees says what the assistant asked."""
+    said: list[Said] = []
+    asked = ""
+    for message in messages:
+        if isinstance(message, AIMessage):
+            asked = "" if message.tool_calls else str(message.text)
+        elif isinstance(message, HumanMessage) and not is_synthetic(message):
+            text = str(message.text)
+            said.append(Said(str(message.id), text, means=f"{text}\n{asked}" if consents(text) else ""))
+    return said[::-1]
+
+
+def _archived(text: str, store: BaseStore, thread_id: str) -> list[tuple[str, Said]]:
+    """Return the evicted messages that have words of a note, with their roles."""
+    found: Any = store.batch([SearchOp(namespaces.transcript(thread_id), query=text, limit=_SEARCHED)])[0]
+    passages = [passage_of(item) for item in found]
+    return [(one.role, Said(one.id, one.text)) for one in passages if one.speaker not in _OURS]
+
+
+def _said(message: BaseMessage) -> Said:
+    return Said(str(message.id), str(message.text))

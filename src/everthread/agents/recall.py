@@ -6,6 +6,8 @@ from typing import Annotated
 from langchain_core.tools import ToolException, tool
 from langgraph.prebuilt import ToolRuntime
 
+from everthread.ledger.events import Event, Recalled, Regret
+from everthread.ledger.record import record
 from everthread.memory.recall import Passage, Question, day_line, passage_line
 from everthread.memory.recall.trimming import trimmed
 from everthread.memory.rendering import escape
@@ -40,7 +42,26 @@ def recall_history(
     found, question = candidates(dated(search, first, last), question) if question.query else ({}, question)
     best = sorted(found.values(), key=lambda one: (-one.score, -one.seq))[: max(1, min(limit, _MOST))]
     context = runtime.context if isinstance(runtime.context, Context) else Context()
-    return _told(best, question, context.tool_output_tokens - _MARGIN)
+    text, shown = _told(best, question, context.tool_output_tokens - _MARGIN)
+    if shown:
+        _record(runtime, thread_id, shown, len(found), text)
+    return text
+
+
+def _record(
+    runtime: ToolRuntime[Context, State], thread_id: str, shown: list[Passage], searched: int, text: str
+) -> None:
+    """Tell the ledger what was brought back; that the model had to ask is a sign that it should have stayed."""
+    if runtime.store is None:
+        return
+    ids = [passage.id for passage in shown]
+    tokens = len(encoding("o200k_base").encode_ordinary(text))
+    events: list[Event] = [
+        Recalled(by="tool", message_ids=ids, tokens=tokens, searched=searched),
+        Regret(why="recall", message_ids=ids, left="evicted", by=str(runtime.tool_call_id)),
+    ]
+    turn = int((runtime.state or {}).get("turns", 0))
+    record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn)
 
 
 def _day(name: str, text: str) -> str:
@@ -52,8 +73,8 @@ def _day(name: str, text: str) -> str:
         raise ToolException(f"`{name}` must be a day such as 2025-03-04, got {text!r}") from None
 
 
-def _told(best: list[Passage], question: Question, room: int) -> str:
-    """Write the messages oldest first; the best of them when not all fit."""
+def _told(best: list[Passage], question: Question, room: int) -> tuple[str, list[Passage]]:
+    """Write the messages oldest first, the best of them when not all fit; return them too."""
     count = encoding("o200k_base").encode_ordinary
     lines: dict[Passage, str] = {}
     for passage in best:
@@ -63,13 +84,15 @@ def _told(best: list[Passage], question: Question, room: int) -> str:
             lines[passage] = line
             room -= cost
     if not lines:
-        return "Nothing was found. Try other words, or leave out `after` and `before`."
+        return "Nothing was found. Try other words, or leave out `after` and `before`.", []
     told: list[str] = ["<recalled>"]
     day = None
-    for passage in sorted(lines, key=lambda one: (one.seq, one.id)):
+    shown = sorted(lines, key=lambda one: (one.seq, one.id))
+    for passage in shown:
         if passage.day != day:
             day = passage.day
             told.append(day_line(day))
         told.append(lines[passage])
     left = len(best) - len(lines)
-    return "\n".join([*told, "</recalled>", *([f"{left} more did not fit; lower `limit`."] if left else [])])
+    more = [f"{left} more did not fit; lower `limit`."] if left else []
+    return "\n".join([*told, "</recalled>", *more]), shown

@@ -1,6 +1,6 @@
 """Change a note by hand, and find out where one comes from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,8 +14,9 @@ from everthread.ledger.events import NoteChanged
 from everthread.ledger.record import record
 from everthread.memory.consolidation import confidence_on, confirmed_by_hand, edited, field_of, retracted
 from everthread.nodes.consolidate import changed_by_hand, user_key
-from everthread.state import Note, namespaces
+from everthread.state import Note, Summary, namespaces
 from everthread.storage.open import Storage
+from everthread.storage.summaries import load_summary
 
 __all__ = ["Reasons", "change_note", "reasons"]
 
@@ -123,19 +124,41 @@ def _names(value: object, note_id: str) -> bool:
 def _write(
     storage: Storage, user_id: str, thread_id: str | None, note: Note, action: str, changed: dict[str, Note]
 ) -> None:
-    """Write the notes and the event in one batch; the event is in the ledger of the thread where the note was said."""
+    """Write the notes and the events in one batch; each thread where the note was said has the event in its ledger."""
     if thread_id is None:
         writes = changed_by_hand(storage.store, user_id, changed)
     else:
         namespace = namespaces.session_notes(thread_id)
         writes = [PutOp(namespace, known.id, known.value(), index=None) for known in changed.values()]
-    told = thread_id or next((source.thread_id for source in reversed(note.sources) if source.thread_id), None)
-    if told is None:
+    threads = [thread_id] if thread_id else list(dict.fromkeys(one.thread_id for one in note.sources if one.thread_id))
+    if not threads:
         storage.store.batch(writes)
-        return
-    turn = int((record_of(storage.store, told) or {}).get("turns", 0))
-    event = NoteChanged.model_validate({"note_id": note.id, "action": action})
-    record(storage.store, told, [event], write=lambda _: None, turn=turn, operations=writes)
+    for told in threads:
+        turn = int((record_of(storage.store, told) or {}).get("turns", 0))
+        # A confirmation leaves everything as it was.
+        flagged = [] if action == "confirm" else _dependents(storage, user_id, told, note, changed)
+        event = NoteChanged.model_validate({"note_id": note.id, "action": action, "dependents": flagged})
+        record(storage.store, told, [event], write=lambda _: None, turn=turn, operations=writes)
+        writes = []
+
+
+def _dependents(storage: Storage, user_id: str, thread_id: str, note: Note, changed: Mapping[str, Note]) -> list[str]:
+    """Return what rests on the same messages of a thread as a note: other notes, and the thread's summary."""
+    said = {name for source in note.sources if source.thread_id == thread_id for name in source.message_ids}
+    others = [*long_term_notes(storage.store, user_id), *session_notes(storage.store, thread_id)]
+    flagged = [
+        other.id
+        for other in others
+        if other.id != note.id
+        and other.id not in changed
+        and any(said.intersection(source.message_ids) for source in other.sources if source.thread_id == thread_id)
+    ]
+    saved = storage.checkpointer.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
+    name = saved.checkpoint["channel_values"].get("summary_id") if saved else None
+    summary = Summary.model_validate(load_summary(storage.store, thread_id, name) or {})
+    if any(said.intersection(entry.sources) for entry in summary.entries):
+        flagged.append(f"summary {summary.version}")
+    return flagged
 
 
 def _found(storage: Storage, user_id: str, note_id: str) -> tuple[Note, str | None]:

@@ -62,7 +62,7 @@ def saved_line(turn: Turn) -> str:
         return "[saved]"
     happened = {
         "evicted": sum(len(event["message_ids"]) for event in turn.named("evicted")),
-        "masked": len(turn.named("masked")),
+        "masked": len(turn.named("masked")) + len(turn.named("offloaded")),
         "summarised": sum(len(event["message_ids"]) for event in turn.named("compacted")),
         "notes saved": len(turn.named("note_saved")),
     }

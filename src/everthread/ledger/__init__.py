@@ -1,6 +1,6 @@
 """What was decided, why, and with which numbers."""
 
-from everthread.ledger.events import EVENTS, Event
+from everthread.ledger.events import EVENTS, Event, schema
 from everthread.ledger.record import events, record
 
-__all__ = ["EVENTS", "Event", "events", "record"]
+__all__ = ["EVENTS", "Event", "events", "record", "schema"]

@@ -1,9 +1,9 @@
 """Events: what was decided, as typed values.
 
-Events hold ids, counts and reasons, never the text of a message.
+Events hold ids, counts and reasons, never the text of a message or of a note.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -15,6 +15,8 @@ class _Event(BaseModel):
     """Time of the decision, ISO 8601 in UTC; set when the event is recorded."""
     turn: int = 0
     """User turns of the thread so far."""
+    thread_id: str = ""
+    """Whose ledger it is in; set when the event is recorded."""
 
 
 class PromptAssembled(_Event):
@@ -50,10 +52,11 @@ class Evicted(_Event):
     tokens_before: int
     tokens_after: int
     budget: int
+    """Tokens that the history may take."""
 
 
 class Masked(_Event):
-    """A tool result keeps head, tail and a handle; the transcript has the whole."""
+    """A message of the working set keeps a few words and a handle; the transcript has the whole."""
 
     event: Literal["masked"] = "masked"
     reason: str
@@ -61,6 +64,21 @@ class Masked(_Event):
     handle: str
     tokens_before: int
     tokens_after: int
+    budget: int = 0
+    """Tokens that the history may take; 0 in events of older versions."""
+
+
+class Offloaded(_Event):
+    """A tool result was over its limit when it came: the working set never had more than head, tail and a handle."""
+
+    event: Literal["offloaded"] = "offloaded"
+    reason: str
+    message_id: str
+    handle: str
+    tokens_before: int
+    tokens_after: int
+    limit: int
+    """The dial `tool_output_tokens`."""
 
 
 class Compacted(_Event):
@@ -74,30 +92,33 @@ class Compacted(_Event):
     summary_tokens: int
     version: int
     writer: str
+    budget: int = 0
+    """Tokens that the history may take; 0 in events of older versions."""
 
 
 class Injected(_Event):
     """Memory was resolved for the prompt."""
 
     event: Literal["injected"] = "injected"
-    changed: bool
+    changed: bool = False
     """False when the rendered blocks are the same as in the last run."""
-    profile: bool
-    note_ids: list[str]
-    session_note_ids: list[str]
-    tokens: int
+    profile: bool = False
+    note_ids: list[str] = []
+    session_note_ids: list[str] = []
+    tokens: int = 0
 
 
 class Recalled(_Event):
-    """Archived messages were picked for the current question."""
+    """Archived messages were picked for the current question, or because the model asked for them."""
 
     event: Literal["recalled"] = "recalled"
+    by: Literal["question", "tool"] = "question"
     message_ids: list[str]
     """In the order of the conversation."""
-    scores: list[float]
-    """Relevance of each; only the order means something."""
+    scores: list[float] = []
+    """Relevance of each, two digits of it in the ledger; only the order means something."""
     tokens: int
-    """Of the block in the prompt."""
+    """Of the block in the prompt, or of the tool's result."""
     searched: int
     """Messages that the search found."""
 
@@ -187,6 +208,33 @@ class NoteChanged(_Event):
     event: Literal["note_changed"] = "note_changed"
     note_id: str
     action: Literal["edit", "confirm", "retract"]
+    dependents: list[str] = []
+    """What rests on the same words and has to be looked at: note ids, and `summary VERSION` of this thread."""
+
+
+class Erased(_Event):
+    """Notes that this thread had in its prompt are gone for good, with a thread that was erased."""
+
+    event: Literal["erased"] = "erased"
+    note_ids: list[str] = []
+    """Deleted: they came from the erased thread alone."""
+    kept_ids: list[str] = []
+    """Notes that were said elsewhere too and lost these sources."""
+
+
+class Regret(_Event):
+    """Something was needed again after it had left the prompt: a sign that it should have stayed."""
+
+    event: Literal["regret"] = "regret"
+    why: Literal["repeated_call", "read_back", "recall", "restated"]
+    message_ids: list[str]
+    """What was needed again; for a restatement of something blocked, the message that said it first."""
+    left: Literal["evicted", "masked", "offloaded", "blocked"]
+    """How it had left."""
+    left_turn: int = 0
+    """Turn in which it left; 0 when that is not known any more."""
+    by: str = ""
+    """Id of the message or call that needed it."""
 
 
 class MemoryFull(_Event):
@@ -238,6 +286,7 @@ Event = Annotated[
     PromptAssembled
     | Evicted
     | Masked
+    | Offloaded
     | Compacted
     | Injected
     | Recalled
@@ -250,6 +299,8 @@ Event = Annotated[
     | NotePromoted
     | NoteExpired
     | NoteChanged
+    | Erased
+    | Regret
     | MemoryFull
     | Deferred
     | PinRepaired
@@ -261,3 +312,8 @@ Event = Annotated[
 
 EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 """Reads events from JSON and gives their JSON Schema."""
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of an event: one of all kinds, told apart by `event`."""
+    return EVENTS.json_schema()

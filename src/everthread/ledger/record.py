@@ -1,4 +1,4 @@
-"""Write events to the ledger, stream them, and read them back."""
+"""Write events to the ledger, stream them, tell them to logs and telemetry, and read them back."""
 
 import itertools
 import logging
@@ -6,14 +6,14 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from typing import Any
 
 from langgraph.store.base import BaseStore, Item, Op, PutOp
 from langgraph.types import StreamWriter
-from pydantic import BaseModel
+from pydantic import ValidationError
 
-from everthread.ledger.events import EVENTS, Event
+from everthread.ledger import telemetry
+from everthread.ledger.events import Event
+from everthread.ledger.packing import packed, unpacked
 from everthread.state import namespaces
 
 logger = logging.getLogger(__name__)
@@ -21,6 +21,11 @@ logger = logging.getLogger(__name__)
 _PAGE = 500
 _ticks = itertools.count()
 _guard = threading.Lock()
+
+_NOTABLE = frozenset(
+    {"fallback_used", "overflow", "pin_repaired", "note_blocked", "memory_full", "erased", "regret", "consolidated"}
+)
+"""Logged at INFO; all others at DEBUG."""
 
 
 def now() -> str:
@@ -37,7 +42,7 @@ def record(
     turn: int,
     operations: Iterable[PutOp] = (),
 ) -> None:
-    """Write events and the writes they tell of in one batch, then stream the events.
+    """Write events and the writes they tell of in one batch, then stream, log and count the events.
 
     Args:
         store: the run's store.
@@ -48,42 +53,38 @@ def record(
         operations: the node's own writes.
     """
     told = list(events)
-    values = [{**event.model_dump(mode="json"), "at": now(), "turn": turn} for event in told]
+    at = now()
+    values = [{**event.model_dump(mode="json"), "at": at, "turn": turn, "thread_id": thread_id} for event in told]
     namespace = namespaces.ledger(thread_id)
     batch: list[Op] = list(operations)
     batch += [
-        PutOp(namespace, _key(), _brief(event, value), index=False) for event, value in zip(told, values, strict=True)
+        PutOp(namespace, _key(), packed(event, value), index=False) for event, value in zip(told, values, strict=True)
     ]
     if batch:
         store.batch(batch)
     for value in values:
-        logger.debug("%s on turn %d", value["event"], turn)
+        level = logging.INFO if value["event"] in _NOTABLE else logging.DEBUG
+        if logger.isEnabledFor(level):
+            logger.log(level, "%s on turn %d of %s", value["event"], turn, thread_id, extra={"everthread": value})
+        telemetry.tell(value)
         write(value)
 
 
-def _brief(event: Event, value: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what reading fills in by itself; a ledger holds three events a turn for years."""
-    defaults = _defaults(type(event))
-    return {name: told for name, told in value.items() if name == "event" or defaults.get(name, _REQUIRED) != told}
-
-
-@cache
-def _defaults(kind: type[BaseModel]) -> dict[str, Any]:
-    return {name: field.default for name, field in kind.model_fields.items() if not field.is_required()}
-
-
-_REQUIRED = object()
-
-
 def events(store: BaseStore, thread_id: str) -> Sequence[Event]:
-    """Return a thread's events, oldest first."""
+    """Return a thread's events, oldest first; what another version wrote and this one cannot read is left out."""
     namespace = namespaces.ledger(thread_id)
     items: list[Item] = []
     while page := store.search(namespace, limit=_PAGE, offset=len(items)):
         items.extend(page)
         if len(page) < _PAGE:
             break
-    return [EVENTS.validate_python(item.value) for item in sorted(items, key=lambda item: item.key)]
+    found: list[Event] = []
+    for item in sorted(items, key=lambda item: item.key):
+        try:
+            found.append(unpacked(thread_id, item.key, item.value))
+        except ValidationError as error:
+            logger.warning("left out event %s: %d fields are not valid", item.key, error.error_count())
+    return found
 
 
 def _key() -> str:

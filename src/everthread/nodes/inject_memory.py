@@ -18,9 +18,10 @@ from everthread.memory.guard import check, is_safe
 from everthread.memory.rendering import render_notes, render_profile
 from everthread.memory.selection import holding, overruled, within
 from everthread.nodes.recalling import recall, shared_past
-from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
+from everthread.nodes.wiring import Wiring, context_of, is_evicted, store_of, thread_of
 from everthread.state import Context, Memory, Note, State, Update, namespaces
 from everthread.state.marks import MARK, marks, sequence
+from everthread.storage.regrets import restated
 from everthread.storage.summaries import get_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.tokens import TokenCounter
@@ -79,7 +80,10 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     if event.changed:
         # Only when the block is new: a note that stays refused is no news on every turn.
         events += _refused(found[2:4])
-    record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=[session])
+    said_again, forgotten = restated(store, thread_id, new) if is_evicted(messages) else ({}, [])
+    events += said_again.values()
+    operations = [session, *forgotten]
+    record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     dated = [*(RemoveMessage(id=str(known_id)) for known_id in again), *map(_dated, new)]
     moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")
     return {

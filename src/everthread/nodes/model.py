@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from everthread.errors import ModelError
 from everthread.ledger.events import Event, Overflow, PinRepaired, PromptAssembled
 from everthread.ledger.record import now, record
+from everthread.ledger.telemetry import Call
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.inject_memory import resolved
 from everthread.nodes.wiring import Wiring, context_of, parts_of, store_of, thread_of
@@ -33,22 +34,28 @@ def model(state: State, config: RunnableConfig, runtime: Runtime[Context], wirin
         ModelError: the call failed for good. The user's message stays, and the next run continues the turn.
     """
     prompt, budget, chat = _prepare(state, runtime, wiring)
+    call = _call(prompt, runtime, wiring)
     try:
         reply = chat.invoke(prompt.messages, config)
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - providers raise what they like; `_failed` sorts it out
+        call.end(error=error)
         return _failed(error, state, runtime, prompt, budget, wiring)
+    call.end(_as_message(reply))
     return _kept(_as_message(reply), prompt, state, runtime, wiring)
 
 
 async def amodel(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Do what `model` does without blocking the event loop."""
     prompt, budget, chat = await asyncio.to_thread(_prepare, state, runtime, wiring)
+    call = _call(prompt, runtime, wiring)
     try:
         reply = await chat.ainvoke(prompt.messages, config)
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - as in `model`
+        call.end(error=error)
         return await asyncio.to_thread(_failed, error, state, runtime, prompt, budget, wiring)
+    call.end(_as_message(reply))
     return _kept(_as_message(reply), prompt, state, runtime, wiring)
 
 
@@ -92,6 +99,14 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[P
     return prompt, budget, chat
 
 
+def _call(prompt: Prompt, runtime: Runtime[Context], wiring: Wiring) -> Call:
+    """Note when a call begins, for OpenTelemetry when that is configured."""
+    chat = wiring.model_for(context_of(runtime))
+    known = chat._get_ls_params()
+    name = known.get("ls_model_name") or wiring.name_of(chat) or "unknown"
+    return Call.begin(thread_of(runtime), name, str(known.get("ls_provider") or chat._llm_type), prompt.tokens)
+
+
 def _failed(
     error: Exception,
     state: State,
@@ -132,7 +147,7 @@ def _learned(
         calibration = calibration.observe_refusal(prompt.tokens, limit)
     if not calibration.anchors:
         return {}
-    return {"calibration": {"model": wiring.name_of(wiring.model_for(context)), **calibration.to_json()}}
+    return {"calibration": {"model": wiring.model_name(context), **calibration.to_json()}}
 
 
 def _kept(reply: AIMessage, prompt: Prompt, state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
@@ -147,7 +162,7 @@ def _kept(reply: AIMessage, prompt: Prompt, state: State, runtime: Runtime[Conte
     if anchor := Anchor.of(reply, prompt.tokens):
         context = context_of(runtime)
         learned = wiring.calibration(state, context).observe(anchor.counted, anchor.reported)
-        update["calibration"] = {"model": wiring.name_of(wiring.model_for(context)), **learned.to_json()}
+        update["calibration"] = {"model": wiring.model_name(context), **learned.to_json()}
     return update
 
 

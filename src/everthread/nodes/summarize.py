@@ -13,7 +13,7 @@ from everthread.ledger.record import record
 from everthread.nodes.failures import is_overflow
 from everthread.nodes.inject_memory import resolved
 from everthread.nodes.sizing import Sizes, last_turn
-from everthread.nodes.trim import archive, masked_events, removals
+from everthread.nodes.trim import archive, forgotten, masked_events, removals
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.prompts import render
 from everthread.state import Context, State, Summary, Update
@@ -270,8 +270,9 @@ def _apply(
     update: Update = {}
     thread_id = thread_of(runtime)
     operations = archive(fold.folded, list(fold.masked), work.messages, thread_id, context_of(runtime).user_id)
+    operations += forgotten(fold.folded, list(fold.masked.values()), work.messages, thread_id, state.get("turns", 0))
     if fold.masked:
-        events += masked_events(list(fold.masked.values()), work.messages, sizes.counter, "high watermark")
+        events += masked_events(list(fold.masked.values()), work.messages, sizes, "high watermark")
     if fold.folded or fold.masked:
         update["messages"] = removals(fold.folded, list(fold.masked.values()))
         update["moved"] = "compacted" if fold.folded else "masked"
@@ -303,4 +304,5 @@ def _compacted(fold: Fold, summary: Summary, sizes: Sizes, wiring: Wiring) -> Co
         summary_tokens=sizes.rendered(summary, wiring.agent.summary_sections),
         version=summary.version,
         writer=summary.writer,
+        budget=sizes.budget.tokens,
     )

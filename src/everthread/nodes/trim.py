@@ -15,12 +15,12 @@ from everthread.nodes.sizing import Sizes
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, State, Summary, Update, namespaces
 from everthread.state.marks import marks
+from everthread.storage.regrets import left_operations
 from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import append_operations
 from everthread.window.compaction import absorb
 from everthread.window.eviction import Plan, plan_trim
 from everthread.window.masking import handle_of
-from everthread.window.tokens import TokenCounter
 
 
 def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
@@ -66,6 +66,7 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     if not plan.evicted and not plan.masked and not shrinks:
         return update
     operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)
+    operations += forgotten(plan.evicted, list(plan.masked.values()), messages, thread_id, state.get("turns", 0))
     if plan.evicted or shrinks:
         summary = _absorbed(plan, messages, sizes)
         summary_id, write = put_operation(thread_id, summary)
@@ -132,6 +133,20 @@ def archive(
     ]
 
 
+def forgotten(
+    evicted: Sequence[BaseMessage],
+    masked: Sequence[BaseMessage],
+    messages: Sequence[BaseMessage],
+    thread_id: str,
+    turn: int,
+) -> list[PutOp]:
+    """Prepare the writes by which it is noticed when something that leaves is needed again."""
+    return [
+        *left_operations(thread_id, masked, messages, "masked", turn),
+        *left_operations(thread_id, evicted, messages, "evicted", turn),
+    ]
+
+
 def handle_operation(thread_id: str, message_id: str) -> PutOp:
     """Prepare the write that lets a handle lead to its message."""
     namespace = namespaces.thread(thread_id, "handles")
@@ -144,9 +159,10 @@ def removals(evicted: Sequence[BaseMessage], stand_ins: Sequence[BaseMessage]) -
 
 
 def masked_events(
-    stand_ins: Sequence[BaseMessage], messages: Sequence[BaseMessage], counter: TokenCounter, reason: str
+    stand_ins: Sequence[BaseMessage], messages: Sequence[BaseMessage], sizes: Sizes, reason: str
 ) -> list[Event]:
     """Return an event for each masked message."""
+    counter = sizes.counter
     before = {str(message.id): counter.message(message) for message in messages}
     return [
         Masked(
@@ -155,13 +171,14 @@ def masked_events(
             handle=str(marks(message)["handle"]),
             tokens_before=before[str(message.id)],
             tokens_after=counter.message(message),
+            budget=sizes.budget.tokens,
         )
         for message in stand_ins
     ]
 
 
 def _events(plan: Plan, messages: Sequence[BaseMessage], sizes: Sizes, context: Context) -> list[Event]:
-    found = masked_events(list(plan.masked.values()), messages, sizes.counter, plan.reason)
+    found = masked_events(list(plan.masked.values()), messages, sizes, plan.reason)
     if plan.evicted:
         found.append(
             Evicted(

@@ -49,6 +49,8 @@ class Wiring:
     """Holds a key across processes, such as a user's while their notes change; None: in this process only."""
     _summaries: dict[str, tuple[Summary, str]] = field(default_factory=dict, repr=False)
     _tool_tokens: dict[tuple[str, bool, bool], int] = field(default_factory=dict, repr=False)
+    _names: dict[str | None, str | None] = field(default_factory=dict, repr=False)
+    _counters: dict[str | None, TokenCounter] = field(default_factory=dict, repr=False)
     _shown: dict[int, "Shown"] = field(default_factory=dict, repr=False)
     _bound: dict[tuple[str | None, bool], Runnable[LanguageModelInput, BaseMessage]] = field(
         default_factory=dict, repr=False
@@ -60,12 +62,20 @@ class Wiring:
 
     def counter(self, context: Context) -> TokenCounter:
         """Return what counts the run's tokens."""
-        return counter_for(self.name_of(self.model_for(context)))
+        if context.model not in self._counters:
+            self._counters[context.model] = counter_for(self.model_name(context))
+        return self._counters[context.model]
+
+    def model_name(self, context: Context) -> str | None:
+        """Return the name of the run's model, such as `gpt-5-mini`."""
+        if context.model not in self._names:
+            self._names[context.model] = self.name_of(self.model_for(context))
+        return self._names[context.model]
 
     def calibration(self, state: State, context: Context) -> Calibration:
         """Return what the provider's reports have taught about our counts of this model."""
         known = state.get("calibration")
-        if known and known.get("model") == self.name_of(self.model_for(context)):
+        if known and known.get("model") == self.model_name(context):
             return Calibration.from_json(known)
         return Calibration(exact=self.counter(context).exact)
 

@@ -8,12 +8,16 @@ from typing import Any, Literal, get_args
 from pydantic import ConfigDict
 
 from everthread.errors import SettingsError
+from everthread.state import namespaces
 
 PolicyName = Literal["sliding_window", "head_tail", "token_budget", "salience", "summarize"]
 """How messages leave the working set; see docs/window.md."""
 
 DistillationMode = Literal["tool", "turn", "session"]
 """When session notes are made; see docs/memory.md."""
+
+Distiller = Literal["rules", "model"]
+"""Who reads the user's messages for notes in `turn` and `session`; see docs/memory.md."""
 
 _MODEL = re.compile(r"offline|[\w-]+:\S+")
 
@@ -32,7 +36,7 @@ class Context:
     __pydantic_config__ = ConfigDict(title="Context", use_attribute_docstrings=True)
 
     user_id: str = "local"
-    """Whose profile and notes are used. Any non-empty text."""
+    """Whose profile and notes are used. Any non-empty text without NUL or lone surrogates; every character counts."""
 
     model: str | None = None
     """`provider:name` for this run only; None keeps the graph's model."""
@@ -76,8 +80,17 @@ class Context:
     distillation: tuple[DistillationMode, ...] = ("tool",)
     """When session notes are made: `tool` (the model asks), `turn` (after each turn), `session` (at its end)."""
 
+    distiller: Distiller = "rules"
+    """Who reads for notes in `turn` and `session`: `rules`, or beside them the `model` that writes summaries."""
+
     keep_checkpoints: int | None = 10
     """Turns that stay travelable, at least 1: older checkpoints are pruned after a turn; None keeps all."""
+
+    ledger_turns: int | None = 1000
+    """Turns whose events are kept, at least 1; those about notes stay as long as the thread. None keeps all."""
+
+    learn_from_regret: bool = False
+    """Mask a tool result last, and let `salience` evict its turn late, when the same call was made a second time."""
 
     pins: tuple[str, ...] = ()
     """Sentences that are in every prompt, word for word."""
@@ -91,14 +104,17 @@ class Context:
         self._check_fractions()
 
     def _check_names(self) -> None:
-        if not isinstance(self.user_id, str) or not self.user_id:
-            raise SettingsError(f"`user_id` must be a non-empty text, got {self.user_id!r}")
+        namespaces.checked("user_id", self.user_id)
         if self.model is not None and not (isinstance(self.model, str) and _MODEL.fullmatch(self.model)):
             raise SettingsError(
                 f"`model` is {self.model!r}; use `offline` or `provider:name`, such as `openai:gpt-5-mini`"
             )
         if self.policy not in POLICIES:
             raise SettingsError(f"`policy` is {self.policy!r}; choose one of {', '.join(POLICIES)}")
+        if self.distiller not in get_args(Distiller):
+            raise SettingsError(f"`distiller` is {self.distiller!r}; choose `rules` or `model`")
+        if not isinstance(self.learn_from_regret, bool):
+            raise SettingsError(f"`learn_from_regret` must be true or false, got {self.learn_from_regret!r}")
         for pin in self.pins:
             if not isinstance(pin, str) or not pin.strip():
                 raise SettingsError(f"`pins` takes non-empty sentences, got {pin!r}")
@@ -117,6 +133,7 @@ class Context:
             "recall_tokens": 0,
             "notes_tokens": 0,
             "keep_checkpoints": 1,
+            "ledger_turns": 1,
         }
         for name, least in at_least.items():
             value = getattr(self, name)

@@ -22,6 +22,7 @@ from langgraph.store.sqlite import SqliteStore
 from everthread.errors import NotFoundError, SettingsError, StorageError
 from everthread.state import namespaces
 from everthread.storage import holdings
+from everthread.storage.erased import erased_notes, tell_erased
 from everthread.storage.holdings import Holdings
 from everthread.storage.lexical import settle
 from everthread.storage.locations import locate
@@ -33,7 +34,7 @@ __all__ = ["Receipt", "erase", "held"]
 _NEWEST_WRITES = 200
 """Writes of a thread that texts are taken from; older ones are in the transcript."""
 
-_NO_TEXTS = ("ledger", "handles")
+_NO_TEXTS = ("ledger", "handles", "left")
 """Records without words of the user."""
 
 _ATTEMPTS = 20
@@ -122,10 +123,12 @@ def erase(storage: Storage, *, user_id: str | None = None, thread_id: str | None
             counts = _counts(database, found)
             sought = samples(_texts(storage, database, found))
             spaces = _spaces(database, found)
+            losses = erased_notes(database, found)
             _delete(database, found, _mark(user_id, thread_id), began)
             with _told("rewrite the file"):
                 settle(database, getattr(storage.store, "text_fields", None))
                 database.execute("VACUUM")
+        tell_erased(storage.store, losses)
     # The leases are gone too, so that their rows are not found.
     with _database(storage) as database:
         _truncate(database)

@@ -18,6 +18,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.constants import START
 
+from everthread.ledger import retention
 from everthread.state import namespaces
 
 __all__ = ["Pruned", "Pruner"]
@@ -126,16 +127,24 @@ class Pruner:
         self._saver = saver
         self._due: dict[str, tuple[int, int]] = {}
         """By thread: the dial of its last run, and the runs until the next look."""
+        self._ledgers: dict[str, int] = {}
+        """By thread: runs until the next look at its ledger."""
         # The values of messages are not looked at, and reviving them is most of the time of a load.
         self._serde = JsonPlusSerializer(__unpack_ext_hook__=lambda code, data: None)
 
-    def after_run(self, thread_id: str, keep: int | None) -> None:
+    def after_run(self, thread_id: str, keep: int | None, ledger_turns: int | None = None) -> None:
         """Prune when a thread has grown beyond its next snapshot; a failure is logged and the next run tries again.
 
         Args:
             thread_id: a thread that our graph has just run, while its lock is held.
             keep: turns that stay travelable; None keeps all.
+            ledger_turns: turns whose events are kept; None keeps all.
         """
+        if ledger_turns is not None and isinstance(self._saver, SqliteSaver) and self._is_ledger_due(thread_id):
+            try:
+                self.prune_ledger(thread_id, ledger_turns)
+            except _FAILURES as error:
+                self._failed(thread_id, error)
         if keep is None or not isinstance(self._saver, SqliteSaver) or not self._is_due(thread_id, keep):
             return
         try:
@@ -143,8 +152,13 @@ class Pruner:
         except _FAILURES as error:
             self._failed(thread_id, error)
 
-    async def aafter_run(self, thread_id: str, keep: int | None) -> None:
+    async def aafter_run(self, thread_id: str, keep: int | None, ledger_turns: int | None = None) -> None:
         """Do what `after_run` does without blocking the event loop."""
+        if ledger_turns is not None and isinstance(self._saver, AsyncSqliteSaver) and self._is_ledger_due(thread_id):
+            try:
+                await self.aprune_ledger(thread_id, ledger_turns)
+            except _FAILURES as error:
+                self._failed(thread_id, error)
         if keep is None or not isinstance(self._saver, AsyncSqliteSaver) or not self._is_due(thread_id, keep):
             return
         try:
@@ -204,6 +218,50 @@ class Pruner:
                 raise
         self._due[thread_id] = keep, plan.wait
         return Pruned(sum(checkpoints), sum(summaries))
+
+    def prune_ledger(self, thread_id: str, keep: int) -> int:
+        """Delete the events of all but the newest `keep` turns; see `ledger.retention` for those that stay.
+
+        Returns:
+            Rows that went.
+        """
+        assert isinstance(self._saver, SqliteSaver)
+        with self._saver.lock:
+            connection = self._saver.conn
+            if not connection.execute(_HAS_STORE).fetchone()[0]:
+                return 0
+            turn = retention.turn_of(connection.execute(*retention.newest(thread_id)).fetchall())
+            try:
+                gone = sum(connection.execute(*one).rowcount for one in retention.older(thread_id, turn - keep))
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+        return gone
+
+    async def aprune_ledger(self, thread_id: str, keep: int) -> int:
+        """Do what `prune_ledger` does without blocking the event loop."""
+        assert isinstance(self._saver, AsyncSqliteSaver)
+        async with self._saver.lock:
+            connection = self._saver.conn
+            if not next(iter(await connection.execute_fetchall(_HAS_STORE)))[0]:
+                return 0
+            turn = retention.turn_of(list(await connection.execute_fetchall(*retention.newest(thread_id))))
+            try:
+                gone = [(await connection.execute(*one)).rowcount for one in retention.older(thread_id, turn - keep)]
+                await connection.commit()
+            except BaseException:
+                await connection.rollback()
+                raise
+        return sum(gone)
+
+    def _is_ledger_due(self, thread_id: str) -> bool:
+        if len(self._ledgers) >= _MOST_THREADS:
+            self._ledgers.clear()
+        # The first run that this process sees may follow many of other processes.
+        left = self._ledgers.get(thread_id, 1) - 1
+        self._ledgers[thread_id] = left or retention.RUNS_BETWEEN
+        return left == 0
 
     def _is_due(self, thread_id: str, keep: int) -> bool:
         # The first run that this process sees may follow many of other processes.

@@ -5,10 +5,12 @@ from typing import Any
 
 from everthread.storage.lexical.texts import Paths
 
-_NOT_SEARCHED = frozenset({"ledger", "summaries", "handles", "sessions", "profile"})
+_NOT_SEARCHED = frozenset({"ledger", "summaries", "handles", "left", "sessions", "profile"})
 """Last labels of namespaces that are read by key or in order, never by words."""
 
-_MESSAGE = ("message.data.{0}", "message.{0}")  # LangChain's two forms of a message as JSON
+_SAID = ("content", "tool_calls[*].name", "tool_calls[*].args")
+_MESSAGE = ("date", *(form + name for form in ("message.data.", "message.") for name in _SAID))
+"""Of LangChain's two forms of a message as JSON."""
 
 
 def text_fields(namespace: tuple[str, ...], value: Mapping[str, Any]) -> Paths:
@@ -23,5 +25,4 @@ def text_fields(namespace: tuple[str, ...], value: Mapping[str, Any]) -> Paths:
         return None
     if isinstance(value.get("text"), str):
         return ["text", "date"]
-    fields = ("content", "tool_calls[*].name", "tool_calls[*].args")
-    return ["date", *(form.format(name) for form in _MESSAGE for name in fields)]
+    return _MESSAGE

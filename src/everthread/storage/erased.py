@@ -1,0 +1,53 @@
+"""Tell the threads that stay which notes of theirs were erased with another thread."""
+
+import sqlite3
+from collections.abc import Mapping
+
+from langgraph.store.base import BaseStore
+
+from everthread.ledger.events import Erased
+from everthread.ledger.record import record
+from everthread.state import namespaces
+from everthread.storage.holdings import Holdings
+
+__all__ = ["erased_notes", "tell_erased"]
+
+_SESSIONS = (
+    "SELECT key, json_extract(CAST(value AS TEXT), '$.turns') FROM store"
+    " WHERE prefix = ? AND json_extract(CAST(value AS TEXT), '$.user_id') = ?"
+)
+_NAMED = "SELECT 1 FROM store WHERE prefix = ? AND instr(CAST(value AS TEXT), ?) > 0 LIMIT 1"
+
+Losses = Mapping[str, tuple[int, Erased]]
+"""Turns and event of each thread that loses something."""
+
+
+def erased_notes(database: sqlite3.Connection, found: Holdings) -> Losses:
+    """Return what the user's other threads lose: notes that were in their prompts or came from them.
+
+    The events hold ids only, which those ledgers have already.
+    """
+    if found.user_id is None:
+        return {}
+    notes = ".".join(namespaces.notes(found.user_id))
+    gone = [key for prefix, key in found.records if prefix == notes]
+    kept = [record.key for record in found.kept_notes if record.prefix == notes]
+    losses: dict[str, tuple[int, Erased]] = {}
+    rows = database.execute(_SESSIONS, (".".join(namespaces.SESSIONS), found.user_id)).fetchall()
+    for thread_id, turns in rows if gone or kept else ():
+        if thread_id in found.threads:
+            continue
+        ledger = ".".join(namespaces.ledger(thread_id))
+        named = {key for key in (*gone, *kept) if database.execute(_NAMED, (ledger, key)).fetchone()}
+        if named:
+            event = Erased(
+                note_ids=[key for key in gone if key in named], kept_ids=[key for key in kept if key in named]
+            )
+            losses[thread_id] = int(turns or 0), event
+    return losses
+
+
+def tell_erased(store: BaseStore, losses: Losses) -> None:
+    """Write the events, once everything is gone."""
+    for thread_id, (turns, event) in losses.items():
+        record(store, thread_id, [event], write=lambda _: None, turn=turns)

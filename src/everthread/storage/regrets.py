@@ -1,0 +1,133 @@
+"""What left the prompt, by names that a look-up needs: regret is noticed with one read, not with a search.
+
+A row per tool result or message of the user that left; it goes when it was needed again, and with the
+turns that the ledger forgets.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from langchain_core.messages import BaseMessage
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp
+
+from everthread.ledger.events import Regret
+from everthread.ledger.regrets import call_name, calls_behind, said_name
+from everthread.state import namespaces
+from everthread.window.turns import opens_turn
+
+__all__ = ["left_operations", "read_back", "repeated", "restated", "restated_blocked"]
+
+Left = Literal["evicted", "masked", "offloaded"]
+
+_MOST_BLOCKED = 50
+"""Refused notes that a new one is compared with."""
+
+
+def left_operations(
+    thread_id: str, left: Sequence[BaseMessage], among: Sequence[BaseMessage], how: Left, turn: int
+) -> list[PutOp]:
+    """Prepare the writes that remember what leaves the prompt.
+
+    Args:
+        thread_id: the thread.
+        left: messages that leave or are masked.
+        among: messages that have the calls behind them.
+        how: in which way they leave.
+        turn: user turns so far.
+    """
+    named = {f"call-{name}": message_id for name, message_id in calls_behind(left, among).items()}
+    if how == "evicted":
+        said = ((said_name(str(message.text)), str(message.id)) for message in left if opens_turn(message))
+        named |= {f"said-{name}": message_id for name, message_id in said if name}
+    namespace = _namespace(thread_id)
+    return [
+        PutOp(namespace, name, {"message_id": message_id, "left": how, "turn": turn}, index=False)
+        for name, message_id in named.items()
+    ]
+
+
+def repeated(
+    store: BaseStore, thread_id: str, calls: Iterable[Mapping[str, Any]], without: Collection[str]
+) -> tuple[dict[str, Regret], list[PutOp]]:
+    """Return the calls that ask again for what has left, by call id, and the writes that forget it.
+
+    Args:
+        store: the run's store.
+        thread_id: the thread.
+        calls: tool calls as LangChain has them.
+        without: tools that are not looked at, since they read back what left.
+    """
+    asked = {str(call["id"]): f"call-{call_name(call['name'], call['args'])}" for call in calls}
+    names = {str(call["id"]): str(call["name"]) for call in calls}
+    wanted = {call_id: key for call_id, key in asked.items() if names[call_id] not in without}
+    return _missed(store, thread_id, wanted, "repeated_call")
+
+
+def restated(
+    store: BaseStore, thread_id: str, messages: Iterable[BaseMessage]
+) -> tuple[dict[str, Regret], list[PutOp]]:
+    """Return the user's messages that say again what has left, by message id, and the writes that forget it."""
+    named = {str(message.id): said_name(str(message.text)) for message in messages if opens_turn(message)}
+    wanted = {message_id: f"said-{name}" for message_id, name in named.items() if name}
+    return _missed(store, thread_id, wanted, "restated")
+
+
+def _missed(
+    store: BaseStore, thread_id: str, wanted: Mapping[str, str], why: Literal["repeated_call", "restated"]
+) -> tuple[dict[str, Regret], list[PutOp]]:
+    if not wanted:
+        return {}, []
+    namespace = _namespace(thread_id)
+    found: list[Any] = store.batch([GetOp(namespace, key) for key in wanted.values()])
+    regrets: dict[str, Regret] = {}
+    gone: list[PutOp] = []
+    for (by, key), item in zip(wanted.items(), found, strict=True):
+        if isinstance(item, Item):
+            told = item.value
+            regrets[by] = Regret(
+                why=why, message_ids=[told["message_id"]], left=told["left"], left_turn=told["turn"], by=by
+            )
+            gone.append(PutOp(namespace, key, None))
+    return regrets, gone
+
+
+def read_back(store: BaseStore, thread_id: str, handle: str, by: str) -> Regret | None:
+    """Return the regret of a handle that is read; None when there is no such handle."""
+    pointer = store.get(namespaces.thread(thread_id, "handles"), handle) if handle else None
+    if pointer is None:
+        return None
+    return Regret(why="read_back", message_ids=[str(pointer.value["message_id"])], left="masked", by=by)
+
+
+def restated_blocked(
+    store: BaseStore, thread_id: str, message: BaseMessage, known: Sequence[BaseMessage]
+) -> Regret | None:
+    """Return the regret of a note that is blocked although the user says it for the second time.
+
+    Only a note that is refused asks for this, so the ledger may be searched.
+
+    Args:
+        store: the run's store.
+        thread_id: the thread.
+        message: the message that the refused note came from.
+        known: messages of the working set; others are read from the transcript.
+    """
+    name = said_name(str(message.text))
+    events = store.search(namespaces.ledger(thread_id), filter={"event": "note_blocked"}, limit=_MOST_BLOCKED)
+    earlier = {said: event.value["turn"] for event in events for said in event.value["message_ids"]}
+    earlier.pop(str(message.id), None)
+    texts = {str(one.id): str(one.text) for one in known if str(one.id) in earlier}
+    archived = store.batch([GetOp(namespaces.transcript(thread_id), said) for said in earlier if said not in texts])
+    for item in archived:
+        if isinstance(item, Item):
+            content = item.value.get("message", {}).get("data", {}).get("content")
+            texts[item.key] = content if isinstance(content, str) else ""
+    for said, text in texts.items():
+        if name and said_name(text) == name:
+            by = str(message.id)
+            return Regret(why="restated", message_ids=[said], left="blocked", left_turn=earlier[said], by=by)
+    return None
+
+
+def _namespace(thread_id: str) -> namespaces.Namespace:
+    return namespaces.thread(thread_id, "left")
