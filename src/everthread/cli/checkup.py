@@ -16,7 +16,7 @@ from typing import Any, Literal
 import everthread
 from everthread.errors import EverthreadError
 from everthread.models.provider import describe, input_limit, resolve
-from everthread.nodes.failures import scrub
+from everthread.state.scrubbing import scrub
 from everthread.storage.locations import locate, prepare
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.tokens import counter_for

@@ -23,7 +23,7 @@ from everthread.graph.routing import (
 from everthread.graph.threads import ThreadGraph
 from everthread.models.provider import resolve, tokenizer_name
 from everthread.nodes.consolidate import aconsolidate, consolidate
-from everthread.nodes.distill_notes import distill_notes
+from everthread.nodes.distill_notes import adistill_notes, distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import amodel
 from everthread.nodes.model import model as call_model
@@ -83,7 +83,7 @@ def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:
     inject = Step.plain("inject_memory", wiring, before_model, inject_memory)
     call = Step("model", wiring, after_model, sync=call_model, asynchronous=amodel)
     run = Step("tools", wiring, before_model, sync=runner.tools, asynchronous=runner.atools)
-    distill = Step.plain("distill_notes", wiring, after_distill_notes, distill_notes)
+    distill = Step("distill_notes", wiring, after_distill_notes, sync=distill_notes, asynchronous=adistill_notes)
     compact = Step("summarize", wiring, after_summarize, sync=summarize, asynchronous=asummarize)
     graph.add_node(inject, destinations=("trim", "model"))
     graph.add_node(Step.plain("trim", wiring, after_trim, trim), destinations=("model",))

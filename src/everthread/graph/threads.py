@@ -10,7 +10,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
 from everthread.errors import SettingsError
-from everthread.state import Context, Input, Output, State
+from everthread.state import Context, Input, Output, State, namespaces
 from everthread.state.messages import reduce_messages
 from everthread.storage.locks import ThreadLocks
 from everthread.storage.newest import aending, ending
@@ -63,7 +63,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             if last != "done" and _goes_on(input, self.get_state(self._bound(config)).values):
                 input = None
             yield from super().stream(input, config, **options)
-            self.pruner.after_run(thread_id, _turns_to_keep(options))
+            self.pruner.after_run(thread_id, *_turns_to_keep(options))
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
@@ -80,7 +80,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 input = None
             async for part in super().astream(input, config, **options):
                 yield part
-            await self.pruner.aafter_run(thread_id, _turns_to_keep(options))
+            await self.pruner.aafter_run(thread_id, *_turns_to_keep(options))
 
     @property
     def _saver(self) -> BaseCheckpointSaver[str]:
@@ -98,12 +98,12 @@ def _durable(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "durability": options.get("durability") or "sync"}
 
 
-def _turns_to_keep(options: dict[str, Any]) -> int | None:
-    """Return the dial `keep_checkpoints` of a run, whose context may be a mapping or missing."""
+def _turns_to_keep(options: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Return the dials `keep_checkpoints` and `ledger_turns` of a run, whose context may be a mapping or missing."""
     context = options.get("context")
     if not isinstance(context, Context):
         context = Context.from_mapping(dict(context or {}))
-    return context.keep_checkpoints
+    return context.keep_checkpoints, context.ledger_turns
 
 
 def _is_new(given: Any) -> bool:
@@ -130,5 +130,5 @@ def _thread_id(bound: RunnableConfig | None, config: RunnableConfig | None) -> s
     for given in (config, bound):
         thread_id = (given or {}).get("configurable", {}).get("thread_id")
         if thread_id:
-            return str(thread_id)
+            return namespaces.checked("thread_id", str(thread_id))
     raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')

@@ -8,7 +8,7 @@ from langgraph.store.base import PutOp
 from everthread.memory.guard import Verdict, check
 from everthread.state import namespaces
 from everthread.state.messages import clean
-from everthread.state.notes import Note, NoteKind, NoteScope, Source, note_id
+from everthread.state.notes import Note, NoteKind, NoteOrigin, NoteScope, Source, note_id
 
 _LONGEST = 400
 _LONGEST_KEYWORD = 24
@@ -37,6 +37,7 @@ def capture(
     kind: NoteKind | None = None,
     subject: str = "",
     confidence: float = 1.0,
+    origin: NoteOrigin = "user",
 ) -> tuple[Note | None, Verdict, list[PutOp]]:
     """Check a candidate and prepare the write of a session note.
 
@@ -50,6 +51,7 @@ def capture(
         kind: what the note is; None lets its wording decide.
         subject: what it is about, when that is known.
         confidence: how sure it is, in [0, 1].
+        origin: whose words it is made of; what a tool said is no constraint, which would be pinned.
 
     Returns:
         The note or None, the guard's verdict, and the writes to make.
@@ -65,11 +67,12 @@ def capture(
         id=note_id(source.thread_id, salt, text),
         text=text,
         keywords=tuple(_keywords(keywords)),
-        kind=kind or kind_of(text),
+        kind="fact" if origin == "tool" else kind or kind_of(text),
         scope="session" if scope == "session" or (is_for_this_time(text) and not is_lasting(text)) else "durable",
         subject=subject,
         confidence=confidence,
         date=date,
+        origin=origin,
         sources=(source,),
     )
     return note, verdict, [PutOp(namespaces.session_notes(source.thread_id), note.id, note.value(), index=None)]

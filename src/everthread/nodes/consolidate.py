@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, Item, PutOp
 from langgraph.types import StreamWriter
@@ -44,13 +44,12 @@ from everthread.memory.consolidation import (
     settle,
     validated,
 )
-from everthread.nodes.distill_notes import distilled_session
-from everthread.nodes.failures import check_complete
+from everthread.nodes.asking import asker, content, quiet
+from everthread.nodes.distill_notes import adistill_session, distill_session
 from everthread.nodes.inject_memory import own_session, readable
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.prompts import render
 from everthread.state import Context, Note, State, Update, namespaces
-from everthread.storage.transcript import transcript
 
 _PAGE = 500
 KEPT = "notes kept as is"
@@ -102,7 +101,8 @@ def consolidate(state: State, config: RunnableConfig, runtime: Runtime[Context],
     again.
     """
     ending = _begin(state, runtime, wiring)
-    _end(ending, _quiet(config))
+    distill_session(state, config, runtime, wiring)
+    _end(ending, quiet(config))
     # `turns` is unchanged, but a run that writes no output key returns None to its caller.
     return {"end_session": False, "turns": state.get("turns", 0)}
 
@@ -110,12 +110,13 @@ def consolidate(state: State, config: RunnableConfig, runtime: Runtime[Context],
 async def aconsolidate(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Do what `consolidate` does without blocking the event loop."""
     ending = await asyncio.to_thread(_begin, state, runtime, wiring)
+    await adistill_session(state, config, runtime, wiring)
     seen = await asyncio.to_thread(holdings, ending.store, ending.thread_id, ending.user_id)
     shown = _worth_asking(seen, ending)
     reply: Reply = None
     if shown is not None and ending.model is not None:
         try:
-            reply = await _asker(ending.model).ainvoke(_request(shown), _quiet(config))
+            reply = await asker(ending.model, Proposal).ainvoke(_request(shown), quiet(config))
         except Exception as error:  # noqa: BLE001 - best effort: the rules decide instead
             reply = error
     await asyncio.to_thread(_finish, ending, seen, shown, reply)
@@ -191,25 +192,16 @@ _STRIPES = [threading.Lock() for _ in range(64)]
 
 
 def _begin(state: State, runtime: Runtime[Context], wiring: Wiring) -> Ending:
-    """Distil the session if the dial asks for it, and say what ends."""
+    """Say what ends, once it is sure that it is the user's own."""
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
     own_session(store, thread_id, context)
-    turn = state.get("turns", 0)
-    if "session" in context.distillation:
-        told = transcript(store, thread_id, state.get("messages", []))
-        events: list[Event]
-        try:
-            events, writes = distilled_session(store, thread_id, told)
-        except Exception as error:  # noqa: BLE001 - the notes that there are can be consolidated all the same
-            events, writes = [FallbackUsed(step="distill_notes", reason=type(error).__name__, used="no note")], []
-        record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=writes)
     is_model = getattr(wiring.summarizer, "can_summarize", True)
     return Ending(
         store=store,
         thread_id=thread_id,
         user_id=context.user_id,
         write=runtime.stream_writer,
-        turn=turn,
+        turn=state.get("turns", 0),
         exclusive=wiring.exclusive or in_process,
         model=wiring.summarizer if is_model else None,
         schema=wiring.agent.profile,
@@ -222,7 +214,7 @@ def _end(ending: Ending, config: RunnableConfig) -> None:
     reply: Reply = None
     if shown is not None and ending.model is not None:
         try:
-            reply = _asker(ending.model).invoke(_request(shown), config)
+            reply = asker(ending.model, Proposal).invoke(_request(shown), config)
         except Exception as error:  # noqa: BLE001 - best effort: the rules decide instead
             reply = error
     _finish(ending, seen, shown, reply)
@@ -243,15 +235,6 @@ def _worth_asking(seen: Holdings, ending: Ending) -> Numbered | None:
     return shown if added and len(shown.session) + len(shown.long_term) > 1 else None
 
 
-def _asker(model: BaseChatModel) -> Runnable[Any, Any]:
-    """Return the model with the plan's schema; one that has no structured output is asked for JSON in words."""
-    try:
-        # As JSON Schema: with the class, some clients raise on fenced JSON before anybody can read it.
-        return model.with_structured_output(Proposal.model_json_schema(), include_raw=True)
-    except NotImplementedError:
-        return model
-
-
 def _request(shown: Numbered) -> list[BaseMessage]:
     return [
         HumanMessage(
@@ -263,11 +246,6 @@ def _request(shown: Numbered) -> list[BaseMessage]:
             )
         )
     ]
-
-
-def _quiet(config: RunnableConfig) -> RunnableConfig:
-    # Tokens of a plan are not part of the reply: keep them off `stream_mode="messages"`.
-    return {**config, "callbacks": None, "tags": [*config.get("tags", []), "nostream"]}
 
 
 def _finish(ending: Ending, seen: Holdings, shown: Numbered | None, reply: Reply) -> None:
@@ -316,23 +294,11 @@ def _planned(fresh: Holdings, shown: Numbered | None, reply: Reply, *, is_curren
     if isinstance(reply, Exception):
         return by_rules, type(reply).__name__
     try:
-        steps = read_proposal(_content(reply))
+        steps = read_proposal(content(reply))
     except Exception as error:  # noqa: BLE001 - whatever a model sends, the rules can do without it
         return by_rules, str(error) if type(error) is ValueError else type(error).__name__
     made = validated(steps, shown, fresh.session, fresh.long_term, today)
     return made, _refusals(made)
-
-
-def _content(reply: object) -> object:
-    """Return what a model proposed: parsed, as the arguments of a call, or as text."""
-    raw = reply.get("raw") if isinstance(reply, dict) else reply
-    if isinstance(raw, AIMessage):
-        check_complete(raw)
-    if isinstance(reply, dict) and reply.get("parsed") is not None:
-        return reply["parsed"]
-    if isinstance(raw, AIMessage) and raw.tool_calls:
-        return raw.tool_calls[0]["args"]
-    return str(raw.text) if isinstance(raw, BaseMessage) else str(raw)
 
 
 def _refusals(made: Plan) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from everthread.errors import EverthreadError, ModelError
+from everthread.state.scrubbing import scrub
 
 _OVERFLOW = re.compile(
     "|".join(
@@ -70,16 +71,6 @@ _REPLY_SIZE = re.compile(
     rf"{_N} (?:(?:in|for) +the (?:completion|output)|output tokens|'max_tokens')|\+ {_N} >|is too large: {_N}",
     re.IGNORECASE,
 )
-
-_SECRETS = [
-    (re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf|nvapi)[-_][\w*-]{4,}"), "[key]"),
-    (re.compile(r"\bAIza[\w-]{10,}"), "[key]"),
-    (re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"), "[key]"),
-    (re.compile(r"(\bbearer\s+)[^\s\"',}]+", re.IGNORECASE), r"\1[key]"),
-    (re.compile(r"(\bapi[-_ ]?key(?: provided)?[\"']?\s*[:=]\s*[\"']?)[^\s\"',}]+", re.IGNORECASE), r"\1[key]"),
-    (re.compile(r"([?&](?:key|token|api-key|access_token)=)[^\s&\"']+", re.IGNORECASE), r"\1[key]"),
-    (re.compile(r"(://)[^/\s@]+@"), r"\1[key]@"),
-]
 
 _BY_STATUS = {401: "authentication", 402: "permission", 403: "permission", 404: "not_found", 408: "timeout"}
 _BY_STATUS |= {409: "server", 429: "rate_limit"}
@@ -256,13 +247,6 @@ def check_complete(message: AIMessage) -> None:
             f"{_WHAT['dropped']}: the output limit cut it inside its tool calls ({names}); raise `max_output_tokens`",
             kind="dropped",
         )
-
-
-def scrub(text: str) -> str:
-    """Replace what looks like a key, a token or a password by `[key]`."""
-    for pattern, replacement in _SECRETS:
-        text = pattern.sub(replacement, text)
-    return text
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -9,15 +9,17 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
-from langgraph.store.base import PutOp
+from langgraph.store.base import BaseStore, PutOp
 
-from everthread.ledger.events import Event, Masked
+from everthread.ledger.events import Event, Offloaded, Regret
 from everthread.ledger.record import now, record
 from everthread.nodes.trim import handle_operation
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, State, Update
 from everthread.state.marks import marked, marks, sequence
 from everthread.state.messages import clean, clean_content
+from everthread.state.scrubbing import scrub
+from everthread.storage.regrets import left_operations, read_back, repeated
 from everthread.storage.transcript import append_operations
 from everthread.window.masking import mask
 
@@ -46,7 +48,7 @@ class ToolRunner:
 
 def error_text(error: Exception) -> str:
     """Return what the model reads when a tool fails."""
-    return f"Error: {clean(str(error)) or type(error).__name__}. Correct the arguments, or tell the user."
+    return f"Error: {clean(scrub(str(error))) or type(error).__name__}. Correct the arguments, or tell the user."
 
 
 def _kept(results: Any, state: State, runtime: Runtime[Context], wiring: Wiring) -> Any:
@@ -62,10 +64,19 @@ def _kept(results: Any, state: State, runtime: Runtime[Context], wiring: Wiring)
     placed = [
         _placed(message, state) if isinstance(message, ToolMessage) else message for message in results["messages"]
     ]
-    long = _long([message for message in placed if isinstance(message, ToolMessage)], runtime, wiring)
-    if not long:
-        return {**results, "messages": placed}
     context, thread_id = context_of(runtime), thread_of(runtime)
+    answers = [message for message in placed if isinstance(message, ToolMessage)]
+    regrets, forgotten = _regrets(answers, state, store_of(runtime), thread_id, wiring)
+    if context.learn_from_regret:
+        missed = {name for name, regret in regrets.items() if regret.why == "repeated_call"}
+        placed = [marked(one, kept=True) if getattr(one, "tool_call_id", "") in missed else one for one in placed]
+    long = _long([message for message in placed if isinstance(message, ToolMessage)], runtime, wiring)
+    told: list[Event] = list(regrets.values())
+    turn = state.get("turns", 0)
+    if not long:
+        if told:
+            record(store_of(runtime), thread_id, told, write=runtime.stream_writer, turn=turn, operations=forgotten)
+        return {**results, "messages": placed}
     count = wiring.counter(context).text
     stand_ins = {
         str(message.id): mask(
@@ -75,15 +86,35 @@ def _kept(results: Any, state: State, runtime: Runtime[Context], wiring: Wiring)
     }
     operations: list[PutOp] = append_operations(thread_id, context.user_id, long, why="offloaded", at=now())
     operations += [handle_operation(thread_id, name) for name in stand_ins]
+    operations += [*forgotten, *left_operations(thread_id, long, state.get("messages", []), "offloaded", turn)]
     record(
         store_of(runtime),
         thread_id,
-        _events(long, stand_ins, wiring, context),
+        [*told, *_events(long, stand_ins, wiring, context)],
         write=runtime.stream_writer,
-        turn=state.get("turns", 0),
+        turn=turn,
         operations=operations,
     )
     return {**results, "messages": [stand_ins.get(str(message.id), message) for message in placed]}
+
+
+def _regrets(
+    answers: Sequence[ToolMessage], state: State, store: BaseStore, thread_id: str, wiring: Wiring
+) -> tuple[dict[str, Regret], list[PutOp]]:
+    """Return which calls asked again for what had left the prompt, by call id; nothing is read before anything left."""
+    if not wiring.reads_back(state):
+        return {}, []
+    asked = {answer.tool_call_id for answer in answers if answer.status != "error"}
+    last = next((message for message in reversed(state.get("messages", [])) if isinstance(message, AIMessage)), None)
+    calls = [call for call in (last.tool_calls if last else ()) if call["id"] in asked]
+    regrets, forgotten = repeated(store, thread_id, calls, {tool.name for tool in wiring.readers})
+    for call in calls:
+        # A long text is read in parts; it was missed once.
+        if call["name"] == wiring.read_tool_output.name and not call["args"].get("offset"):
+            regret = read_back(store, thread_id, str(call["args"].get("handle", "")), str(call["id"]))
+            if regret is not None:
+                regrets[str(call["id"])] = regret
+    return regrets, forgotten
 
 
 def _long(results: Sequence[ToolMessage], runtime: Runtime[Context], wiring: Wiring) -> list[ToolMessage]:
@@ -99,12 +130,13 @@ def _events(
 ) -> list[Event]:
     counter = wiring.counter(context)
     return [
-        Masked(
+        Offloaded(
             reason="tool output over the limit",
             message_id=str(message.id),
             handle=str(marks(stand_ins[str(message.id)])["handle"]),
             tokens_before=counter.message(message),
             tokens_after=counter.message(stand_ins[str(message.id)]),
+            limit=context.tool_output_tokens,
         )
         for message in long
     ]

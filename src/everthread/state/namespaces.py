@@ -2,6 +2,9 @@
 
 import hashlib
 import re
+from typing import Any
+
+from everthread.errors import SettingsError
 
 Namespace = tuple[str, ...]
 
@@ -9,6 +12,7 @@ SESSIONS: Namespace = ("sessions",)
 """One record per thread: user, last activity, consolidated up to."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def label(identifier: str) -> str:
@@ -20,6 +24,20 @@ def label(identifier: str) -> str:
     if _PLAIN.fullmatch(identifier):
         return identifier
     return "~" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def checked(name: str, identifier: Any) -> str:
+    """Return an id as it is, once it is one that every store can hold and tell from any other.
+
+    Raises:
+        SettingsError: it is no text, empty, or holds a NUL or half of a surrogate pair, which SQLite
+            cuts at and no UTF-8 can spell.
+    """
+    if not isinstance(identifier, str) or not identifier:
+        raise SettingsError(f"`{name}` must be a non-empty text, got {identifier!r}")
+    if _UNSTORABLE.search(identifier):
+        raise SettingsError(f"`{name}` holds a NUL or a lone surrogate, which no database stores, got {identifier!r}")
+    return identifier
 
 
 def user(user_id: str, *rest: str) -> Namespace:

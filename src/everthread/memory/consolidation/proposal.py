@@ -1,23 +1,20 @@
 """What a model proposes, read with suspicion: small numbers instead of ids, and nothing taken on trust."""
 
-import json
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from everthread.memory.consolidation.promotion import is_promoted
 from everthread.memory.consolidation.rules import in_order, reason_to_drop
 from everthread.memory.consolidation.wording import wording
+from everthread.memory.replies import json_of
 from everthread.state.notes import Note
 
 __all__ = ["Numbered", "Proposal", "Step", "numbered", "read_proposal"]
 
 MOST_SHOWN = 80
 """Long-term notes that a model is shown: those with most words in common with the session's, then the newest."""
-
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 class Step(BaseModel):
@@ -81,7 +78,7 @@ def read_proposal(reply: object) -> list[Step]:
     Raises:
         ValueError: the reply holds no list of steps.
     """
-    value = _value(reply)
+    value = json_of(reply.model_dump() if isinstance(reply, Proposal) else reply)
     if isinstance(value, Mapping):
         value = value.get("steps")
     if not isinstance(value, list):
@@ -93,20 +90,3 @@ def read_proposal(reply: object) -> list[Step]:
         except ValidationError:
             continue
     return steps
-
-
-def _value(reply: object) -> Any:
-    if isinstance(reply, Proposal):
-        return reply.model_dump()
-    if not isinstance(reply, str):
-        return reply
-    text = reply.strip()
-    if fenced := _FENCED.search(text):
-        text = fenced[1].strip()
-    start = min((place for place in (text.find("{"), text.find("[")) if place >= 0), default=-1)
-    if start < 0:
-        raise ValueError("no JSON in the reply")
-    try:
-        return json.JSONDecoder().raw_decode(text[start:])[0]
-    except (ValueError, RecursionError) as error:
-        raise ValueError("the JSON of the reply is cut or broken") from error

@@ -24,7 +24,7 @@ from everthread.memory.distillation.statements import (
 from everthread.memory.distillation.wording import content_words, keywords, quotation, third_person
 from everthread.state.notes import Note, NoteKind, NoteScope
 
-__all__ = ["Candidate", "candidates", "content_words", "covers", "keywords"]
+__all__ = ["MOST_PER_MESSAGE", "Candidate", "candidates", "content_words", "covers", "keywords", "share_meaning"]
 
 MOST_PER_MESSAGE = 12
 """Notes from one message: a pasted page of wishes is no memory."""
@@ -128,7 +128,12 @@ def covers(note: Note, candidate: Candidate, message_id: str) -> bool:
     """
     if not any(message_id in source.message_ids for source in note.sources):
         return False
-    ours, theirs = content_words(candidate.text), content_words(note.text)
+    return share_meaning(candidate.text, note.text)
+
+
+def share_meaning(one: str, other: str) -> bool:
+    """Tell whether two texts have at least half of the meaning words of the shorter of them in common."""
+    ours, theirs = content_words(one), content_words(other)
     return bool(ours and theirs) and 2 * len(ours & theirs) >= min(len(ours), len(theirs))
 
 

@@ -31,6 +31,11 @@ class Sentence:
     """`text` with quoted spans blanked: the same length, so places agree."""
 
     @property
+    def own_words(self) -> str:
+        """Return `quote` with quoted spans blanked."""
+        return _QUOTED.sub(" _ ", self.quote)
+
+    @property
     def is_question(self) -> bool:
         """Tell whether it ends with a question mark."""
         return self.text.endswith("?")

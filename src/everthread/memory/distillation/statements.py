@@ -262,6 +262,8 @@ _OTHERS = (
     r"boss|friends?|colleagues?|mother|mom|mum|father|dad|brother|sister|parents?|girlfriend|boyfriend|fianc\w+|"
     r"client|team)"
 )
+_ANOTHER = re.compile(rf"\b{_OTHERS}\b|^(?:he|she|they|it|you)\b", re.IGNORECASE)
+_ANOTHER_SUBJECT = re.compile(rf"(?:\b{_OTHERS}|\b(?:he|she|they|you))(?: \w+)?$", re.IGNORECASE)
 _COMPANY = re.compile(rf"{_OTHERS} and $", re.IGNORECASE)
 _CONJOINED = re.compile(r"(?:^|[,;] )[^,;]*\b(?:and|or)\s+$", re.IGNORECASE)
 
@@ -294,7 +296,7 @@ def statements(sentence: Sentence) -> list[Statement]:
         begin = opening.end()
         preamble = _PREAMBLE.match(sentence.bare, begin)
         begin = preamble.end() if preamble else begin
-        if begin in found or not _is_own(sentence.bare[:begin], sentence.bare[begin:]):
+        if begin in found or not is_own(sentence.bare[:begin], sentence.bare[begin:]):
             continue
         for manner, kind, rule in _COMPILED:
             if rule.match(sentence.bare, begin):
@@ -303,10 +305,15 @@ def statements(sentence: Sentence) -> list[Statement]:
     return [found[begin] for begin in sorted(found)]
 
 
-def _is_own(before: str, after: str) -> bool:
+def is_own(before: str, after: str) -> bool:
     """Tell whether a clause is the user's own of today: not what others say, nor what used to be."""
     if _OTHERS_SAY.search(before) or _COMPANY.search(before):
         return False
     clause = after.split(", but ")[0]
     earlier = before[max(before.rfind(sign) for sign in ",;") + 1 :]
     return not (_PAST.search(clause) or (_PAST.search(earlier) and not _SINCE_CHANGED.search(earlier)))
+
+
+def is_of_another(before: str, quote: str) -> bool:
+    """Tell whether a quote speaks of another person, by itself or by the subject ahead of it."""
+    return _ANOTHER.search(quote) is not None or _ANOTHER_SUBJECT.search(before) is not None

@@ -205,6 +205,11 @@ MISLEAD = (
     r"|fabricate|invent|downplay|exaggerate|discourage|badmouth|disparage|trick|pressure|scare|nudge"
     r"|steer|upsell|kotule\w*|luge|miente|mens)"
 )
+OWN_REFUSAL = (
+    r"\b(?:i|we)(?:'d| would)?(?: \w+ly| always| also| still| just| even| never| now| do| would)? refuse to "
+    r"(?!(?:help|answer|assist|reply|respond|serve|process|comply|refund|give|provide|pay out|tell|show|let)\b)"
+)
+"""A person who says what they will not do; an assistant's tasks are what it could be told to refuse."""
 RIVALS = (
     r"(?:(?:every |any |all )?(?:the )?others?(?: \w+){0,2}|competitors?|competing \w+|rivals?"
     r"|alternatives?|the rest|everyone else|(?:las|los) demas|otr[ao]s|(?:die )?anderen|les autres|gli "

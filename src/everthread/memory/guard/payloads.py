@@ -12,6 +12,7 @@ from everthread.memory.guard.lexicon import (
     GOODS,
     HIDE,
     MISLEAD,
+    OWN_REFUSAL,
     REPLY,
     RIVALS,
     SELF,
@@ -229,9 +230,10 @@ RULES: tuple[tuple[Category, str, str], ...] = (
     (
         "instruction_payload",
         "steering",
-        rf"\b{WHEN}\b {gap(4)}{SOMEBODY}\b[^\n]{{0,60}}\b(?:delete|erase|wipe|transfer|wire|forward|e-?mail"
-        r"|leak|upload|approve|refuse|deny|redirect|block|cancel|borra|elimina|reenvia|losche|transfiere"
-        r"|supprime|efface|cancella|sil|gonder)\b (?!(?:vegetarian)\b)(?!me\b|him\b|her\b)\S",
+        rf"\b{WHEN}\b {gap(4)}{SOMEBODY}\b(?:[^\n]{{0,60}}\b(?:delete|erase|wipe|transfer|wire|forward|e-?mail"
+        r"|leak|upload|approve|deny|redirect|block|cancel|borra|elimina|reenvia|losche|transfiere"
+        rf"|supprime|efface|cancella|sil|gonder)|(?:(?!{OWN_REFUSAL})[^\n]){{0,60}}\brefuse)\b "
+        r"(?!(?:vegetarian)\b)(?!me\b|him\b|her\b)\S",
     ),
     (
         "instruction_payload",

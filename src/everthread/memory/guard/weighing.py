@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from everthread.memory.guard.cues import is_harmless
 from everthread.memory.guard.folding import View
-from everthread.memory.guard.lexicon import STYLE
+from everthread.memory.guard.lexicon import OWN_REFUSAL, STYLE
 from everthread.memory.guard.verdict import Category, Finding
 
 THRESHOLD = 2.4
@@ -226,6 +226,7 @@ _OWN = re.compile(
     r"|needs|travel|take|use|tried|trying|worried|interested|looking|been|never|kinda|not|curious"
     r"|planning|thinking)\b"
 )
+_OWN_REFUSAL = re.compile(OWN_REFUSAL)
 _QUESTION = re.compile(
     r"\?\W*\Z|^\W*(?:can|could|would|will|do|does|did|is|are|what|when|where|which|who|how|why|should"
     r"|may i|please (?:find|help|book|show)|i(?:'d| would)|let me|thanks?|yes|no|ok|okay|sure|great"
@@ -250,6 +251,7 @@ def weighed(view: View) -> Iterator[Finding]:
 def weight(text: str) -> tuple[float, Category]:
     """Return the weight of a folded sentence in lower case, and what weighs most in it."""
     total, heaviest = 0.0, 0.0
+    text, refusals = _OWN_REFUSAL.subn("", text)
     named: Category = "instruction_payload"
     for _, worth, category, pattern in _COMPILED:
         if pattern.search(text):
@@ -260,7 +262,7 @@ def weight(text: str) -> tuple[float, Category]:
         total -= 1.0
     if _TASTE.search(text):
         total -= 0.8
-    if _OWN.search(text):
+    if refusals or _OWN.search(text):
         total -= 1.0
     # Every idea counts once, and a long sentence touches many of them without being about any.
     total -= max(0, len(text) - 120) / 200

@@ -1,0 +1,45 @@
+"""Ask a model for a structured reply, beside the conversation."""
+
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from pydantic import BaseModel
+
+from everthread.nodes.failures import check_complete
+
+__all__ = ["asker", "content", "quiet"]
+
+
+def asker(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:
+    """Return the model with a schema; one that has no structured output is asked for JSON in words."""
+    try:
+        # As JSON Schema: with the class, some clients raise on fenced JSON before anybody can read it.
+        return model.with_structured_output(schema.model_json_schema(), include_raw=True)
+    except NotImplementedError:
+        return model
+
+
+def quiet(config: RunnableConfig) -> RunnableConfig:
+    """Return a config whose tokens stay off `stream_mode="messages"`: they are not part of the reply."""
+    return {**config, "callbacks": None, "tags": [*config.get("tags", []), "nostream"]}
+
+
+def content(reply: object) -> object:
+    """Return what a model replied: the arguments of a call, else its text, else what the client has parsed.
+
+    The text goes first because clients complete JSON that was cut, and half of a sentence is another one.
+
+    Raises:
+        ModelError: the reply ended before it was complete.
+    """
+    raw = reply.get("raw") if isinstance(reply, dict) else reply
+    if isinstance(raw, AIMessage):
+        check_complete(raw)
+        if raw.tool_calls:
+            return raw.tool_calls[0]["args"]
+    text = str(raw.text) if isinstance(raw, BaseMessage) else str(raw or "")
+    if not text.strip() and isinstance(reply, dict) and reply.get("parsed") is not None:
+        return reply["parsed"]
+    return text

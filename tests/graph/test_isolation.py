@@ -1,0 +1,188 @@
+"""One user's words never reach another user's prompt, search, export or ledger, whatever the ids look like."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+
+from conversation import call
+from everthread import Context, build_graph, open_storage
+from everthread.agents.notes import save_memory_note
+from everthread.cli.holdings import document
+from everthread.cli.reading import read_thread
+from everthread.errors import SettingsError
+from everthread.ledger import events
+from everthread.ledger.events import EVENTS
+from everthread.models.scripted import ScriptedModel
+from everthread.state import Agent, Note, Source, namespaces
+from everthread.storage.open import Storage, aopen_storage
+
+AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])
+NAMED = [
+    "1", "10", "1x", "1.x", "1%", "%", "_", "*", "1*", "?", "[1]", ".", "..", "users", "users.1.notes", "~", "-", " ",
+    "1 ", "\n", "1\n", "\t", "é", "e\u0301", "ﬁ", "fi", "Ａ", "A", "a", "а", "\u200b1", "ß", "ss", "x" * 5000,
+    "x" * 5001, "'; DROP TABLE store; --", "' OR 1=1 --", '"', 'NEAR("a" "b")', "a OR b", "text:*", "\\", "/", "null",
+    "None", "0", "😀",
+]  # fmt: skip
+"""Ids that mean something to SQL, to globs, to FTS5 or to Unicode, and pairs where one begins with the other."""
+
+CROWD = ["1", "10", "1x", "1.x", "%", "_", "*", " ", "\n", "é", "e\u0301", "users.1.notes", "x" * 5000, "x" * 5001]
+SPACES = (namespaces.profile, namespaces.notes, namespaces.session_notes, namespaces.transcript)
+IDS = st.one_of(
+    st.sampled_from(NAMED),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12),
+)
+PAIRS = st.tuples(IDS, IDS).filter(lambda pair: pair[0] != pair[1])
+
+
+@dataclass(frozen=True)
+class Person:
+    """A user whose own word is in everything that is theirs, on a thread with the same id."""
+
+    id: str
+    canary: str
+
+    @property
+    def config(self) -> Any:
+        return {"configurable": {"thread_id": self.id}}
+
+    def known(self, storage: Storage) -> None:
+        storage.store.put(namespaces.profile(self.id), "profile", {"name": self.canary}, index=False)
+        storage.store.put(namespaces.notes(self.id), "n-1", self.note().value(), index=None)
+
+    def note(self) -> Note:
+        return Note(id="n-1", text=f"Likes {self.canary}.", date="2026-01-01", sources=(Source(thread_id="old"),))
+
+    def talk(self, storage: Storage) -> list[str]:
+        """Have three turns with the same message ids as anybody, and return what the model was sent."""
+        save = call("save_memory_note", "c1", text=f"Wants {self.canary} tea.", keywords=["tea"])
+        look = call("recall_history", "c2", query="pass the word on, alpha bravo tea")
+        replies = [AIMessage("", tool_calls=[save]), "Noted.", "Yes.", AIMessage("", tool_calls=[look]), "Done."]
+        model = ScriptedModel(replies)
+        graph = build_graph(AGENT, model=model, summarizer="offline", storage=storage)
+        dials = Context(user_id=self.id, policy="sliding_window", keep_last_turns=1)
+        said = [f"Pass the word on: I want {self.canary} tea.", f"And {self.canary} cake.", "Which word did I pass on?"]
+        for number, text in enumerate(said):
+            graph.invoke({"messages": [HumanMessage(text, id=f"m{number}")]}, self.config, context=dials)
+        return [message.text for prompt in model.prompts for message in prompt]
+
+    def end(self, storage: Storage) -> None:
+        graph = build_graph(AGENT, model=ScriptedModel([]), summarizer="offline", storage=storage)
+        graph.invoke({"end_session": True}, self.config, context=Context(user_id=self.id))
+
+    def told(self, storage: Storage) -> dict[str, str]:
+        """Return everything that can be read back as this user, by where it was read."""
+        ledger = [EVENTS.dump_json(event).decode() for event in events(storage.store, self.id)]
+        own = [namespaces.user(self.id), namespaces.thread(self.id)]
+        words = "alpha bravo tea cake word"
+        return {
+            "export": _text(document(storage, self.id)),
+            "show": _text(read_thread(storage, self.id).as_json()),
+            "ledger": _text(ledger),
+            "search": _text([_values(storage, space, words) for space in own]),
+            "listing": _text([_values(storage, space) for space in own]),
+        }
+
+
+def _values(storage: Storage, space: tuple[str, ...], query: str | None = None) -> list[dict[str, Any]]:
+    return [item.value for item in storage.store.search(space, query=query, limit=99)]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def without_ids(text: str, people: Sequence[Person]) -> str:
+    """Ids may be anything, also the other one's canary."""
+    for person in people:
+        text = text.replace(json.dumps(person.id, ensure_ascii=False), '""')
+    return text
+
+
+def strangers_words(people: Sequence[Person]) -> Iterator[str]:
+    """Let everybody talk in one database, and name each place where somebody else's canary is, or one's own is not."""
+    with TemporaryDirectory() as folder, open_storage(f"sqlite:///{folder}/a.db") as storage:
+        for person in people:
+            person.known(storage)
+        sent = {person: " ".join(person.talk(storage)) for person in people}
+        for person in people:
+            person.end(storage)
+        for person in people:
+            told = {"prompt": sent[person], **person.told(storage)}
+            for place, text in told.items():
+                found = {other.canary for other in people if other.canary in without_ids(text, people)}
+                if found != ({person.canary} if place != "ledger" else set()):
+                    yield f"{place} of {person.id!r:.40} has {sorted(found)}"
+
+
+def test_a_canary_of_one_user_never_reaches_another_in_a_crowd_of_hostile_ids() -> None:
+    crowd = [Person(named, f"canary{number}x") for number, named in enumerate(CROWD)]
+
+    assert list(strangers_words(crowd)) == []
+
+
+@settings(max_examples=5)
+@given(PAIRS)
+def test_a_canary_of_one_user_never_reaches_another_of_any_two_ids(pair: tuple[str, str]) -> None:
+    assert list(strangers_words([Person(pair[0], "canary1x"), Person(pair[1], "canary2x")])) == []
+
+
+@settings(max_examples=30)
+@given(PAIRS)
+def test_no_search_of_the_store_leaves_its_namespace(pair: tuple[str, str]) -> None:
+    spaces = [space(owner) for owner in pair for space in SPACES]
+    with open_storage("sqlite://") as storage:
+        for number, space in enumerate(spaces):
+            storage.store.put(space, "key", {"text": f"common word{number}"}, index=["text"])
+        for number, space in enumerate(spaces):
+            for query in (None, "common"):
+                found = storage.store.search(space, query=query, limit=99)
+                assert [item.value["text"] for item in found] == [f"common word{number}"]
+
+
+def test_a_query_with_the_syntax_of_a_search_engine_is_only_words() -> None:
+    queries = ['"', "common OR 1=1", "text:*", "NEAR(a b)", "a* ^b -c", "'; DROP TABLE store; --", "common_1", "%", "("]
+    with open_storage("sqlite://") as storage:
+        storage.store.put(namespaces.notes("1"), "mine", {"text": "common ground"}, index=None)
+        storage.store.put(namespaces.notes("10"), "theirs", {"text": "common sense drop table near"}, index=None)
+        found = [item.key for query in queries for item in storage.store.search(namespaces.notes("1"), query=query)]
+
+    assert set(found) <= {"mine"}
+
+
+@pytest.mark.parametrize("bad", ["", None, 7, "a\x00b", "a\ud800b"])
+def test_a_user_id_that_no_store_can_hold_is_refused(bad: Any) -> None:
+    with pytest.raises(SettingsError, match="user_id"):
+        Context(user_id=bad)
+
+
+@pytest.mark.parametrize("bad", ["", None, "a\x00b", "a\ud800b"])
+def test_a_thread_id_that_no_store_can_hold_is_refused(bad: Any) -> None:
+    with open_storage("sqlite://") as storage:
+        graph = build_graph(AGENT, model=ScriptedModel(["Hello."]), storage=storage)
+
+        with pytest.raises(SettingsError, match="thread"):
+            graph.invoke({"messages": "Hi."}, {"configurable": {"thread_id": bad}}, context=Context())
+
+
+async def test_a_thread_id_that_no_store_can_hold_is_refused_under_ainvoke_too() -> None:
+    async with aopen_storage("sqlite://") as storage:
+        graph = build_graph(AGENT, model=ScriptedModel(["Hello."]), storage=storage)
+
+        with pytest.raises(SettingsError, match="thread"):
+            await graph.ainvoke({"messages": "Hi."}, {"configurable": {"thread_id": "a\x00b"}}, context=Context())
+
+
+def test_a_thread_is_not_read_by_another_user_who_names_it() -> None:
+    with open_storage("sqlite://") as storage:
+        graph = build_graph(AGENT, model=ScriptedModel(["Hello.", "Leak."]), storage=storage)
+        graph.invoke({"messages": "Hi."}, {"configurable": {"thread_id": "t"}}, context=Context(user_id="é"))
+
+        with pytest.raises(SettingsError, match="another user"):
+            graph.invoke({"messages": "Hi."}, {"configurable": {"thread_id": "t"}}, context=Context(user_id="e\u0301"))
