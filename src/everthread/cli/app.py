@@ -13,11 +13,14 @@ from everthread.cli.evaluate import evaluate
 from everthread.cli.export import export
 from everthread.cli.forget import forget
 from everthread.cli.guard import guard
+from everthread.cli.ledger import ledger
 from everthread.cli.notes import notes
 from everthread.cli.profile import profile
 from everthread.cli.replay import replay
 from everthread.cli.sessions import end, sweep
+from everthread.cli.simulate import simulate
 from everthread.cli.threads import show, threads
+from everthread.cli.why import why
 
 __all__ = ["app"]
 
@@ -48,7 +51,24 @@ def _options(
     """LangGraph agents whose threads never run out of context and never lose what matters."""
 
 
-for command in (demo, chat, threads, show, notes, end, sweep, replay, export, forget, compact, guard, doctor):
+for command in (
+    demo,
+    chat,
+    threads,
+    show,
+    why,
+    ledger,
+    notes,
+    end,
+    sweep,
+    replay,
+    simulate,
+    export,
+    forget,
+    compact,
+    guard,
+    doctor,
+):
     app.command()(command)
 app.command("eval")(evaluate)
 app.add_typer(profile, name="profile")

@@ -9,6 +9,7 @@ import typer
 from everthread.cli.notes import note_text
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, OneUser
 from everthread.cli.output import counted, note, out, plain, print_json, say
+from everthread.cli.summaries import show_summaries, stored
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -41,6 +42,9 @@ def show(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="N", help="Only the newest N messages.  [default: all]")
     ] = None,
+    summaries: Annotated[
+        bool, typer.Option("--summaries", help="Every stored version of its summary, with what changed.")
+    ] = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
@@ -53,6 +57,10 @@ def show(
 
     with open_storage(database, create=False) as storage:
         view = read_thread(storage, thread)
+        versions = stored(storage.store, view) if summaries else None
+    if versions is not None:
+        show_summaries(versions, thread, as_json=as_json)
+        return
     if as_json:
         print_json(view.as_json(limit))
     else:

@@ -60,7 +60,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     """
     budget, counter = options.budget or BUDGET, counter_for(None)
     records = [record for path in paths for record in raw_records(path)][: options.limit]
-    records = [one for one in records if any(q["category"] == _PROBE for q in one.get("gold", {}).get("questions", ()))]
+    records = [one for one in records if _probes(one)]
     if not records:
         raise RecordError(f"{', '.join(map(str, paths))}: no record has a question of the category {_PROBE!r}")
     dial = min(Context().notes_tokens, budget)
@@ -73,7 +73,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         before = tallies["notes"].met
         for name, limit in limits.items():
             _notes(record, holding(notes, today), limit, counter, tallies[name])
-        probes = [q for q in record["gold"]["questions"] if q["category"] == _PROBE]
+        probes = _probes(record)
         for name, show in _baselines(record["messages"], counter).items():
             for probe in probes:
                 shown = show(probe["question"], sizes.get(name, budget))
@@ -106,6 +106,12 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         remarks=("The probes name no preference, so what searches for their words finds others.",),
         settings={"budget": budget, "notes_tokens": dial, "quarter": budget // 4, "distillation": "turn (rules)"},
     )
+
+
+def _probes(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the questions that need a preference and say which one it is."""
+    asked = record.get("gold", {}).get("questions", ())
+    return [one for one in asked if one.get("category") == _PROBE and one.get("preference")]
 
 
 def _lived(record: dict[str, Any]) -> tuple[list[Note], str]:
@@ -141,7 +147,7 @@ def _session_notes(record: dict[str, Any], messages: Sequence[dict[str, Any]], d
 
 def _notes(record: dict[str, Any], notes: Sequence[Note], limit: int, counter: TokenCounter, tally: _Tally) -> None:
     """Count the probes whose preference the block has, and what the block weighs."""
-    for probe in (one for one in record["gold"]["questions"] if one["category"] == _PROBE):
+    for probe in _probes(record):
         chosen = within(notes, limit, counter.text)
         block = render_notes("Long-term notes", chosen)
         tokens = counter.text(block)

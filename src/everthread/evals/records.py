@@ -66,6 +66,7 @@ class _Line(_Lenient):
     messages: list[RecordedMessage] = Field(min_length=1)
     meta: _Meta = _Meta()
     gold: Any = None
+    sessions: Any = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Record:
     toolkit: Toolkit = field(default_factory=Toolkit)
     gold: Mapping[str, Any] = field(default_factory=dict)
     """Annotations as they are recorded; who uses one checks its form."""
+    session_ends: tuple[int, ...] = ()
+    """Number of messages at the end of each session."""
 
 
 def read_records(path: Path, toolkits: Path | None = None) -> list[Record]:
@@ -182,7 +185,17 @@ def _record(where: str, line: str, kits: _Toolkits) -> Record:
         raise RecordError(f"{where}: {_first(error)}") from error
     kit = kits.named(read.toolkit, where) if read.toolkit else Toolkit(system=read.meta.system)
     gold = read.gold if isinstance(read.gold, dict) else {}
-    return Record(read.id, where, tuple(_converted(where, read.messages)), kind=read.kind, toolkit=kit, gold=gold)
+    messages = tuple(_converted(where, read.messages))
+    return Record(
+        read.id, where, messages, kind=read.kind, toolkit=kit, gold=gold, session_ends=tuple(_ends(read.sessions))
+    )
+
+
+def _ends(sessions: Any) -> Iterator[int]:
+    """Yield where sessions end; a record without sessions, or with others, is one session."""
+    for session in sessions if isinstance(sessions, list) else ():
+        if isinstance(session, dict) and isinstance(session.get("end"), int):
+            yield session["end"]
 
 
 def _converted(where: str, messages: list[RecordedMessage]) -> Iterator[BaseMessage]:

@@ -139,7 +139,7 @@ def trace(
         context: window, policy and all other dials.
         count_as: name of the model whose tokens are counted.
         watch: sees every prompt before its reply is given.
-        at_end: reads the store before it goes, also after a failure; the session is ended for it.
+        at_end: reads the store after every session of the record was ended; not called when the replay stopped early.
         in_memory: keep the database in memory, which takes a fifth less time and changes no figure.
 
     Raises:
@@ -256,6 +256,12 @@ class _RecordedTool(BaseTool):
         raise NotImplementedError("a recorded tool is called by `invoke`, with the id of its call")
 
 
+def recorded_agent(record: Record, tape: _Tape | None = None) -> Agent:
+    """Make the agent of a record: its instructions, and tools that answer from a tape."""
+    tools = list(_tools(record, tape or _Tape()))
+    return Agent(name="replay", title="Replay", instructions=record.toolkit.system, tools=tools)
+
+
 class _RecordedModel(ReplayModel):
     """The replayed assistant, counted as a model of a given name and never asked to summarise: the rules do that."""
 
@@ -284,6 +290,8 @@ class _Run:
         self._in_memory = in_memory
         self._due: deque[AIMessage] = deque()
         self._kept: Any = None
+        self._place = 0
+        self._places = {str(message.id): place for place, message in enumerate(record.messages)}
         self._record = record
         self._context = context
         self._tape = _Tape()
@@ -299,12 +307,7 @@ class _Run:
             instructions=record.toolkit.system,
         )
         self._model = _RecordedModel(self._look, count_as)
-        self._agent = Agent(
-            name="replay",
-            title="Replay",
-            instructions=record.toolkit.system,
-            tools=list(_tools(record, self._tape)),
-        )
+        self._agent = recorded_agent(record, self._tape)
 
     def play(self) -> None:
         """Send every exchange through the graph, then compare what is kept with what was sent.
@@ -328,15 +331,25 @@ class _Run:
         graph = build_graph(self._agent, model=self._model, storage=storage)
         try:
             for run in runs:
+                if self._is_over(run):
+                    self._end(graph)
                 self._send(graph, run)
         finally:
             kept = transcript(storage.store, _THREAD, graph.get_state(_CONFIG).values.get("messages", []))
             self._losses = checks.compare(self._sent, kept)
-            if self._at_end is not None:
-                self._end(graph)
-                self._kept = self._at_end(storage.store)
+        if self._at_end is not None:
+            self._end(graph)
+            self._kept = self._at_end(storage.store)
+
+    def _is_over(self, run: Exchange) -> bool:
+        """Tell whether a session of the record ended before this run; without `at_end` sessions do not matter."""
+        place = self._places.get(str(run.input[0].id), 0)
+        over = self._at_end is not None and any(self._place < end <= place for end in self._record.session_ends)
+        self._place = place
+        return over
 
     def _end(self, graph: Graph) -> None:
+        """End the session, so that its notes become long-term notes."""
         ending: Any = {"end_session": True}
         self._events += graph.stream(ending, _CONFIG, context=self._context, stream_mode="custom")
 
@@ -391,7 +404,7 @@ class _Run:
             missing_questions=checker.count(checks.MISSING_QUESTION),
             lost_messages=sum(loss.what == checks.LOST for loss in self._losses),
             evicted_messages=sum(len(event["message_ids"]) for event in by_kind["evicted"]),
-            masked_results=len({event["message_id"] for event in by_kind["masked"]}),
+            masked_results=len({event["message_id"] for event in (*by_kind["masked"], *by_kind["offloaded"])}),
             compactions=len(by_kind["compacted"]),
             prompt_tokens=checker.prompt_tokens,
             cacheable_prefix_tokens=checker.cacheable_prefix_tokens,

@@ -1,6 +1,6 @@
 """The evaluation suites by name, and what every one of them reports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -8,13 +8,23 @@ from typing import Any, Protocol, cast
 
 from everthread.errors import SettingsError
 
-__all__ = ["SUITES", "Options", "Report", "Suite", "Table", "suite"]
+__all__ = ["SUITES", "Options", "Report", "Suite", "Table", "jsonl_files", "suite"]
 
 Tick = Callable[[int, int, str], None]
 """Called after each case with: cases done, cases in all, what was just done."""
 
-SUITES: tuple[str, ...] = ("consolidation", "distillation", "injection", "retention")
-"""Names of the suites; each is the module of that name in `everthread.evals`, which has `run`."""
+SUITES: Mapping[str, str] = {
+    "compare": "comparing",
+    "consolidation": "consolidation",
+    "constraints": "constraints",
+    "distillation": "distillation",
+    "guard": "guard",
+    "injection": "injection",
+    "metrics": "metrics",
+    "replay": "violations",
+    "retention": "retention",
+}
+"""Names of the suites, each with its module in `everthread.evals`, which has `run`."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,18 @@ class Options:
     """Tokens that the suite may fill; None takes the suite's own default."""
     limit: int | None = None
     """Only the first so many records."""
+    jobs: int = 1
+    """Processes to use, by suites that replay conversations."""
+    a: str = ""
+    """Dials of the first configuration, such as `policy=salience,recall_tokens=0`; `compare` only."""
+    b: str = ""
+    """Dials of the second one."""
+    judge: str | None = None
+    """`provider:name` of a model that grades; `compare` only."""
+    judge_output: Path | None = None
+    """File for what the judge answered, word for word."""
+    seed: int = 7
+    """Of resampling and of the order in which a judge sees two prompts."""
 
 
 @dataclass(frozen=True)
@@ -84,4 +106,9 @@ def suite(name: str) -> Suite:
     """
     if name not in SUITES:
         raise SettingsError(f"there is no suite {name!r}; choose one of {', '.join(SUITES)}")
-    return cast(Suite, import_module(f"everthread.evals.{name}"))
+    return cast(Suite, import_module(f"everthread.evals.{SUITES[name]}"))
+
+
+def jsonl_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files, and of each folder its `.jsonl` files, those of its subfolders included."""
+    return [file for path in paths for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])]

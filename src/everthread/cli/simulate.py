@@ -1,0 +1,175 @@
+"""`simulate`: recorded conversations or own threads under every policy, without a model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from everthread.cli.evaluate import check_writable, progress, write_page
+from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl
+from everthread.cli.output import counted, error, note, out, plain, print_json, say
+from everthread.errors import SettingsError
+
+if TYPE_CHECKING:
+    from everthread.evals.records import Record
+    from everthread.evals.simulate import Row, Setting, Simulation
+
+__all__ = ["simulate"]
+
+_WINDOW = 8_000
+
+
+def simulate(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE", help="Records as JSON Lines: one JSON object a line.")
+    ] = None,
+    thread: Annotated[
+        list[str] | None, typer.Option("--thread", metavar="T", help="A thread of the database; repeatable.")
+    ] = None,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+    policy: Annotated[
+        list[str] | None, typer.Option("--policy", metavar="P", help="A policy; repeatable.  [default: all five]")
+    ] = None,
+    window: Annotated[
+        list[int] | None,
+        typer.Option("--window", metavar="N", help="Input limit in tokens; repeatable.  [default: 8000]"),
+    ] = None,
+    pin: Annotated[
+        list[str] | None, typer.Option("--pin", metavar="TEXT", help="A sentence for every prompt; repeatable.")
+    ] = None,
+    price: Annotated[
+        Path | None,
+        typer.Option("--price", metavar="FILE", help="Prices as YAML.  [default: a neutral example]"),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="K", help="Only the first K records.  [default: all]")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes.  [default: one a core]")
+    ] = None,
+    toolkits: Annotated[
+        Path | None,
+        typer.Option("--toolkits", metavar="FILE", help="Prompts and schemas.  [default: toolkits.json beside FILE]"),
+    ] = None,
+    count_as: Annotated[
+        str | None, typer.Option("--count-as", metavar="NAME", help="Model whose tokens are counted.  [default: o200k]")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="OUT", help="Write a report to open in a browser.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
+) -> None:
+    """Try policies and windows on recorded conversations, or on threads of a database; no model is asked.
+
+    Tokens, cacheable tokens, cost, what leaves the prompt, and whether what later calls needed is still there. Exit
+    code 1 when a policy failed, lost a message or went over a window, or when nothing could be compared.
+    """
+    from everthread.evals.parallel import cores
+    from everthread.evals.prices import read_prices
+    from everthread.evals.replay import OURS
+    from everthread.evals.simulate import simulate as simulated
+
+    settings, prices = _settings(policy, window, pin), read_prices(price)
+    check_writable(html)
+    records = [*_recorded(files or [], toolkits), *_threads(thread or [], database)][:limit]
+    if not records:
+        raise SettingsError("nothing to simulate: name files of records, or threads with `--thread`")
+    with progress(hidden=as_json and sys.stdout.isatty()) as tick:
+        tick(0, len(records), "")
+        found = simulated(records, settings, prices, count_as=count_as or OURS, jobs=jobs or cores(), tick=tick)
+    if html is not None:
+        from everthread.evals.pages import render_simulation
+
+        write_page(html, render_simulation(found))
+    if as_json:
+        print_json(found.document())
+    else:
+        _print(found)
+    if not found.compared or not found.is_clean:
+        _print_trouble(found)
+        raise typer.Exit(1)
+
+
+def _settings(policies: list[str] | None, windows: list[int] | None, pins: list[str] | None) -> list[Setting]:
+    from everthread.evals.simulate import Setting
+    from everthread.state import Context
+    from everthread.state.context import POLICIES
+
+    return [
+        Setting.of(Context.from_mapping({"policy": policy, "window": window, "pins": tuple(pins or ())}))
+        for window in dict.fromkeys(windows or [_WINDOW])
+        for policy in dict.fromkeys(policies or POLICIES)
+    ]
+
+
+def _recorded(files: list[Path], toolkits: Path | None) -> list[Record]:
+    from everthread.evals.records import read_records
+
+    return [record for file in files for record in read_records(file, toolkits)]
+
+
+def _threads(threads: list[str], database: str) -> list[Record]:
+    from everthread.cli.reading import read_thread
+    from everthread.evals.threads import record_of_thread
+    from everthread.storage.open import open_storage
+
+    if not threads:
+        return []
+    with open_storage(database, create=False) as storage:
+        views = [read_thread(storage, thread) for thread in threads]
+    return [record_of_thread(view.thread_id, view.messages, (view.record or {}).get("agent")) for view in views]
+
+
+def _print(found: Simulation) -> None:
+    from rich.table import Table
+
+    console = out()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("policy", no_wrap=True)
+    headings = ("window", "prompt tokens", "cached", "cost", "largest", "over", "evicted", "masked", "kept", "recalls")
+    for heading in (*headings, "rules", *(["pins"] if any(row.sum("pins") for row in found.rows) else [])):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in found.rows:
+        cells = _cells(row, found.prices.currency)
+        table.add_row(*map(plain, cells[: len(table.columns)]), style="" if row.setting.context else "dim")
+    console.print(table, soft_wrap=not console.is_terminal)
+    say(
+        f"{found.compared:,} of {counted(found.records, 'conversation')} ran under every setting and "
+        f"{'is' if found.compared == 1 else 'are'} compared; prices: {found.prices.name}",
+        "bold",
+    )
+    for row in found.rows:
+        if row.refused and row.setting.context:
+            note(f"{row.setting.name}: {row.refused:,} refused, instructions and tools alone do not fit")
+
+
+def _cells(row: Row, currency: str) -> list[str]:
+    is_ours = row.setting.context is not None
+    needed = f"{row.kept_share:.1%}" if row.sum("needed") else "-"
+    missing = row.sum("by_handle") + row.sum("by_search")
+    return [
+        row.setting.policy,
+        *(f"{row.setting.window:,}", f"{row.sum('prompt_tokens'):,}", f"{row.cacheable_share:.0%}"),
+        *(f"{row.cost.total:.4f} {currency}", f"{row.largest_prompt:,}", f"{row.sum('prompts_over_budget'):,}"),
+        *((f"{row.sum('evicted_messages'):,}", f"{row.sum('masked_results'):,}") if is_ours else ("-", "-")),
+        *(needed, f"{missing:,}" if is_ours else "-"),
+        *(_portion(row, "rules"), _portion(row, "pins")),
+    ]
+
+
+def _portion(row: Row, name: str) -> str:
+    whole = row.sum(name)
+    return f"{row.sum(f'{name}_kept') / whole:.1%}" if whole else "-"
+
+
+def _print_trouble(found: Simulation) -> None:
+    worst = next((case for case in found.cases if case.error or case.outcome == "failed"), None)
+    if not found.compared:
+        error(f"no conversation ran under every setting{f': {worst.error}' if worst else ''}")
+        return
+    for case in found.cases:
+        if case.outcome == "failed":
+            error(f"{case.record}, {case.policy}: {case.error}")

@@ -1,0 +1,87 @@
+"""What others do, measured beside us: keep everything, cut off the front, or remember nothing.
+
+They are computed from the recording alone, with the same checks and counts, and without the graph.
+"""
+
+from collections.abc import Callable, Sequence
+
+from langchain_core.messages import BaseMessage, SystemMessage
+
+from everthread.evals.checks import PromptChecker
+from everthread.evals.records import Record
+from everthread.evals.replay import Watch, exchanges
+from everthread.models.scripted import Tools
+from everthread.window.budget import reply_reserve
+from everthread.window.policies import token_budget
+from everthread.window.tokens import TokenCounter
+from everthread.window.turns import legal, split
+
+__all__ = ["BASELINES", "play_baseline"]
+
+FULL, TRUNCATE, NOTHING = "full history", "truncate only", "no memory"
+
+BASELINES: tuple[str, ...] = (FULL, TRUNCATE, NOTHING)
+"""Every message; as many of the newest turns as fit; the current turn alone."""
+
+_SAFETY = 0.95
+"""The same share of the budget that Everthread uses when counts are exact."""
+
+
+def play_baseline(
+    record: Record, name: str, *, window: int, counter: TokenCounter, watch: Watch, reserve: int | None = None
+) -> PromptChecker:
+    """Assemble every prompt of a recording as a baseline would.
+
+    Args:
+        record: a recorded conversation.
+        name: one of `BASELINES`.
+        window: input limit of the model in tokens.
+        counter: counts tokens.
+        watch: sees every prompt with the recorded reply to it.
+        reserve: tokens for the reply; None takes the usual ones.
+
+    Returns:
+        The checker with sizes and violations; a prompt over the window is counted, not refused.
+    """
+    room = reply_reserve(window, reserve)
+    checker = PromptChecker(window=window, reserve=room, counter=counter, instructions=record.toolkit.system)
+    system = SystemMessage(record.toolkit.system)
+    tools: Tools = list(record.toolkit.tools)
+    budget = int((window - room - counter.messages([system]) - counter.tools(tools)) * _SAFETY)
+    choose = _CHOICES[name]
+    told: list[BaseMessage] = []
+    for run in exchanges(record.messages)[0]:
+        checker.expect(run.input)
+        told += run.input
+        results = list(run.results)
+        for reply in run.replies:
+            prompt: list[BaseMessage] = [system, *choose(told, budget, counter)]
+            checker.check(prompt, tools)
+            watch(reply, prompt, tools)
+            called = {str(call["id"]) for call in reply.tool_calls}
+            answers = [result for result in results if result.tool_call_id in called]
+            results = [result for result in results if result not in answers]
+            told += [reply, *answers]
+    return checker
+
+
+def _everything(told: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
+    return legal(told)
+
+
+def _newest(told: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
+    turns = split(told)
+    sizes = [turn.tokens(counter.message) for turn in turns]
+    gone = set(token_budget(turns, sizes, budget))
+    return legal(message for place, turn in enumerate(turns) if place not in gone for message in turn.messages)
+
+
+def _current(told: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
+    return legal(split(told)[-1].messages)
+
+
+_CHOICES: dict[str, Callable[[Sequence[BaseMessage], int, TokenCounter], list[BaseMessage]]] = {
+    FULL: _everything,
+    TRUNCATE: _newest,
+    NOTHING: _current,
+}

@@ -1,0 +1,229 @@
+"""Practical figures of memory, from the ledger and the notes at the end.
+
+`PATH` is a database (`.db`), whose threads are read as they are, or files of records: each is played through the real
+graph as one user's thread, notes are made by the rules (`distillation=turn`) and each recorded session is ended.
+
+- `memory_write_rate`: session notes written per 100 turns of the user.
+- `blocked_write_rate`: share of attempted writes that the guard refused.
+- `memory_conflict_rate`: share of consolidated notes that replaced another one or contradict one.
+- `time_to_personalization`: median number of turns until a note is in the prompt.
+- `recency_correctness`: share of replacements in which the newer note won.
+- `over_influence`: share of runs whose prompt had a note that was replaced, dropped or expired before. It tells whether
+  stale memory is shown, not what a model makes of it.
+- `deduplication`: share of active long-term notes that say what no other one says.
+- `non_invention`: share of active long-term notes with a quote whose every content word is in the quotes.
+- `token_efficiency`: share of the tokens of full history that was not sent (records only).
+- `memory_share`: share of prompt tokens that is profile, notes, summary and recalled messages.
+
+Baselines have no memory: without it nothing is written, replaced or personal; what they send is in the table.
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from langgraph.store.base import BaseStore
+
+from everthread.errors import RecordError
+from everthread.evals.baselines import BASELINES, play_baseline
+from everthread.evals.parallel import spread
+from everthread.evals.records import Record
+from everthread.evals.replay import OURS, trace
+from everthread.evals.sizing import playable
+from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.ledger import events
+from everthread.memory.consolidation.duplicates import says_the_same
+from everthread.memory.consolidation.wording import wording
+from everthread.state import Context, Note, namespaces
+from everthread.storage.open import open_storage
+from everthread.window.tokens import counter_for
+
+__all__ = ["Measured", "measure", "run"]
+
+WINDOW = 16_000
+_PAGE = 500
+_MEMORY = ("profile", "notes", "session_notes", "summary", "recalled")
+_THIRD_PERSON = frozenset({"they're", "they've", "they'll", "they'd", "themselves"})
+"""What "I'm", "I've", "I'll", "I'd" and "myself" become in a note."""
+_DATABASES = (".db", ".sqlite", ".sqlite3")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Counts of one thread, or of one user's notes."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    first_personal_turn: int | None = None
+
+
+def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
+    """Measure memory.
+
+    Raises:
+        RecordError: a file cannot be read, or holds neither threads nor conversations.
+    """
+    databases = [path for path in paths if path.suffix in _DATABASES]
+    files = [path for path in paths if path.suffix not in _DATABASES]
+    found = [one for path in databases for one in _database(path)]
+    sent: Counter[str] = Counter()
+    stopped: list[str] = []
+    if files:
+        records = playable(files, options.limit)
+        work = partial(played, window=options.budget or WINDOW)
+        done: dict[int, tuple[Measured, Counter[str]] | str] = {}
+        for place, result in spread(work, records, options.jobs):
+            done[place] = result
+            tick(len(done), len(records), records[place].id)
+        for _, result in sorted(done.items()):
+            if isinstance(result, str):
+                stopped.append(result)
+            else:
+                found.append(result[0])
+                sent += result[1]
+    if not found:
+        why = f": {stopped[0]}" if stopped else ""
+        raise RecordError(f"no thread to measure in {', '.join(map(str, paths)) or 'nothing'}{why}")
+    return _report(found, sent, stopped)
+
+
+def played(record: Record, window: int) -> tuple[Measured, "Counter[str]"] | str:
+    """Play one conversation; a text says why it could not be."""
+    context = Context(window=window, distillation=("turn",))
+    run = trace(record, context, at_end=partial(_notes, user_id=context.user_id), in_memory=True)
+    if run.result.outcome != "replayed":
+        return f"{record.id}: {run.result.error}"
+    notes: list[Note] = run.kept
+    sent: Counter[str] = Counter(everthread=run.result.prompt_tokens)
+    for name in BASELINES:
+        checker = play_baseline(record, name, window=window, counter=counter_for(OURS), watch=lambda *_: None)
+        sent[name] = checker.prompt_tokens
+    return measure(run.events, notes, turns=run.result.turns), sent
+
+
+def _database(path: Path) -> Iterator[Measured]:
+    """Measure every thread of a database, and the long-term notes of every user once."""
+    users: set[str] = set()
+    with open_storage(f"sqlite:///{path}", create=False) as storage:
+        threads: list[Any] = []
+        while page := storage.store.search(namespaces.SESSIONS, limit=_PAGE, offset=len(threads)):
+            threads += page
+        for thread in threads:
+            user_id = str(thread.value.get("user_id", ""))
+            told = [event.model_dump(mode="json") for event in events(storage.store, thread.key)]
+            notes = [] if user_id in users else _notes(storage.store, user_id=user_id)
+            users.add(user_id)
+            yield measure(told, notes, turns=int(thread.value.get("turns", 0)))
+
+
+def _notes(store: BaseStore, *, user_id: str) -> list[Note]:
+    found: list[Any] = []
+    while page := store.search(namespaces.notes(user_id), limit=_PAGE, offset=len(found)):
+        found += page
+    return [Note.model_validate(item.value) for item in found]
+
+
+def measure(told: Sequence[Mapping[str, Any]], notes: Sequence[Note], *, turns: int) -> Measured:
+    """Count what the figures need.
+
+    Args:
+        told: a thread's events as JSON, in order.
+        notes: the user's long-term notes at the end, history included.
+        turns: the user's turns in the thread.
+    """
+    counts: Counter[str] = Counter(turns=turns)
+    gone: set[str] = set()
+    first: int | None = None
+    for event in told:
+        kind = event["event"]
+        counts[kind] += 1
+        if kind == "note_saved":
+            gone.discard(event["note_id"])  # it was said again
+        elif kind in ("note_superseded", "note_expired"):
+            gone.add(event["note_id"])
+        elif kind == "consolidated":
+            gone |= set(event["dropped"]) | set(event["expired"])
+            counts["consolidated_notes"] += sum(len(event[name]) for name in ("added", "merged", "dropped"))
+            counts["conflicts"] += len(event["superseded"]) + len(event["marked"])
+        elif kind == "injected":
+            shown = {*event["note_ids"], *event["session_note_ids"]}
+            counts["stale_runs"] += bool(shown & gone)
+            if shown and first is None:
+                first = int(event.get("turn", 0))
+        elif kind == "prompt_assembled":
+            counts["prompt_tokens"] += event["tokens"]
+            counts["memory_tokens"] += sum(event["breakdown"].get(name, 0) for name in _MEMORY)
+    return Measured(counts + _of_notes(notes), first)
+
+
+def _of_notes(notes: Sequence[Note]) -> "Counter[str]":
+    """Count what the notes themselves show."""
+    counts: Counter[str] = Counter()
+    by_id = {note.id: note for note in notes}
+    for note in notes:
+        winner = by_id.get(note.superseded_by or "")
+        if note.status == "superseded" and winner is not None:
+            counts["replaced"] += 1
+            counts["newer_won"] += (winner.valid_from or winner.date) >= (note.valid_from or note.date)
+    active = [note for note in notes if note.status == "active"]
+    for place, note in enumerate(active):
+        counts["active"] += 1
+        counts["unique"] += not any(says_the_same(note.text, other.text) for other in active[:place])
+        quoted = frozenset(word for source in note.sources for word in wording(source.quote).words)
+        if quoted:  # a note that names its messages only cannot be judged by its words
+            counts["quoted"] += 1
+            counts["grounded"] += wording(note.text).words - _THIRD_PERSON <= quoted
+    return counts
+
+
+def _report(found: Sequence[Measured], sent: "Counter[str]", stopped: Sequence[str]) -> Report:
+    total: Counter[str] = sum((one.counts for one in found), Counter())
+    firsts = [one.first_personal_turn for one in found if one.first_personal_turn is not None]
+    attempts = total["note_saved"] + total["note_blocked"]
+    figures = {
+        "memory_write_rate": 100 * _ratio(total["note_saved"], total["turns"]),
+        "blocked_write_rate": _ratio(total["note_blocked"], attempts),
+        "memory_conflict_rate": _ratio(total["conflicts"], total["consolidated_notes"]),
+        "time_to_personalization": float(statistics.median(firsts)) if firsts else 0.0,
+        "personalized": _ratio(len(firsts), len(found)),
+        "recency_correctness": _ratio(total["newer_won"], total["replaced"], empty=1.0),
+        "over_influence": _ratio(total["stale_runs"], total["injected"]),
+        "deduplication": _ratio(total["unique"], total["active"], empty=1.0),
+        "non_invention": _ratio(total["grounded"], total["quoted"], empty=1.0),
+        "memory_share": _ratio(total["memory_tokens"], total["prompt_tokens"]),
+    }
+    tables = [Table("memory", ("figure", "value"), tuple(figures.items()))]
+    if sent:
+        full = sent[BASELINES[0]]
+        figures["token_efficiency"] = 1 - _ratio(sent["everthread"], full)
+        rows = tuple((name, sent[name], _ratio(sent[name], full)) for name in ("everthread", *BASELINES))
+        tables.append(Table("prompt tokens beside the baselines", ("method", "tokens", "of full history"), rows))
+    counted = (
+        "turns",
+        "note_saved",
+        "note_blocked",
+        "consolidated_notes",
+        "conflicts",
+        "replaced",
+        "active",
+        "quoted",
+        "injected",
+    )
+    tables.append(Table("counts", ("of", "number"), tuple((name, total[name]) for name in counted)))
+    remarks = ["A ratio without cases is 0, or 1 where the best is 1; the counts tell which."]
+    if stopped:
+        remarks.append(f"{len(stopped)} conversations were left out; the first: {stopped[0]}")
+    return Report(
+        suite="metrics",
+        figures=figures,
+        tables=tuple(tables),
+        remarks=tuple(remarks),
+        settings={"threads": len(found)},
+    )
+
+
+def _ratio(part: float, whole: float, *, empty: float = 0.0) -> float:
+    return part / whole if whole else empty

@@ -1,0 +1,41 @@
+"""Spread work over processes: a replay is busy with one core."""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import TypeVar
+
+__all__ = ["cores", "spread"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def cores() -> int:
+    """Return how many processes can run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[tuple[int, R]]:
+    """Yield the place of an item and its result, as they are done.
+
+    Args:
+        work: a function of a module, or a `partial` of one: another process has to find it.
+        items: what to work on; they and the results travel between processes.
+        jobs: processes; 1 works in this one.
+    """
+    if jobs <= 1 or len(items) <= 1:
+        for place, item in enumerate(items):
+            yield place, work(item)
+        return
+    # A fork would copy the locks of this process's threads as they are; a new interpreter has none.
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(items)), mp_context=fresh) as pool:
+        try:
+            waiting = {pool.submit(work, item): place for place, item in enumerate(items)}
+            for done in as_completed(waiting):
+                yield waiting[done], done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

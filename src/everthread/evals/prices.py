@@ -1,0 +1,93 @@
+"""What prompts and replies cost at a provider's prices, net of its prompt cache."""
+
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from everthread.errors import SettingsError
+
+__all__ = ["Cost", "Prices", "read_prices"]
+
+_MILLION = 1_000_000
+
+
+class Cost(BaseModel):
+    """Money by what it was for."""
+
+    model_config = ConfigDict(frozen=True)
+
+    uncached: float = 0.0
+    cached: float = 0.0
+    output: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Return all of it."""
+        return self.uncached + self.cached + self.output
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            uncached=self.uncached + other.uncached,
+            cached=self.cached + other.cached,
+            output=self.output + other.output,
+        )
+
+
+class Prices(BaseModel):
+    """Prices of one model, per million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "prices"
+    currency: str = "USD"
+    input: float = Field(ge=0)
+    cached_input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cache_write: float | None = Field(default=None, ge=0)
+    """For input that enters the cache; None: the same as `input`."""
+    cache_minimum: int = Field(default=1024, ge=0)
+    """Tokens below which a head is not cached."""
+
+    def cost(self, sizes: Iterable[tuple[int, int]], output_tokens: int) -> Cost:
+        """Price a conversation.
+
+        Args:
+            sizes: of each prompt its tokens, and those at its head that the one before had too.
+            output_tokens: tokens of all replies.
+        """
+        fresh = self.input if self.cache_write is None else self.cache_write
+        uncached = cached = 0
+        for tokens, head in sizes:
+            hit = head if head >= self.cache_minimum else 0
+            cached += hit
+            uncached += tokens - hit
+        return Cost(
+            uncached=uncached * fresh / _MILLION,
+            cached=cached * self.cached_input / _MILLION,
+            output=output_tokens * self.output / _MILLION,
+        )
+
+
+def read_prices(path: Path | None = None) -> Prices:
+    """Read a file of prices; None reads the neutral example that ships with the package.
+
+    Raises:
+        SettingsError: the file cannot be read, or a price is missing or negative.
+    """
+    where = "the example prices" if path is None else repr(str(path))
+    try:
+        source = files("everthread.evals") / "prices.yaml" if path is None else path
+        return Prices.model_validate(yaml.safe_load(source.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SettingsError(f"cannot read {where}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read {where}: it is not YAML: {str(error).splitlines()[0]}") from error
+    except ValidationError as error:
+        found = error.errors(include_url=False)[0]
+        name = ".".join(map(str, found["loc"])) or "the file"
+        raise SettingsError(
+            f"{where}: `{name}`: {found['msg']}; it needs `input`, `cached_input` and `output` per million tokens"
+        ) from error

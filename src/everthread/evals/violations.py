@@ -1,0 +1,106 @@
+"""The suite `replay`: what a provider would refuse or a user would miss, as figures, for every policy.
+
+Every conversation goes through the real graph once a policy, in a window of `budget` tokens. Counted are prompts over
+the window, results without their call, calls without their result, questions and first messages that are not in the
+prompt, and messages that neither the working set nor the transcript has at the end. Baselines are checked alike.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from everthread.evals import checks
+from everthread.evals.baselines import BASELINES, play_baseline
+from everthread.evals.parallel import spread
+from everthread.evals.records import Record
+from everthread.evals.replay import OURS, trace
+from everthread.evals.sizing import playable
+from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.state import Context
+from everthread.state.context import POLICIES
+from everthread.window.tokens import counter_for
+
+__all__ = ["run"]
+
+WINDOW = 8_000
+_KINDS = {
+    "over the window": (checks.OVERRUN,),
+    "torn": (checks.ORPHAN, checks.UNANSWERED),
+    "question missing": (checks.MISSING_QUESTION,),
+    "anchor missing": (checks.MISSING_ANCHOR,),
+    "lost": (checks.LOST,),
+    "other": (checks.MISPLACED_SYSTEM, checks.REPEATED, checks.DISORDERED),
+}
+_COUNTED = ("records", "replayed", "refused", "failed", "calls", "tokens", "cacheable", *_KINDS)
+
+
+def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
+    """Count violations for every policy and baseline.
+
+    Raises:
+        RecordError: a file cannot be read, or holds no conversation.
+    """
+    window = options.budget or WINDOW
+    records = playable(paths, options.limit)
+    totals: dict[str, Counter[str]] = {name: Counter() for name in (*POLICIES, *BASELINES)}
+    largest: Counter[str] = Counter()
+    results = spread(partial(played, window=window), records, options.jobs)
+    for done, (place, found) in enumerate(results, start=1):
+        for name, (counts, most) in found.items():
+            totals[name] += counts
+            largest[name] = max(largest[name], most)
+        tick(done, len(records), records[place].id)
+    figures: dict[str, float] = {
+        "violations": sum(_violations(totals[name]) for name in POLICIES),
+        "failed": sum(totals[name]["failed"] for name in POLICIES),
+        "replayed": min(totals[name]["replayed"] for name in POLICIES),
+        "calls": sum(totals[name]["calls"] for name in POLICIES),
+    }
+    for name, counts in totals.items():
+        figures |= {f"{name}.{kind}".replace(" ", "_"): counts[kind] for kind in _KINDS}
+    rows: list[tuple[str | int | float, ...]] = [
+        (
+            name,
+            *(counts["replayed"], counts["refused"], counts["failed"], counts["calls"], largest[name]),
+            counts["cacheable"] / counts["tokens"] if counts["tokens"] else 0.0,
+            *(counts[kind] for kind in _KINDS),
+        )
+        for name, counts in totals.items()
+    ]
+    columns = ("policy", "replayed", "refused", "failed", "calls", "largest", "cacheable", *_KINDS)
+    return Report(
+        suite="replay",
+        figures=figures,
+        tables=(Table(f"window {window:,}", columns, tuple(rows)),),
+        remarks=(
+            "Refused: instructions and tools alone do not fit this window; the message says so and nothing is lost.",
+        ),
+        settings={"window": window, "records": len(records)},
+    )
+
+
+def played(record: Record, window: int) -> dict[str, tuple["Counter[str]", int]]:
+    """Play one conversation under every policy and baseline; return counts and the largest prompt of each."""
+    found: dict[str, tuple[Counter[str], int]] = {}
+    for policy in POLICIES:
+        run = trace(record, Context.from_mapping({"policy": policy, "window": window}), in_memory=True)
+        result = run.result
+        counts = _counted([violation.what for violation in result.violations])
+        counts += Counter({result.outcome: 1, "calls": result.calls, "tokens": result.prompt_tokens})
+        found[policy] = counts + Counter(cacheable=result.cacheable_prefix_tokens), result.max_prompt_tokens
+    for name in BASELINES:
+        checker = play_baseline(record, name, window=window, counter=counter_for(OURS), watch=lambda *_: None)
+        counts = _counted([violation.what for violation in checker.violations])
+        counts += Counter({"replayed": 1, "calls": checker.calls, "tokens": checker.prompt_tokens})
+        found[name] = counts + Counter(cacheable=checker.cacheable_prefix_tokens), checker.max_prompt_tokens
+    return found
+
+
+def _counted(whats: Sequence[str]) -> "Counter[str]":
+    seen = Counter(whats)
+    return Counter({name: sum(seen[what] for what in whats) for name, whats in _KINDS.items()})
+
+
+def _violations(counts: "Counter[str]") -> int:
+    return sum(counts[kind] for kind in _KINDS)
