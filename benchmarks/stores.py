@@ -129,7 +129,7 @@ def quality(store: SqliteStore, namespace: tuple[str, ...], asked: list[tuple[st
     }
     for key, query in asked:
         found = [item.key for item in store.search(namespace, query=query, limit=50)]
-        with patch.multiple(searching, PROBE=1 << 40, READ=1 << 40, RANKED=1 << 40):
+        with patch.multiple(searching, PROBE=1 << 40, READ=1 << 40, RANKED=1 << 40, SHARED=1 << 40):
             exact = [item.key for item in store.search(namespace, query=query, limit=50)]
         shares["agreement_50"].append(len(set(found) & set(exact)) / max(1, len(exact)))
         for depth in (10, 50):

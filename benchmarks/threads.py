@@ -35,10 +35,13 @@ from longrun.thread import growth
 from longrun.workload import INSTRUCTIONS, RULE, WORKLOADS, answer, city, question, reference, tool_result
 
 from everthread import Agent, Context, build_graph, open_storage
+from everthread.memory.recall import Question
 from everthread.state import namespaces
 from everthread.state.messages import reduce_messages
 from everthread.storage.open import Storage
+from everthread.storage.recall import Search, recalled
 from everthread.storage.transcript import append_operations
+from everthread.window.tokens import counter_for
 
 RESULTS = Path(__file__).parent / "results"
 WORKLOAD = WORKLOADS["a"]
@@ -166,7 +169,7 @@ def opening(path: Path, thread_id: str) -> dict[str, Any]:
 
 
 def recall(path: Path, messages: int) -> dict[str, Any]:
-    """Search the archive of one thread of so many messages with the questions of its turns."""
+    """Search the archive of one thread of so many messages, and recall from it, with questions about its turns."""
     with open_storage(f"sqlite:///{path}") as storage:
         store, namespace = storage.store, namespaces.transcript("archive")
         began, batch, last, stored = time.perf_counter(), [], None, 0
@@ -184,23 +187,40 @@ def recall(path: Path, messages: int) -> dict[str, Any]:
         began = time.perf_counter()
         store.search(namespace, query="Lyon", limit=10)
         caught_up = time.perf_counter() - began
-        rng, spent, hits = random.Random(7), [], 0
-        for _ in range(_QUERIES):
-            number = rng.randint(1, max(messages // 4, 1))
-            text = f"What did you find for {reference(number, 0, 0)} in {city(number)}, and was it quiet?"
-            began = time.perf_counter()
-            found = store.search(namespace, query=text, limit=10)
-            spent.append((time.perf_counter() - began) * 1e3)
-            hits += any(reference(number, 0, 0) in str(item.value) for item in found)
+        asked = [random.Random(7 + place).randint(1, max(messages // 4, 1)) for place in range(_QUERIES)]
+        searched = timed(asked, lambda text: store.search(namespace, query=text, limit=10))
+        search = Search(store, "archive", frozenset(), before=messages)
+        counter, today = counter_for("gpt-4.1"), datetime.now(UTC).date()
+        tokens = Context().recall_tokens
+        told = timed(asked, lambda text: recalled(search, Question.read(text, today), tokens, counter)[0].passages)
     return {
         "messages": stored,
         "write_us": filled / max(stored, 1) * 1e6,
         "first_search_ms": caught_up * 1e3,
-        "search_ms_median": median(spent),
-        "search_ms_p95": quantiles(spent, n=20)[-1],
-        "found": hits / _QUERIES,
+        **{f"search_{name}": value for name, value in searched.items()},
+        "recall_tokens": tokens,
+        **{f"recall_{name}": value for name, value in told.items()},
         "bytes_a_message": path.stat().st_size / max(stored, 1),
     }
+
+
+def timed(asked: Sequence[int], answer: Callable[[str], Sequence[Any]]) -> dict[str, float]:
+    """Ask about turns: milliseconds of the clock and of the CPU, and how often the turn is among what is found."""
+    wall, cpu, hits = [], [], 0
+    for number in asked:
+        text = f"What did you find for {reference(number, 0, 0)} in {city(number)}, and was it quiet?"
+        began, used = time.perf_counter(), time.process_time()
+        found = answer(text)
+        cpu.append((time.process_time() - used) * 1e3)
+        wall.append((time.perf_counter() - began) * 1e3)
+        hits += any(reference(number, 0, 0) in str(one) for one in found)
+    told = {f"{name}_{cut}": value for name, spent in (("ms", wall), ("cpu_ms", cpu)) for cut, value in cuts(spent)}
+    return told | {"found": hits / len(asked)}
+
+
+def cuts(spent: Sequence[float]) -> list[tuple[str, float]]:
+    """Return the median and the 95th percentile."""
+    return [("median", median(spent)), ("p95", quantiles(spent, n=20)[-1])]
 
 
 def archived_turn(number: int) -> list[BaseMessage]:
@@ -275,7 +295,7 @@ TITLES = {
     "long": "One long thread",
     "opening": "Opening it in a new process",
     "many": "Many threads in one file",
-    "recall": "Search over an archive",
+    "recall": "Search and recall over an archive",
 }
 
 

@@ -174,18 +174,20 @@ def _read(search: Search, ids: Iterable[str]) -> list[Passage]:
     return [passage_of(item) for item in items if isinstance(item, Item)]
 
 
+_SPEAKERS = {"human": "user", "ai": "assistant"}
+
+
 def passage_of(item: Item, score: float | None = None) -> Passage:
     """Read a record of the transcript; building LangChain's message from it would take ten times as long."""
     value = item.value
     data = value.get("message") or {}
     data = data.get("data", data)
     role = str(value.get("role", ""))
-    known = {"human": "user", "ai": "assistant"}
     return Passage(
         id=item.key,
         seq=int(value.get("seq", -1)),
         role=role,
-        speaker=str(data.get("name") or known.get(role, role)),
+        speaker=str(data.get("name") or _SPEAKERS.get(role, role)),
         text=str(value["text"]) if "text" in value else _text(data),
         date=str(value.get("date") or ""),
         score=score or 0.0,
@@ -196,6 +198,8 @@ def passage_of(item: Item, score: float | None = None) -> Passage:
 
 def _text(data: Mapping[str, Any]) -> str:
     content = data.get("content") or ""
+    if isinstance(content, str) and not data.get("tool_calls"):
+        return content
     blocks = [content] if isinstance(content, str) else content
     texts = [block if isinstance(block, str) else str(block.get("text") or "") for block in blocks]
     for call in data.get("tool_calls") or ():

@@ -177,13 +177,32 @@ def test_frequent_words_do_not_hide_a_rare_one(store: LexicalSqliteStore) -> Non
     assert keys(store, "what did you say about the zeppelin and when")[0] == "m17"
 
 
+def test_a_rare_word_is_found_without_reading_all_that_hold_a_frequent_one(
+    store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(store, *("tea and a zeppelin" if number == 5 else "tea" for number in range(4_000)))
+    read, items = [], searching._items
+
+    def counted(*asked: Any) -> Any:
+        found = yield from items(*asked)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(searching, "READ", 500)
+    monkeypatch.setattr(searching, "_items", counted)
+    found = keys(store, "tea zeppelin", limit=20)
+
+    assert (found[0], len(set(found))) == ("m5", 20)
+    assert sum(read) < 2_000
+
+
 def test_a_large_namespace_ranks_like_one_that_is_read_whole(
     store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(store, *(f"alpha{n % 3} beta{n % 40} gamma{n % 700} {'filler ' * (n % 9)}" for n in range(4_000)))
     query = "alpha1 beta7 gamma47"
     found = keys(store, query, limit=10)
-    for name in ("PROBE", "READ", "RANKED"):
+    for name in ("PROBE", "READ", "RANKED", "SHARED"):
         monkeypatch.setattr(searching, name, 1 << 40)
 
     assert found == keys(store, query, limit=10)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from everthread.storage.lexical import dates, words
 from everthread.storage.lexical.texts import texts
 from everthread.storage.lexical.words import LONGEST_WORD, MOST_WORDS, document_words, query_words
 
@@ -72,6 +73,46 @@ def test_another_date_is_not_found(asked: str) -> None:
 @pytest.mark.parametrize("text", ["2025-13-45", "Feb 30", "99 May 2025", "may I march on?"])
 def test_what_is_no_date_is_ordinary_words(text: str) -> None:
     assert not [word for word in query_words(text) if word.startswith(("¤d", "¤2"))]
+
+
+PIECES = st.sampled_from(
+    [
+        "2025",
+        "3",
+        "04",
+        "12",
+        "31st",
+        "-",
+        "/",
+        ".",
+        " ",
+        "  ",
+        ",",
+        "t10:20z",
+        "march",
+        "may",
+        "sept.",
+        "of",
+        "月",
+        "日",
+        "年",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=9).map("".join))
+def test_the_cheaper_patterns_find_the_same_dates(text: str) -> None:
+    cheap = dates._pattern(text)
+
+    assert [match.groupdict() for match in cheap.finditer(text)] == [
+        {name: match[name] for name in cheap.groupindex} for match in dates._DATE.finditer(text)
+    ]
+
+
+@given(st.lists(PIECES, max_size=9).map("".join))
+def test_a_text_without_the_name_of_a_month_needs_no_search_for_one(text: str) -> None:
+    if "月" not in text and dates.MONTHS.isdisjoint(words._cut(text, pairs_only=False)):
+        assert dates.date_words(text, has_month=False) == dates.date_words(text)
 
 
 def test_a_timestamp_leaves_no_meaningless_digits() -> None:

@@ -59,9 +59,12 @@ def choose(
     misses = 0
     for passage, score in relevance.ranked(passages):
         shown = trimmed(passage, question, largest)
-        day = 0 if passage.day in days else count(f"{day_line(passage.day)}\n")
-        # With its line break: the two often share a token.
-        cost = day + count(f"{passage_line(shown)}\n")
+        # No token reaches over a space between two words: most of what does not fit need not be counted.
+        cost = len(shown.text.split())
+        if cost <= room:
+            # With its line break: the two often share a token.
+            cost = count(f"{passage_line(shown)}\n")
+            cost += 0 if passage.day in days else count(f"{day_line(passage.day)}\n")
         if cost > room:
             misses += 1
             if misses > _MISSES or room < _SMALLEST // 4:

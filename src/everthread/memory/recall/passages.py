@@ -1,7 +1,6 @@
 """A message of the transcript as recall sees it."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 TOKEN_CHARACTERS = 4
 """Characters of a token, for ranking only; what is shown is counted exactly."""
@@ -30,7 +29,7 @@ class Passage:
     is_cut: bool = False
     """Parts of the text were left out."""
 
-    @cached_property
+    @property
     def day(self) -> str:
         """The ISO day; messages of one day count as one session."""
         return self.date[:10]

@@ -1,6 +1,7 @@
 """Score messages for a question: their own match, that of their surroundings, and who said them when."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -64,12 +65,12 @@ class Relevance:
             self._best[day] = max(self._best.get(day, 0.0), self._matches[passage.seq])
             self._opens[day] = min(self._opens.get(day, passage.seq), passage.seq)
         # Shares are dealt out once, day by day, since a match does not reach into another day.
-        self._shares: dict[str, dict[int, float]] = {day: {} for day in self._best}
+        self._shares: dict[str, dict[int, float]] = {day: defaultdict(float) for day in self._best}
         steps = [(step, weights.neighbour * weights.fading ** (abs(step) - 1)) for step in _around(weights.reach)]
         for passage in candidates:
             dealt, seq, match = self._shares[passage.day], passage.seq, self._matches[passage.seq]
             for step, share in steps:
-                dealt[seq + step] = dealt.get(seq + step, 0.0) + share * match
+                dealt[seq + step] += share * match
 
     def of(self, passage: Passage) -> float:
         """Return the relevance of a message per token; higher is better, and only the order means something."""

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -58,7 +59,11 @@ def catch_up(default: TextFields | None = None, told: Indexing | None = None) ->
     for row in rows:
         work.change(row, default, told or {})
     yield from work.write()
-    yield Statement("DELETE FROM lexical_changes WHERE space = ? AND item = ?", [row[:2] for row in rows], is_many=True)
+    if len(rows) < _CHUNK:  # that was all, and nobody else can write until this transaction ends
+        yield Statement("DELETE FROM lexical_changes")
+    else:
+        done = [row[:2] for row in rows]
+        yield Statement("DELETE FROM lexical_changes WHERE space = ? AND item = ?", done, is_many=True)
     return len(rows)
 
 
@@ -132,7 +137,6 @@ class _Work:
         self.longer[ns] += length
 
     def write(self) -> Plan[None]:
-        touched = [(ns,) for ns in self.grown]
         for sql, rows in (
             ("INSERT INTO lexical_index (lexical_index, rowid, words) VALUES ('delete', ?, ?)", self.gone_entries),
             ("DELETE FROM lexical_docs WHERE doc = ?", self.gone),
@@ -142,7 +146,10 @@ class _Work:
             ("INSERT INTO lexical_index (rowid, words) VALUES (?, ?)", self.entries),
             (_COUNT, [(self.grown[ns], self.longer[ns], self.last.get(ns, 0), ns) for ns in self.grown]),
             # An erased user's id must not stay behind in the name of an empty namespace.
-            ("DELETE FROM lexical_spaces WHERE ns = ? AND docs <= 0", touched),
+            (
+                "DELETE FROM lexical_spaces WHERE ns = ? AND docs <= 0",
+                [(ns,) for ns, more in self.grown.items() if more < 0],
+            ),
             (_NEXT, [(self.next_doc, "doc"), (self.next_ns, "ns")] if self.docs else []),
         ):
             if rows:
@@ -166,12 +173,17 @@ def _loads(value: Any) -> Any:
 
 
 def _noted(paths: Sequence[str] | None) -> str | None:
-    return None if paths is None else json.dumps(list(paths))
+    return None if paths is None else _as_json(tuple(paths))
+
+
+@lru_cache(maxsize=1024)
+def _as_json(paths: tuple[str, ...]) -> str:
+    return json.dumps(paths)
 
 
 def _entry(words: dict[str, int], ns: int) -> str:
     """Return the words as the index holds them: each with its namespace, so that a query reads no other."""
-    name = space_name(ns)
-    entry = [f"{word}_{name}" for word in words]
-    entry += [f"{word}{OFTEN}_{name}" for word, count in words.items() if count > 1]
-    return " ".join(entry)
+    end = f"_{space_name(ns)}"
+    entry = f"{end} ".join(words) + end
+    often = [word for word, count in words.items() if count > 1]
+    return f"{entry} " + f"{OFTEN}{end} ".join(often) + OFTEN + end if often else entry

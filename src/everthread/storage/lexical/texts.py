@@ -1,6 +1,7 @@
 """Which text of a value is indexed: all of its strings, or those that JSON paths name."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from langgraph.store.base import get_text_at_path, tokenize_path
@@ -25,16 +26,28 @@ def texts(value: Any, paths: Sequence[str] | None) -> list[str]:
     """
     if paths is None:
         return list(_strings(value))
-    return [text for path in paths for text in _at(value, tokenize_path(path) if path != "$" else [])]
+    return [text for path in paths for text in _at(value, _tokens(path))]
 
 
-def _at(value: Any, tokens: list[str]) -> Iterator[str]:
-    if not tokens:
+@lru_cache(maxsize=1024)
+def _tokens(path: str) -> tuple[str, ...]:
+    return tuple(tokenize_path(path)) if path != "$" else ()
+
+
+def _at(value: Any, tokens: tuple[str, ...]) -> Iterator[str]:
+    # Most tokens are names, and most paths lead nowhere: both end here.
+    place = 0
+    while place < len(tokens) and type(value) is dict and tokens[place].isidentifier():
+        if tokens[place] not in value:
+            return
+        value = value[tokens[place]]
+        place += 1
+    if place == len(tokens):
         yield from [str(value)] if isinstance(value, int | float) else _strings(value)
         return
-    token, rest = tokens[0], tokens[1:]
+    token, rest = tokens[place], tokens[place + 1 :]
     if token.startswith("{"):
-        yield from get_text_at_path(value, tokens)
+        yield from get_text_at_path(value, list(tokens[place:]))
     elif token in ("*", "[*]"):
         for child in _children(value) if token == "*" or isinstance(value, list) else []:
             yield from _at(child, rest)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
-from everthread.storage.lexical.dates import asked_dates, date_words
+from everthread.storage.lexical.dates import MONTHS, asked_dates, date_words
 
 VERSION = 1
 """Version of the rules in this file and in `dates`."""
@@ -21,7 +21,9 @@ LONGEST_WORD = 64
 MOST_WORDS = 128
 """Words of a query that count; of more, the longest are taken, since those are the rare ones."""
 
-_ASCII = re.compile(r"[0-9a-z]+")
+_ASCII = {code: chr(code) if chr(code).isalnum() else " " for code in range(128)}
+"""For `translate`: what is no part of a word becomes a space. A quarter of the time of a pattern."""
+
 _UNSPACED = re.compile(
     r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+)"
@@ -51,10 +53,12 @@ def document_words(texts: Iterable[str]) -> dict[str, int]:
     raw: Counter[str] = Counter()
     words: dict[str, int] = {}
     for text in texts:
-        dates, rest = date_words(fold(text))
+        folded = fold(text)
+        cut = _cut(folded, pairs_only=False)
+        dates, rest = date_words(folded, has_month=not (folded.isascii() and MONTHS.isdisjoint(cut)))
         for word in dates:
             words[word] = words.get(word, 0) + 1
-        raw.update(_cut(rest, pairs_only=False))
+        raw.update(cut if rest == folded else _cut(rest, pairs_only=False))
     for word, count in raw.items():  # each distinct word is stemmed once
         root = stem(word)
         words[root] = words.get(root, 0) + count
@@ -80,7 +84,7 @@ def fold(text: str) -> str:
 
 def _cut(folded: str, *, pairs_only: bool) -> list[str]:
     if folded.isascii():
-        return _ASCII.findall(folded)
+        return folded.translate(_ASCII).split()
     words: list[str] = []
     for chunk in folded.translate(_separators).split():
         if chunk.isascii():
