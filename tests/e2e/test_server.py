@@ -145,7 +145,7 @@ def test_a_run_streams_messages_updates_and_events(client: SyncLangGraphClient, 
     nodes = [node for part in parts if part.event == "updates" for node in part.data]
     events = [part.data["event"] for part in parts if part.event == "custom"]
     words = [part.data[0]["content"] for part in parts if part.event == "messages/partial"]
-    assert {"inject_memory", "trim", "model", "tools", "distill_notes"} <= set(nodes)
+    assert {"inject_memory", "model", "tools"} <= set(nodes)
     assert {"injected", "prompt_assembled", "note_saved"} <= set(events)
     assert len(set(words)) > 2  # the reply grows word by word
 

@@ -666,3 +666,15 @@ def test_a_fork_does_not_see_the_notes_of_the_branch_it_left(storage: Storage) -
         graph.invoke({"messages": text}, before if text == "other" else CONFIG, context=Context(pins=()))
 
     assert not any("window seat" in message.text for prompt in model.prompts[3:] for message in prompt)
+
+
+def test_a_wish_to_end_that_died_is_not_taken_for_the_next_question(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello", "still here")
+    ask(graph, "hi")
+    question = {"messages": [HumanMessage("are you there?", id="q")]}
+    for given in ({"end_session": True}, question, None):  # each is cut off after its next step
+        list(graph.stream(given, CONFIG, interrupt_before="*"))
+
+    result = graph.invoke(question, CONFIG)
+
+    assert [message.text for message in result["messages"]][-2:] == ["are you there?", "still here"]

@@ -52,7 +52,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
         """
         if self.is_asynchronous:
             raise SettingsError("this storage was opened with `aopen_storage`; use `ainvoke` or `astream`")
-        options = _durable(options)
+        options, input = _durable(options), _whole(input)
         thread_id = _thread_id(self.config, config)
         with self.locks.hold(thread_id):
             last = ending(self._saver, self._bound(config)) if _is_new(input) else "done"
@@ -69,7 +69,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
         if not self.is_asynchronous:
             raise SettingsError("this storage was opened with `open_storage`; use `aopen_storage` for async runs")
-        options = _durable(options)
+        options, input = _durable(options), _whole(input)
         thread_id = _thread_id(self.config, config)
         async with self.locks.ahold(thread_id):
             last = await aending(self._saver, self._bound(config)) if _is_new(input) else "done"
@@ -104,6 +104,17 @@ def _turns_to_keep(options: dict[str, Any]) -> tuple[int | None, int | None]:
     if not isinstance(context, Context):
         context = Context.from_mapping(dict(context or {}))
     return context.keep_checkpoints, context.ledger_turns
+
+
+def _whole(given: Any) -> Any:
+    """Say with every message whether the session ends with it.
+
+    A run that died between its wish to end and the end left that wish in the state, and the next question
+    would be taken for it.
+    """
+    if isinstance(given, dict) and given.get("messages") and "end_session" not in given:
+        return {**given, "end_session": False}
+    return given
 
 
 def _is_new(given: Any) -> bool:
