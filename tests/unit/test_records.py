@@ -117,7 +117,7 @@ def test_arguments_that_are_no_json_object_are_named_by_message_and_call(
         (b'{"id": "x", ', "not JSON"),
         (b"[1]", "expected a JSON object, got a list"),
         (b'{"id": "x"}', "`messages` is missing"),
-        (b'{"messages": [{"role": "user"}]}', "`id` is missing"),
+        (b'{"id": "x"}', "`messages` is missing"),
         (b'{"id": "\xff"}', "not UTF-8 at byte 8"),
         (b'{"id": "ok", "messages": [{"role": "user"}]}', "record 'ok' is already on .*:1"),
     ],
@@ -156,3 +156,15 @@ def test_a_toolkit_that_cannot_be_used_is_named(tmp_path: Path, kits: str | None
 
     with pytest.raises(RecordError, match=said):
         read_records(path)
+
+
+def test_a_transcript_as_openai_records_it_is_read(tmp_path: Path) -> None:
+    schema = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
+    file = tmp_path / "own.jsonl"
+    file.write_text(json.dumps({"messages": [*said, {"role": "assistant", "content": "hello"}], "tools": [schema]}))
+
+    record = read_records(file)[0]
+
+    assert (record.id, record.toolkit.system, record.toolkit.tools) == ("line-1", "Be brief.", [schema])
+    assert [message.type for message in record.messages] == ["human", "ai"]

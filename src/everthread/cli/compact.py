@@ -41,7 +41,9 @@ def compact(
     with open_storage(database, create=False, lock_timeout_seconds=0) as storage:
         if turns is not None and not yes:
             note(f"time travel will reach back {counted(turns, 'turn')} in every thread; no message is lost")
-            typer.confirm("Prune all older checkpoints? It cannot be undone.", abort=True, err=True)
+            typer.confirm(
+                "Prune all older checkpoints? It cannot be undone (`--yes` skips this question).", abort=True, err=True
+            )
         with _Bar() as bar:
             done = reclaim(storage, turns, bar.at)
     if as_json:

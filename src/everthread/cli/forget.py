@@ -68,7 +68,7 @@ def forget(
 def _ask(counts: dict[str, int], user: str | None, thread: str | None) -> None:
     what = f"thread {thread!r}" if user is None else f"user {user!r}"
     note(f"{what} has {_told(counts)}")
-    typer.confirm(f"Erase all of {what}? It cannot be undone.", abort=True, err=True)
+    typer.confirm(f"Erase all of {what}? It cannot be undone (`--yes` skips this question).", abort=True, err=True)
 
 
 def _print(done: Receipt, receipt: Path | None) -> None:

@@ -64,6 +64,8 @@ class _Line(_Lenient):
     kind: str = ""
     toolkit: str | None = None
     messages: list[RecordedMessage] = Field(min_length=1)
+    tools: list[dict[str, Any]] = []
+    """OpenAI function schemas of a record without a toolkit."""
     meta: _Meta = _Meta()
     gold: Any = None
     sessions: Any = None
@@ -179,16 +181,30 @@ def _record(where: str, line: str, kits: _Toolkits) -> Record:
         raise RecordError(f"{where}: not JSON: {error}") from error
     if not isinstance(value, dict):
         raise RecordError(f"{where}: expected a JSON object, got {_kind(value)}")
+    value, instructions = _without_instructions({"id": f"line-{where.rpartition(':')[2]}", **value})
     try:
         read = _Line.model_validate(value)
+        kit = kits.named(read.toolkit, where) if read.toolkit else Toolkit(system=read.meta.system, tools=read.tools)
     except ValidationError as error:
         raise RecordError(f"{where}: {_first(error)}") from error
-    kit = kits.named(read.toolkit, where) if read.toolkit else Toolkit(system=read.meta.system)
+    if instructions:
+        kit = kit.model_copy(update={"system": "\n\n".join(filter(None, [kit.system, *instructions]))})
     gold = read.gold if isinstance(read.gold, dict) else {}
     messages = tuple(_converted(where, read.messages))
     return Record(
         read.id, where, messages, kind=read.kind, toolkit=kit, gold=gold, session_ends=tuple(_ends(read.sessions))
     )
+
+
+def _without_instructions(value: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Take the system messages out of a transcript as OpenAI records it: they are the agent's instructions."""
+    messages = value.get("messages")
+    if not isinstance(messages, list):
+        return value, []
+    is_ours = [isinstance(one, dict) and one.get("role") in ("system", "developer") for one in messages]
+    told = [str(one.get("content") or "") for one, ours in zip(messages, is_ours, strict=True) if ours]
+    left = [one for one, ours in zip(messages, is_ours, strict=True) if not ours]
+    return ({**value, "messages": left}, told) if told else (value, [])
 
 
 def _ends(sessions: Any) -> Iterator[int]:

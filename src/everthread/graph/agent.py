@@ -59,6 +59,11 @@ def build_graph(
     """
     if not isinstance(agent, Agent):
         raise SettingsError(f"`agent` must be an Agent, such as everthread.agents.travel, got {agent!r}")
+    if storage is not None and not isinstance(storage, Storage):
+        raise SettingsError(
+            "`storage` must be open: `with open_storage(url) as storage: build_graph(agent, storage=storage)`, "
+            f"got {type(storage).__name__}"
+        )
     chat = resolve(model)
     wiring = Wiring(
         agent=agent,
