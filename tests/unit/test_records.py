@@ -117,7 +117,6 @@ def test_arguments_that_are_no_json_object_are_named_by_message_and_call(
         (b'{"id": "x", ', "not JSON"),
         (b"[1]", "expected a JSON object, got a list"),
         (b'{"id": "x"}', "`messages` is missing"),
-        (b'{"id": "x"}', "`messages` is missing"),
         (b'{"id": "\xff"}', "not UTF-8 at byte 8"),
         (b'{"id": "ok", "messages": [{"role": "user"}]}', "record 'ok' is already on .*:1"),
     ],
