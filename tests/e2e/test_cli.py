@@ -84,6 +84,8 @@ def test_ctrl_c_ends_a_chat_with_130_and_no_traceback(tmp_path: Path, environmen
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell starts what runs in its background with the signal ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdin is not None
     assert process.stdout is not None
