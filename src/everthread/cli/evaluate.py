@@ -52,7 +52,12 @@ def evaluate(
 ) -> None:
     """Measure on recorded conversations, with baselines beside our figures.
 
-    Suites: compare, consolidation, constraints, distillation, guard, injection, metrics, replay, retention.
+    Any records as `replay` reads them: replay (violations), constraints (rules that survive), compare (two
+    settings), metrics (also on a database).
+
+    Records with answers that are known: retention (questions with evidence), distillation and injection
+    (preferences), consolidation (values that changed), guard (labelled notes). docs/evaluation.md says how each
+    looks.
 
     Exit code 1 when a figure that `--require` names is missed; `NAME<=VALUE` asks for at most that value.
     """

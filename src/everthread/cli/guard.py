@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from everthread.cli.output import note, out, plain, print_json
-from everthread.errors import RecordError, SettingsError
+from everthread.errors import RecordError
 
 if TYPE_CHECKING:
     from everthread.memory.guard import Verdict
@@ -48,15 +48,14 @@ def _texts(file: str) -> Iterator[tuple[str, str]]:
     """Yield id and text of each line.
 
     Raises:
-        SettingsError: the file cannot be read.
-        RecordError: a line is not an object with a string `id` and a string `text`.
+        RecordError: the file cannot be read, or a line is not an object with a string `id` and a string `text`.
     """
     try:
         lines = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8-sig").split("\n")
     except OSError as error:
-        raise SettingsError(f"cannot read {file!r}: {error.strerror or type(error).__name__}") from None
+        raise RecordError(f"cannot read {file!r}: {error.strerror or type(error).__name__}") from None
     except UnicodeDecodeError:
-        raise SettingsError(f"cannot read {file!r}: it is not UTF-8 text") from None
+        raise RecordError(f"cannot read {file!r}: it is not UTF-8 text") from None
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

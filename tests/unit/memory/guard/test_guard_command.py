@@ -65,6 +65,6 @@ def test_a_bad_line_is_one_clear_sentence(
     assert not shown.out
 
 
-def test_a_missing_file_is_a_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["guard", "no-such-file.jsonl"]) == 2
+def test_a_missing_file_fails_as_in_the_other_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["guard", "no-such-file.jsonl"]) == 1
     assert "no-such-file.jsonl" in capsys.readouterr().err
