@@ -1,6 +1,6 @@
 """What each choice of recall is worth: the same questions with one thing changed at a time.
 
-    python benchmarks/recall.py ../shared/data --budget 4096 [--only locomo] [--choice "no neighbours"]
+    python benchmarks/recall.py FOLDER --budget 4096 [--only locomo] [--choice "no neighbours"]
 
 Every question is answered from the whole conversation, archived in a database; see `everthread eval retention`,
 which runs the real nodes, for the figures of the product itself. This calls the functions below the nodes.
