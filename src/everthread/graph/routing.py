@@ -46,7 +46,7 @@ def after_model(state: State, update: Update, runtime: Runtime[Context], wiring:
     if getattr(update["messages"][-1], "tool_calls", None):
         return "tools"
     context = context_of(runtime)
-    if set(context.distillation) != {"tool"}:
+    if "turn" in context.distillation:
         return "distill_notes"
     now = _updated(state, update)
     return "summarize" if is_full(now, context, wiring) else _end(now)

@@ -18,7 +18,6 @@ from everthread.memory.distillation import candidates, covers, keywords
 from everthread.memory.distillation.proposals import refusals, together
 from everthread.nodes.inject_memory import readable
 from everthread.nodes.proposing import Read, Steps, aproposed, distiller_of, proposed, questioned, steps
-from everthread.nodes.sizing import is_full
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
 from everthread.state import Context, Note, Source, State, Update, namespaces
 from everthread.state.marks import is_synthetic, marks
@@ -46,9 +45,6 @@ def distill_notes(state: State, config: RunnableConfig, runtime: Runtime[Context
     With the `tool` dial the model saves notes itself while it answers; what such a note says is not
     distilled a second time. With the dial `distiller` a model reads the message beside the rules. A
     failure leaves an event and never fails the turn.
-
-    Returns:
-        Whether the working set asks for a compaction; the graph goes on to `summarize` then.
     """
     context = context_of(runtime)
     if "turn" in context.distillation and question_of(state.get("messages", [])) is not None:
@@ -60,7 +56,7 @@ def distill_notes(state: State, config: RunnableConfig, runtime: Runtime[Context
         except Exception as error:  # noqa: BLE001 - a note is never worth a turn
             told = _failed(error), []
         _record(told, state, runtime)
-    return {"is_full": is_full(state, context, wiring)}
+    return {}
 
 
 async def adistill_notes(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
@@ -75,7 +71,7 @@ async def adistill_notes(state: State, config: RunnableConfig, runtime: Runtime[
         except Exception as error:  # noqa: BLE001 - as in `distill_notes`
             told = _failed(error), []
         await asyncio.to_thread(_record, told, state, runtime)
-    return {"is_full": await asyncio.to_thread(is_full, state, context, wiring)}
+    return {}
 
 
 def distill_session(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> None:

@@ -44,8 +44,6 @@ class State(TypedDict, total=False):
     """Four bytes per message of the last prompt, to measure what a provider could have cached."""
     reads_back: bool
     """A handle was shown in this thread, so `read_tool_output` is bound."""
-    is_full: Annotated[bool, UntrackedValue]
-    """The working set is over the high watermark: `summarize` is next."""
     moved: str
     """Why the head of the next prompt will differ from the last one: what trim, summarize or memory changed."""
     calibration: dict[str, Any] | None
@@ -101,7 +99,6 @@ class Update(TypedDict, total=False):
     turns: int
     prefix: bytes
     reads_back: bool
-    is_full: bool
     moved: str
     calibration: dict[str, Any] | None
     memory_digest: str
