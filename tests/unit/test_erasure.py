@@ -16,8 +16,8 @@ from everthread.agents.support.tickets import Tickets
 from everthread.agents.support.tools import support_tools
 from everthread.errors import NotFoundError, SettingsError, StorageError, ThreadBusyError
 from everthread.models.scripted import ScriptedModel
-from everthread.nodes.consolidate import user_key
 from everthread.state import Agent, namespaces
+from everthread.state.namespaces import user_key
 from everthread.state.notes import Note, Source
 from everthread.storage import erasure
 from everthread.storage.erasure import erase, held

@@ -13,8 +13,9 @@ from everthread.ledger import events as ledger_events
 from everthread.ledger.events import NoteChanged
 from everthread.ledger.record import record
 from everthread.memory.consolidation import confidence_on, confirmed_by_hand, edited, field_of, retracted
-from everthread.nodes.consolidate import changed_by_hand, user_key
+from everthread.nodes.consolidate import changed_by_hand
 from everthread.state import Note, Summary, namespaces
+from everthread.state.namespaces import user_key
 from everthread.storage.open import Storage
 from everthread.storage.summaries import load_summary
 

@@ -27,8 +27,9 @@ def import_profile(
     """Check a profile and store it; it takes the place of the one before."""
     from everthread.agents import agent_named
     from everthread.cli.profile_file import read_profile
-    from everthread.nodes.consolidate import imported, user_key
+    from everthread.nodes.consolidate import imported
     from everthread.state import Context
+    from everthread.state.namespaces import user_key
     from everthread.storage.open import open_storage
 
     Context(user_id=user)  # refuses an unusable id

@@ -155,11 +155,6 @@ def preview(store: BaseStore, thread_id: str, user_id: str) -> Plan:
     return plan(seen.session, seen.long_term, now()[:10])
 
 
-def user_key(user_id: str) -> str:
-    """Return the key under which a user's notes are changed; no id of a thread can be the same."""
-    return f"\x00user/{namespaces.label(user_id)}"
-
-
 def holdings(store: BaseStore, thread_id: str, user_id: str) -> Holdings:
     """Read what a consolidation decides on."""
     session = _items(store, namespaces.session_notes(thread_id))
@@ -251,7 +246,7 @@ def _request(shown: Numbered) -> list[BaseMessage]:
 def _finish(ending: Ending, seen: Holdings, shown: Numbered | None, reply: Reply) -> None:
     """Apply a plan in one write, while nobody else changes the user's notes."""
     try:
-        with ending.exclusive(user_key(ending.user_id)):
+        with ending.exclusive(namespaces.user_key(ending.user_id)):
             fresh = holdings(ending.store, ending.thread_id, ending.user_id)
             events, writes = _decided(ending, fresh, shown, reply, is_current=fresh.version == seen.version)
             _record(ending, events, writes)

@@ -78,3 +78,8 @@ def summaries(thread_id: str) -> Namespace:
 def ledger(thread_id: str) -> Namespace:
     """Events by time-ordered id."""
     return thread(thread_id, "ledger")
+
+
+def user_key(user_id: str) -> str:
+    """Return the lock under which a user's notes are changed; no id of a thread can be the same."""
+    return f"\x00user/{label(user_id)}"

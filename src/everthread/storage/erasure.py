@@ -152,14 +152,9 @@ def _locked(storage: Storage, leases: ExitStack, user_id: str | None, thread_id:
         locked |= new
     if found.user_id is not None:
         # A consolidation elsewhere reads and writes the notes under this key, after the thread's own.
-        leases.enter_context(storage.locks.hold(notes_key(found.user_id)))
+        leases.enter_context(storage.locks.hold(namespaces.user_key(found.user_id)))
     with _database(storage) as database:
         return _find(storage, database, user_id, thread_id)
-
-
-def notes_key(user_id: str) -> str:
-    """Return the key under which a consolidation changes a user's notes; see `nodes.consolidate.user_key`."""
-    return f"\x00user/{namespaces.label(user_id)}"
 
 
 def _find(storage: Storage, database: sqlite3.Connection, user_id: str | None, thread_id: str | None) -> Holdings:
