@@ -33,6 +33,7 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from everthread.errors import RecordError
+from everthread.evals.records import lines
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.memory.capture import kind_of, normalised
 from everthread.memory.consolidation import plan
@@ -415,17 +416,11 @@ def _share(part: int, whole: int) -> float:
 def _records(path: Path) -> Iterator[dict[str, Any]]:
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     for file in files:
-        try:
-            lines = file.read_bytes().split(b"\n")
-        except OSError as error:
-            raise RecordError(f"{file}: cannot be read: {error.strerror}") from error
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
+        for where, line in lines(file):
             try:
                 value = json.loads(line)
             except ValueError as error:
-                raise RecordError(f"{file}:{number}: not JSON: {error}") from error
+                raise RecordError(f"{where}: not JSON: {error}") from error
             if not isinstance(value, dict) or "id" not in value or "messages" not in value:
-                raise RecordError(f"{file}:{number}: a record has at least `id` and `messages`")
+                raise RecordError(f"{where}: a record has at least `id` and `messages`")
             yield value

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from everthread.errors import RecordError
+from everthread.evals.records import lines
 from everthread.state.marks import marked
 from everthread.state.messages import reduce_messages
 
@@ -97,19 +98,13 @@ def read_conversations(paths: Sequence[Path]) -> list[Conversation]:
 
 
 def _read(file: Path) -> Iterator[Conversation]:
-    try:
-        lines = file.read_bytes().split(b"\n")
-    except OSError as error:
-        raise RecordError(f"{file}: cannot be read: {error.strerror}") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for where, line in lines(file):
         try:
             value = json.loads(line)
             if value.get("kind") in _WANTED:
                 yield _conversation(_Line.model_validate(value))
         except (ValueError, AttributeError, ValidationError) as error:
-            raise RecordError(f"{file}:{number}: {str(error).splitlines()[0]}") from error
+            raise RecordError(f"{where}: {str(error).splitlines()[0]}") from error
 
 
 def _conversation(line: _Line) -> Conversation:

@@ -101,7 +101,7 @@ def read_records(path: Path, toolkits: Path | None = None) -> list[Record]:
     kits = _Toolkits(toolkits or path.with_name(TOOLKITS))
     seen: dict[str, str] = {}
     records = []
-    for where, line in _lines(path):
+    for where, line in lines(path):
         record = _record(where, line, kits)
         if record.id in seen:
             raise RecordError(f"{where}: record {record.id!r} is already on {seen[record.id]}; make the ids unique")
@@ -157,8 +157,12 @@ def _read_toolkits(path: Path) -> dict[str, Toolkit]:
     return kits
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield place and text of every line that is not blank."""
+def lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield place, as file and line, and text of every line that is not blank.
+
+    Raises:
+        RecordError: the file cannot be read, or a line is not UTF-8.
+    """
     try:
         raw = path.read_bytes()
     except OSError as error:
