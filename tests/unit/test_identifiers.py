@@ -66,3 +66,16 @@ _ENTRIES = st.lists(st.builds(Identifier, text=st.text(min_size=1, max_size=9), 
 @given(_ENTRIES, st.integers(0, 200))
 def test_an_index_holds_its_limit(index: list[Identifier], limit: int) -> None:
     assert len(render_identifiers(within(index, limit, len))) <= limit
+
+
+@given(_ENTRIES, st.integers(0, 200), st.text("ab1 ", max_size=20))
+def test_an_index_leaves_out_what_the_prompt_shows_in_any_case(
+    index: list[Identifier], limit: int, visible: str
+) -> None:
+    hidden = [entry for entry in index if entry.text not in visible]
+    # What is visible still tells how old the others are.
+    newest = [Identifier(text="a" * 500, weight=0, last=max((entry.last for entry in index), default=0))]
+
+    shown = within([*index, *newest], limit, len, visible=visible)
+
+    assert shown == within([*hidden, *newest], limit, len)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from langchain_core.messages import BaseMessage
 
@@ -13,6 +14,7 @@ from everthread.window.compaction import Limits, render_summary
 from everthread.window.eviction import BY_COUNT, UNANSWERED
 from everthread.window.pricing import pays
 from everthread.window.tokens import TokenCounter
+from everthread.window.turns import last_turn as newest_turn
 from everthread.window.turns import split
 
 
@@ -44,12 +46,12 @@ class Sizes:
             limits=_limits(budget.tokens, context),
         )
 
-    @property
+    @cached_property
     def used(self) -> int:
         """Tokens of the working set as it stands."""
         return sum(map(self.counter.message, self.parts.working_set))
 
-    @property
+    @cached_property
     def room(self) -> int:
         """Tokens that the messages may take as things stand."""
         return self.budget.tokens - reserved(self.parts, self.counter)
@@ -114,4 +116,4 @@ def is_full(state: State, context: Context, wiring: Wiring) -> bool:
 
 def last_turn(sizes: Sizes) -> int:
     """Return the tokens of the newest turn, which is what the next one may need."""
-    return max(split(sizes.parts.working_set)[-1].tokens(sizes.counter.message), 1)
+    return max(newest_turn(sizes.parts.working_set).tokens(sizes.counter.message), 1)

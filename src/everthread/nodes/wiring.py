@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -52,6 +52,7 @@ class Wiring:
     _names: dict[str | None, str | None] = field(default_factory=dict, repr=False)
     _counters: dict[str | None, TokenCounter] = field(default_factory=dict, repr=False)
     _shown: dict[int, "Shown"] = field(default_factory=dict, repr=False)
+    _budgets: dict[tuple[int, int, bool], "_Budgeted"] = field(default_factory=dict, repr=False)
     _bound: dict[tuple[str | None, bool], Runnable[LanguageModelInput, BaseMessage]] = field(
         default_factory=dict, repr=False
     )
@@ -155,9 +156,21 @@ class Wiring:
         Raises:
             BudgetError: what is in every prompt fills the window.
         """
+        memory: Memory = state.get("memory") or _NOTHING
+        given = (memory, context, state.get("calibration"), state.get("ceiling"))
+        key = (id(memory), id(context), reads_back)
+        known = self._budgets.get(key)
+        if known is not None and known.is_for(*given):
+            return known.budget
+        budget = self._sized(state, memory, context, reads_back=reads_back)
+        if len(self._budgets) >= _KEPT_SUMMARIES:
+            self._budgets.clear()
+        self._budgets[key] = _Budgeted(*given, budget)
+        return budget
+
+    def _sized(self, state: State, memory: Memory, context: Context, *, reads_back: bool) -> Budget:
         counter = self.counter(context)
         window = self.window_for(context)
-        memory = state.get("memory") or {}
         profile, notes = counter.text(memory.get("profile", "")), counter.text(memory.get("notes", ""))
         whole = counter.messages([self.shown(memory).system])
         calibration = self.calibration(state, context)
@@ -179,6 +192,26 @@ class Wiring:
             # Reports that leave no room at all are wrong, or the window is: our own count decides.
             budget = replace(budget, counted_window=None)
         return budget.check()
+
+
+_NOTHING: Memory = {}
+"""Memory of a thread about which nothing was resolved; one object, since budgets are known by it."""
+
+
+@dataclass(frozen=True)
+class _Budgeted:
+    """A budget and what it was made from: the calls and the edges of a run ask for the same one."""
+
+    memory: Memory
+    context: Context
+    calibration: dict[str, Any] | None
+    ceiling: int | None
+    budget: Budget
+
+    def is_for(self, memory: Memory, context: Context, calibration: dict[str, Any] | None, ceiling: int | None) -> bool:
+        """Tell whether it is still the budget; the identities hold, since it keeps what it was made from."""
+        is_same = self.memory is memory and self.context is context and self.ceiling == ceiling
+        return is_same and self.calibration == calibration
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
@@ -55,12 +56,19 @@ class Parts:
     """Rendered passages for the current question; empty when none were recalled."""
 
 
-def summary_pair(text: str) -> list[BaseMessage]:
+# The same few blocks stand in every prompt of a turn, and a message that is made anew is counted anew.
+@lru_cache(maxsize=64)
+def summary_pair(text: str) -> tuple[BaseMessage, ...]:
     """Return the summary as the synthetic request and answer that stand for what was compacted."""
-    return [
+    return (
         synthetic("summary_request", "Summarize the conversation so far."),
         AIMessage(content=text, additional_kwargs={MARK: {"kind": "summary"}}),
-    ]
+    )
+
+
+@lru_cache(maxsize=64)
+def _block(kind: str, text: str) -> BaseMessage:
+    return synthetic(kind, text)
 
 
 def returning_notes(notes: Sequence[Note], working_set: Sequence[BaseMessage]) -> list[Note]:
@@ -69,7 +77,7 @@ def returning_notes(notes: Sequence[Note], working_set: Sequence[BaseMessage]) -
     return [note for note in notes if not any(source in here for told in note.sources for source in told.message_ids)]
 
 
-def inserted(parts: Parts, notes: Sequence[Note], pins: Sequence[str]) -> dict[str, list[BaseMessage]]:
+def inserted(parts: Parts, notes: Sequence[Note], pins: Sequence[str]) -> dict[str, Sequence[BaseMessage]]:
     """Return the synthetic messages of a prompt by category.
 
     Args:
@@ -79,9 +87,9 @@ def inserted(parts: Parts, notes: Sequence[Note], pins: Sequence[str]) -> dict[s
     """
     blocks = [block for block in (render_pins(pins), render_notes("Session notes", notes)) if block]
     return {
-        "summary": summary_pair(parts.summary) if parts.summary else [],
-        "session_notes": [synthetic("session_notes", "\n".join(blocks))] if blocks else [],
-        "recalled": [synthetic("recalled", parts.recalled)] if parts.recalled else [],
+        "summary": summary_pair(parts.summary) if parts.summary else (),
+        "session_notes": (_block("session_notes", "\n".join(blocks)),) if blocks else (),
+        "recalled": (_block("recalled", parts.recalled),) if parts.recalled else (),
     }
 
 
@@ -120,9 +128,11 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         history = _ordered(said, extra)
         if missing := verify([parts.system, *history], parts.pins):
             raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
-    weights = {name: sum(map(counter.message, messages)) for name, messages in extra.items()}
-    weights["history"] = sum(map(counter.message, said))
     messages: list[BaseMessage] = [parts.system, *history]
+    sizes = list(map(counter.message, messages))
+    weights = {name: sum(map(counter.message, block)) for name, block in extra.items()}
+    # Whatever of the conversation no block of ours is.
+    weights["history"] = sum(sizes) - sizes[0] - sum(weights.values())
     tokens = sum(budget.fixed.values()) + sum(weights.values())
     if tokens + budget.reply_reserve > budget.limit:
         raise BudgetError(
@@ -131,7 +141,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         )
     digests = [_digest_of(tools), *map(_digest, messages)]
     same = _same(digests, previous)
-    cacheable = budget.fixed.get("tools", 0) + sum(map(counter.message, messages[: same - 1])) if same else 0
+    cacheable = budget.fixed.get("tools", 0) + sum(sizes[: same - 1]) if same else 0
     return Prompt(
         messages=messages,
         tokens=tokens,
@@ -143,7 +153,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
     )
 
 
-def _ordered(history: list[BaseMessage], extra: dict[str, list[BaseMessage]]) -> list[BaseMessage]:
+def _ordered(history: list[BaseMessage], extra: dict[str, Sequence[BaseMessage]]) -> list[BaseMessage]:
     """Place the summary and session notes after the anchor, recalled passages before the question."""
     head = [*extra["summary"], *extra["session_notes"]]
     anchor, question = anchor_of(history), question_of(history)

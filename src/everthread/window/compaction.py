@@ -242,9 +242,8 @@ def rewritten(
             "pending_tokens": sum(count(line) for _, line in later),
         }
     )
-    visible = render_story(new, ())
-    left = [entry for entry in made.identifiers if entry.text not in visible]
-    return new.model_copy(update={"identifiers": tuple(within(left, limits.identifiers, count))})
+    kept = within(made.identifiers, limits.identifiers, count, visible=render_story(new, ()))
+    return new.model_copy(update={"identifiers": tuple(kept)})
 
 
 def wants_summarizer(made: Summary, request: int) -> bool:
@@ -306,8 +305,8 @@ def _indexed(
 ) -> Summary:
     """Index what is neither in the story nor in what the prompt still shows."""
     visible = "\n".join([render_story(made, ()), *(_shown(message) for message in remaining)])
-    index = [entry for entry in merged(made.identifiers, gone) if entry.text not in visible]
-    return made.model_copy(update={"identifiers": tuple(within(index, limits.identifiers, count))})
+    kept = within(merged(made.identifiers, gone), limits.identifiers, count, visible=visible)
+    return made.model_copy(update={"identifiers": tuple(kept)})
 
 
 def _shown(message: BaseMessage) -> str:

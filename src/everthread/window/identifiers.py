@@ -88,33 +88,40 @@ def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list
         index: what is known, in order of first mention.
         messages: complete messages that are about to be masked or folded.
     """
-    known = {entry.text: (entry.weight, entry.mentions, entry.last) for entry in index}
+    found = {entry.text: entry for entry in index}
+    seen: dict[str, tuple[float, int, int]] = {}
     for message in messages:
         bonus = _USED if isinstance(message, HumanMessage | AIMessage) else 0.0
         place = sequence(message)
         for text, weight in _of_message(message):
-            old_weight, mentions, last = known.get(text, (0.0, 0, 0))
-            known[text] = (max(weight + bonus, old_weight), mentions + 1, max(place, last))
-    return [
-        Identifier(text=text, weight=weight, mentions=mentions, last=last)
-        for text, (weight, mentions, last) in known.items()
-    ]
+            told = seen.get(text)
+            if told is None:
+                old = found.get(text)
+                told = (0.0, 0, 0) if old is None else (old.weight, old.mentions, old.last)
+            seen[text] = (max(weight + bonus, told[0]), told[1] + 1, max(place, told[2]))
+    found |= {text: Identifier(text, *told) for text, told in seen.items()}
+    return list(found.values())
 
 
-def within(index: Sequence[Identifier], limit: int, count: CountText) -> list[Identifier]:
+def within(index: Sequence[Identifier], limit: int, count: CountText, *, visible: str = "") -> list[Identifier]:
     """Return the identifiers that fit, in order of first mention; the least likely needed go.
 
     Args:
         index: identifiers in order of first mention.
         limit: tokens of the rendered index.
         count: tokens of a text.
+        visible: what the prompt shows in any case; what stands there needs no place in the index.
     """
     newest = max((entry.last for entry in index), default=0)
     left = limit - count(render_identifiers([Identifier(text="", weight=0)]))
+    scores = [_score(entry, newest) for entry in index]
     kept: set[int] = set()
-    for place in sorted(range(len(index)), key=lambda place: -_score(index[place], newest)):
+    for place in sorted(range(len(index)), key=scores.__getitem__, reverse=True):
         if left < _NO_ROOM:
             break
+        # Looked for here and not ahead: an index is far longer than what fits.
+        if index[place].text in visible:
+            continue
         size = count(" " + index[place].text)
         if size <= left:
             kept.add(place)

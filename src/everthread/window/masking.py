@@ -65,8 +65,7 @@ def _stubs(count: CountText) -> Remembered[BaseMessage]:
 def _stub(message: BaseMessage, count: CountText) -> BaseMessage:
     short = mask(message, STUB_TOKENS, count)
     shown = str(short.text)
-    hidden = [entry for entry in merged([], [message]) if entry.text not in shown]
-    kept = " ".join(entry.text for entry in within(hidden, STUB_IDENTIFIERS, count))
+    kept = " ".join(entry.text for entry in within(merged([], [message]), STUB_IDENTIFIERS, count, visible=shown))
     return short.model_copy(update={"content": f"{shown}\nMentions: {kept}"}) if kept else short
 
 

@@ -42,7 +42,7 @@ class Remembered(Generic[T]):
 
 
 def _calls(message: BaseMessage) -> str:
-    if not isinstance(message, AIMessage) or not (message.tool_calls or message.additional_kwargs):
+    if not isinstance(message, AIMessage):
         return ""
-    calls = message.tool_calls
-    return repr(calls) if calls else repr(message.additional_kwargs.get("tool_calls"))
+    calls = message.tool_calls or message.additional_kwargs.get("tool_calls")
+    return repr(calls) if calls else ""

@@ -107,9 +107,41 @@ def split(messages: Iterable[BaseMessage]) -> list[Turn]:
     return [Turn(tuple(Group(tuple(group)) for group in groups)) for groups in turns]
 
 
+def last_turn(messages: Sequence[BaseMessage]) -> Turn:
+    """Return the newest turn of a working set, without splitting the ones before it.
+
+    Args:
+        messages: the working set, oldest first; not empty.
+    """
+    begin = next((place for place in range(len(messages) - 1, 0, -1) if opens_turn(messages[place])), 0)
+    return split(messages[begin:])[-1]
+
+
 def legal(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     """Return messages in an order and completeness that providers accept."""
+    messages = list(messages)
+    if _is_legal(messages):
+        return messages
     return [message for turn in split(messages) for group in turn.groups for message in group.legal()]
+
+
+def _is_legal(messages: Sequence[BaseMessage]) -> bool:
+    """Tell whether each call has its results right behind it in the order of the calls, as is nearly always so."""
+    waiting: list[str] = []
+    known: set[str] = set()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if not waiting or message.tool_call_id != waiting.pop():
+                return False
+        elif waiting:
+            return False
+        elif isinstance(message, AIMessage) and message.tool_calls:
+            waiting = [str(call["id"]) for call in reversed(message.tool_calls)]
+            # Two calls of one id share a result, which only the long way sorts out.
+            if not known.isdisjoint(waiting) or len(set(waiting)) < len(waiting):
+                return False
+            known.update(waiting)
+    return not waiting
 
 
 def anchor_of(messages: Sequence[BaseMessage]) -> BaseMessage | None:
