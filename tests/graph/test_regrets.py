@@ -16,8 +16,8 @@ from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
 from everthread.state.marks import is_kept, marked
 from everthread.storage.open import Storage
-from everthread.window.compaction import plan_fold
 from everthread.window.eviction import plan_trim
+from everthread.window.folding import plan_fold
 from everthread.window.masking import handle_of
 from everthread.window.tokens import counter_for
 

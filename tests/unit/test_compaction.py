@@ -6,15 +6,14 @@ from conversation import call, conversation, tool_round
 from everthread.state import Context, Summary, SummaryEntry
 from everthread.state.messages import reduce_messages
 from everthread.window.compaction import (
-    Fold,
     Limits,
     absorb,
     numbered_lines,
-    plan_fold,
     render_summary,
     rewritten,
     usable,
 )
+from everthread.window.folding import Fold, plan_fold
 from everthread.window.standing import standing_in
 from everthread.window.tokens import counter_for
 

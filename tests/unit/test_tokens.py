@@ -12,7 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMe
 from langchain_core.tools import tool
 
 from everthread.window import tokens as tokens_module
-from everthread.window.tokens import AUDIO, FILE, TokenCounter, _Cache, counter_for, image_tokens, render_tools
+from everthread.window.images import image_tokens
+from everthread.window.tokens import AUDIO, FILE, TokenCounter, _Cache, counter_for, render_tools
 
 COUNTER = counter_for("gpt-4.1")
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60) | st.sampled_from(

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,26 +46,11 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     messages = state.get("messages", [])
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
-    arrived = [message for message in messages if "at" not in marks(message)]
-    asked = _reads(thread_id, context, state.get("summary_id"))
-    found: list[Any] = store.batch(
-        [
-            *asked,
-            GetOp(namespaces.SESSIONS, thread_id),
-            *(GetOp(namespaces.transcript(thread_id), str(message.id)) for message in arrived),
-        ]
-    )
-    known = _own(found[len(asked)], thread_id, context)
-    # A client may send its whole history again; what the transcript has is not new.
-    again = {item.key for item in found[len(asked) + 1 :] if item is not None}
-    new = [message for message in arrived if message.id not in again]
-    turn = state.get("turns", 0) + sum(map(opens_turn, new))
-    memory, summary, shown = _rendered(
-        found[: len(asked)], store, thread_id, context, wiring.counter(context), messages
-    )
-    digest = _digest(memory)
-    shared = shared_past(known, turn, messages, len(new))
-    at_hand: State = {**state, "memory": memory, "summary": summary}
+    known = _known(state, store, thread_id, context, wiring)
+    turn = state.get("turns", 0) + sum(map(opens_turn, known.new))
+    memory, digest = known.memory, _digest(known.memory)
+    shared = shared_past(known.session, turn, messages, len(known.new))
+    at_hand: State = {**state, "memory": memory, "summary": known.summary}
     memory["recalled"], recalled = recall(at_hand, store, thread_id, context, wiring, shared)
     event = Injected(
         changed=digest != state.get("memory_digest"),
@@ -73,29 +59,57 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
         session_note_ids=[str(note["id"]) for note in memory["session_notes"]],
         tokens=wiring.counter(context).text(memory["profile"] + memory["notes"]),
     )
-    session = PutOp(
-        namespaces.SESSIONS, thread_id, _session(known, thread_id, context, wiring, turn, shared), index=None
-    )
-    events: list[Event] = [event, *([recalled] if recalled else []), *_overruled(shown, new)]
+    events: list[Event] = [event, *([recalled] if recalled else []), *_overruled(known.shown, known.new)]
     if event.changed:
         # Only when the block is new: a note that stays refused is no news on every turn.
-        events += _refused(found[2:4])
-    said_again, forgotten = restated(store, thread_id, new) if is_evicted(messages) else ({}, [])
+        events += _refused(known.stored)
+    said_again, forgotten = restated(store, thread_id, known.new) if is_evicted(messages) else ({}, [])
     events += said_again.values()
-    operations = [session, *forgotten]
+    session = _session(known.session, thread_id, context, wiring, turn, shared)
+    operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=None), *forgotten]
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
-    dated = [*(RemoveMessage(id=str(known_id)) for known_id in again), *map(_dated, new)]
     moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")
     return {
-        "messages": dated,
+        "messages": [*(RemoveMessage(id=known_id) for known_id in known.again), *map(_dated, known.new)],
         "moved": moved,
         "memory": memory,
-        "summary": summary,
+        "summary": known.summary,
         "memory_digest": digest,
         "turns": turn,
         "overflows": 0,
         "ceiling": None,
     }
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the store has on the user and the thread of a run."""
+
+    session: dict[str, Any]
+    memory: Memory
+    summary: dict[str, Any] | None
+    shown: Sequence[Note]
+    """Notes of the prompt."""
+    stored: Sequence[Sequence[Item]]
+    """Long-term and session notes as they were read."""
+    new: Sequence[BaseMessage]
+    """Messages that came with this run."""
+    again: Sequence[str]
+    """Ids of those that the transcript has already: a client may send its whole history again."""
+
+
+def _known(state: State, store: BaseStore, thread_id: str, context: Context, wiring: Wiring) -> _Known:
+    messages = state["messages"]
+    arrived = [message for message in messages if "at" not in marks(message)]
+    asked = _reads(thread_id, context, state.get("summary_id"))
+    archive = namespaces.transcript(thread_id)
+    looked_up = [GetOp(namespaces.SESSIONS, thread_id), *(GetOp(archive, str(message.id)) for message in arrived)]
+    found: list[Any] = store.batch([*asked, *looked_up])
+    told, session, archived = found[: len(asked)], found[len(asked)], found[len(asked) + 1 :]
+    again = [str(item.key) for item in archived if item is not None]
+    memory, summary, shown = _rendered(told, store, thread_id, context, wiring.counter(context), messages)
+    new = [message for message in arrived if message.id not in again]
+    return _Known(_own(session, thread_id, context), memory, summary, shown, told[2:4], new, again)
 
 
 def _dated(message: BaseMessage) -> BaseMessage:

@@ -21,15 +21,14 @@ from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.compaction import (
-    Fold,
     absorb,
     numbered_lines,
-    plan_fold,
     render_story,
     rewritten,
     usable,
     wants_summarizer,
 )
+from everthread.window.folding import Fold, plan_fold
 from everthread.window.pricing import pays
 
 SUMMARY_WORDS = 200

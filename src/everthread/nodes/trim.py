@@ -13,7 +13,7 @@ from everthread.ledger.record import now, record
 from everthread.nodes.inject_memory import resolved
 from everthread.nodes.sizing import Sizes
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
-from everthread.state import Context, State, Summary, Update, namespaces
+from everthread.state import Context, Memory, State, Summary, Update, namespaces
 from everthread.state.marks import marks
 from everthread.storage.regrets import left_operations
 from everthread.storage.summaries import put_operation
@@ -46,23 +46,9 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     messages = state.get("messages", [])
     if not messages:
         return update
-    sizes = Sizes.of(state, context, wiring)
-    try:
-        try:
-            plan, shrinks = _planned(messages, sizes, context)
-        except BudgetError:
-            if not sizes.parts.recalled:
-                raise
-            # What was recalled helps; what was said now must be there.
-            update["memory"] = {**state["memory"], "recalled": ""}
-            sizes = Sizes.of({**state, **update}, context, wiring)
-            plan, shrinks = _planned(messages, sizes, context)
-    except BudgetError as error:
-        if refusals := state.get("overflows", 0):
-            raise BudgetError(
-                f"the provider refused the prompt as too long {refusals} times, and it cannot get any smaller: {error}"
-            ) from error
-        raise
+    sizes, plan, shrinks = _fitted(state, context, wiring)
+    if state["memory"].get("recalled") and not sizes.parts.recalled:
+        update["memory"] = {**state["memory"], "recalled": ""}
     if not plan.evicted and not plan.masked and not shrinks:
         return update
     operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)
@@ -85,6 +71,34 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     )
     update["moved"] = "evicted" if plan.evicted else "masked" if plan.masked else "summary shortened"
     return {**update, "messages": removals(plan.evicted, list(plan.masked.values()))}
+
+
+def _fitted(state: State, context: Context, wiring: Wiring) -> tuple[Sizes, Plan, bool]:
+    """Plan with the recalled passages, else without: what was recalled helps, what was said now must be there.
+
+    Returns:
+        What was measured, the plan, and whether the summary has to shrink.
+
+    Raises:
+        BudgetError: what is pinned needs more than the budget.
+    """
+    messages, sizes = state["messages"], Sizes.of(state, context, wiring)
+    try:
+        return sizes, *_planned(messages, sizes, context)
+    except BudgetError as error:
+        failure = error
+    if sizes.parts.recalled:
+        memory: Memory = {**state["memory"], "recalled": ""}
+        sizes = Sizes.of({**state, "memory": memory}, context, wiring)
+        try:
+            return sizes, *_planned(messages, sizes, context)
+        except BudgetError as error:
+            failure = error
+    if refusals := state.get("overflows", 0):
+        raise BudgetError(
+            f"the provider refused the prompt as too long {refusals} times, and it cannot get any smaller: {failure}"
+        ) from failure
+    raise failure
 
 
 def _planned(messages: Sequence[BaseMessage], sizes: Sizes, context: Context) -> tuple[Plan, bool]:

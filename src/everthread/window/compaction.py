@@ -1,20 +1,17 @@
-"""Compact: choose what is masked and folded, and write, read and render the rolling summary."""
+"""Write, read and render the rolling summary of what a compaction folds."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from everthread.memory.rendering import escape
-from everthread.state.context import Context
-from everthread.state.marks import is_kept, is_synthetic
+from everthread.state.marks import is_synthetic
 from everthread.state.summary import STANDING, Summary, SummaryEntry
 from everthread.window.identifiers import identifiers_in, merged, render_identifiers, within
-from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, stub
 from everthread.window.standing import is_prohibition, standing_in
-from everthread.window.tokens import TokenCounter
-from everthread.window.turns import Group, anchor_of, opens_turn, split
+from everthread.window.turns import Group, opens_turn, split
 
 CountText = Callable[[str], int]
 
@@ -54,9 +51,6 @@ _LONGEST = 160
 CONDENSE_TOKENS = 12_000
 """Unread text that is worth a call of a summariser with a large window; until then the rules' summary stands."""
 
-_SMALLEST_STUB = STUB_TOKENS + 30
-"""A stub is no smaller: its head, its tail, and the marker with the handle."""
-
 _FULL_REQUEST = 0.8
 """Share of one request that has to wait unread: what the next fold adds then still fits the same request."""
 
@@ -95,66 +89,6 @@ class Limits:
     def total(self) -> int:
         """Tokens of a rendered summary at the most, headings included."""
         return self.story + self.identifiers + self.standing + 40
-
-
-@dataclass
-class Fold:
-    """What one compaction masks and folds."""
-
-    folded: list[BaseMessage] = field(default_factory=list)
-    masked: dict[str, BaseMessage] = field(default_factory=dict)
-    """Stand-ins by message id."""
-    by_turns: bool = False
-    """The number of turns asked for it, not their size."""
-    tokens_before: int = 0
-    tokens_after: int = 0
-
-
-def plan_fold(
-    messages: Sequence[BaseMessage], *, target: int, kept: int, context: Context, counter: TokenCounter
-) -> Fold:
-    """Plan one compaction down to a target.
-
-    Old tool results are masked first, which costs nothing and is often enough; then the oldest turns
-    are folded, whole. Of the last `keep_last_turns` as many stay word for word as fit `kept`: when they
-    alone fill the room, every turn would compact again. The newest turn and the anchor always stay.
-
-    Args:
-        messages: the working set, oldest first.
-        target: tokens that should be left.
-        kept: tokens that the last turns may take.
-        context: `keep_last_turns`, `context_limit`.
-        counter: counts tokens.
-    """
-    turns = split(messages)
-    anchor = anchor_of(messages)
-    fold = Fold(tokens_before=sum(map(counter.message, messages)))
-    fold.by_turns = context.context_limit is not None and len(turns) > context.context_limit
-    keep = context.keep_last_turns
-    while keep > 1 and not fold.by_turns and sum(t.tokens(counter.message) for t in turns[-keep:]) > kept:
-        keep -= 1
-    foldable = turns[:-keep]
-    left = fold.tokens_before
-    results = [result for turn in turns[:-1] for group in turn.groups for result in group.results]
-    sizes = {str(result.id): counter.text(str(result.text)) for result in results}
-    most = sum(max(size - _SMALLEST_STUB, 0) for size in sizes.values())
-    # When masking everything could not be enough, what is about to be folded need not be masked before.
-    first = len(foldable) if left - most > target else 0
-    open_to_masks = [result for turn in turns[first:-1] for group in turn.groups for result in group.results]
-    # What had to be fetched twice is masked last.
-    for result in sorted(open_to_masks, key=is_kept):
-        if left > target and sizes[str(result.id)] > STUB_TOKENS + STUB_IDENTIFIERS + 40:
-            stand_in = stub(result, counter.text)
-            fold.masked[str(result.id)] = stand_in
-            left += counter.message(stand_in) - counter.message(result)
-    # One call that folds all it may is worth more than many that fold a turn each.
-    for turn in foldable if left > target or fold.by_turns else ():
-        for message in turn.messages:
-            if message is not anchor:
-                fold.folded.append(message)
-                left -= counter.message(fold.masked.pop(str(message.id), message))
-    fold.tokens_after = left
-    return fold
 
 
 def absorb(

@@ -4,9 +4,7 @@ The constants that are ours were fitted to token counts logged by OpenAI for gpt
 consecutive calls 98 % come out to the token.
 """
 
-import base64
 import json
-import struct
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
 
 from everthread.window.encoding import encoding, encoding_name_for
+from everthread.window.images import image_tokens
 from everthread.window.ranks import EncodingName
 from everthread.window.remembered import Remembered
 
@@ -44,12 +43,6 @@ _PARALLEL_CALL: Final = 3
 _PARALLEL_TOOL: Final = 57
 """Description of the wrapper, which is there as soon as two tools are."""
 
-IMAGE_LOW: Final = 85
-"""An image in low detail, and the base of one in high detail. Source: OpenAI's image guide, gpt-4o."""
-IMAGE_TILE: Final = 170
-"""Each tile of 512 pixels square of an image in high detail. Source: as above."""
-IMAGE_UNKNOWN: Final = IMAGE_LOW + 4 * IMAGE_TILE
-"""An image whose size is not known: that of 1,024 pixels square."""
 AUDIO: Final = 600
 """A recording: one minute at ten tokens a second, as OpenAI counts a user's audio; its length is not known here."""
 FILE: Final = 3_000
@@ -69,9 +62,6 @@ _MEDIA_BLOCKS: Final = {
     "document": FILE,
     "video": FILE,
 }
-
-_IMAGE_HEAD: Final = 64_000
-"""Characters of base64, a multiple of four, in which the size of an image is looked for."""
 
 _CACHED_CHARACTERS: Final = 32_000_000
 
@@ -220,23 +210,6 @@ def _counter(name: EncodingName, exact: bool) -> TokenCounter:
     return TokenCounter(name, exact, _caches[name])
 
 
-def image_tokens(block: Mapping[str, Any]) -> int:
-    """Return the tokens of an image: flat in low detail, else by tiles of 512 pixels once it is scaled down.
-
-    Source: OpenAI's image guide, gpt-4o: fit into 2,048 square, then the shorter side to 768.
-    """
-    inner = block.get("image_url")
-    detail = inner.get("detail") if isinstance(inner, Mapping) else block.get("detail")
-    if detail == "low":
-        return IMAGE_LOW
-    size = _image_size(block)
-    if size is None:
-        return IMAGE_UNKNOWN
-    scale = min(1.0, 2048 / max(size), 768 / min(size))
-    width, height = (max(1, round(side * scale)) for side in size)
-    return IMAGE_LOW + IMAGE_TILE * -(-width // 512) * -(-height // 512)
-
-
 def render_tools(schemas: Sequence[Mapping[str, Any]]) -> str:
     """Return the TypeScript in which OpenAI shows tools to its models.
 
@@ -360,43 +333,3 @@ def _characters(key: Hashable) -> int:
     if isinstance(key, str):
         return len(key) + 100  # what an entry costs next to its text
     return sum(map(_characters, key)) if isinstance(key, tuple) else 100
-
-
-def _image_size(block: Mapping[str, Any]) -> tuple[int, int] | None:
-    width, height = block.get("width"), block.get("height")
-    if isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0:
-        return width, height
-    return _size_in(_image_head(block))
-
-
-def _image_head(block: Mapping[str, Any]) -> bytes:
-    """Return the first bytes of an image that is in the block itself."""
-    inner, source = block.get("image_url"), block.get("source")
-    url = inner.get("url") if isinstance(inner, Mapping) else inner or block.get("url")
-    data = source.get("data") if isinstance(source, Mapping) else block.get("base64") or block.get("data")
-    if isinstance(url, str) and url.startswith("data:"):
-        data = url.partition(",")[2]
-    if not isinstance(data, str):
-        return b""
-    try:
-        return base64.b64decode(data[:_IMAGE_HEAD])
-    except ValueError:
-        return b""
-
-
-def _size_in(head: bytes) -> tuple[int, int] | None:
-    """Return width and height of a PNG, GIF or JPEG."""
-    width = height = 0
-    if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:
-        width, height = struct.unpack_from(">II", head, 16)
-    elif head.startswith(b"GIF8") and len(head) >= 10:
-        width, height = struct.unpack_from("<HH", head, 6)
-    elif head.startswith(b"\xff\xd8"):
-        place = 2
-        while place + 9 <= len(head) and head[place] == 0xFF:
-            # Start of frame is 0xC0 to 0xCF, but for three markers that are tables.
-            if 0xC0 <= head[place + 1] <= 0xCF and head[place + 1] not in (0xC4, 0xC8, 0xCC):
-                height, width = struct.unpack_from(">HH", head, place + 5)
-                break
-            place += 2 + int.from_bytes(head[place + 2 : place + 4], "big")
-    return (width, height) if width and height else None
