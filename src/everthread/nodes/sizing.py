@@ -49,7 +49,7 @@ class Sizes:
     @cached_property
     def used(self) -> int:
         """Tokens of the working set as it stands."""
-        return sum(map(self.counter.message, self.parts.working_set))
+        return sum(self.counter.sizes(self.parts.working_set))
 
     @cached_property
     def room(self) -> int:

@@ -139,7 +139,7 @@ def _priced(
     growth = last_turn(sizes)
     # Two calls a turn is what tool-using threads have; the next change comes when the room is full again.
     calls = max(2 * (sizes.room - fold.tokens_after) // growth, 1)
-    reread = sum(map(sizes.counter.message, remaining))
+    reread = sum(sizes.counter.sizes(remaining))
     if saved < sizes.budget.tokens * MINIMUM_PROGRESS:
         # Compacting again after every turn would cost a call and the cache each time.
         return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)

@@ -177,7 +177,8 @@ def masked_events(
 ) -> list[Event]:
     """Return an event for each masked message."""
     counter = sizes.counter
-    before = {str(message.id): counter.message(message) for message in messages}
+    wanted = {message.id for message in stand_ins}
+    before = {str(message.id): counter.message(message) for message in messages if message.id in wanted}
     return [
         Masked(
             reason=reason,

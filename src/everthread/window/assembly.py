@@ -99,7 +99,7 @@ def reserved(parts: Parts, counter: TokenCounter) -> int:
     All session notes and pins count, since an eviction may bring back any of them.
     """
     extra = inserted(parts, parts.session_notes, parts.pins)
-    return sum(counter.message(message) for messages in extra.values() for message in messages)
+    return sum(sum(counter.sizes(block)) for block in extra.values())
 
 
 def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: bytes = b"", tools: str = "") -> Prompt:
@@ -129,8 +129,8 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         if missing := verify([parts.system, *history], parts.pins):
             raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
     messages: list[BaseMessage] = [parts.system, *history]
-    sizes = list(map(counter.message, messages))
-    weights = {name: sum(map(counter.message, block)) for name, block in extra.items()}
+    sizes = counter.sizes(messages)
+    weights = {name: sum(counter.sizes(block)) for name, block in extra.items()}
     # Whatever of the conversation no block of ours is.
     weights["history"] = sum(sizes) - sizes[0] - sum(weights.values())
     tokens = sum(budget.fixed.values()) + sum(weights.values())
@@ -139,7 +139,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
             f"the prompt has {tokens:,} tokens and the reply reserve {budget.reply_reserve:,}, but `window` is "
             f"{budget.limit:,}; raise `window` or lower `max_output_tokens`"
         )
-    digests = [_digest_of(tools), *map(_digest, messages)]
+    digests = [_digest_of(tools), *_digest.all(messages)]
     same = _same(digests, previous)
     cacheable = budget.fixed.get("tools", 0) + sum(sizes[: same - 1]) if same else 0
     return Prompt(

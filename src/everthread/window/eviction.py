@@ -117,7 +117,7 @@ def _with_prefix(plan: Plan, prefix: Sequence[BaseMessage], counter: TokenCounte
     anchor = anchor_of(prefix)
     gone = [message for message in prefix if message is not anchor]
     if len(gone) <= _COUNTED:
-        plan.tokens_before += sum(map(counter.message, gone))
+        plan.tokens_before += sum(counter.sizes(gone))
     else:
         plan.tokens_before += sum(len(message.content) for message in gone) // _CHARACTERS_PER_TOKEN
     plan.evicted = [*gone, *plan.evicted]
@@ -274,7 +274,7 @@ class Planner:
         return 0 if message is None else self._counter.message(self._current(message))
 
     def _measure(self, group: Group) -> int:
-        return sum(map(self._counter.message, group.legal()))
+        return sum(self._counter.sizes(group.legal()))
 
     def _evict_turn(self, turn: int) -> None:
         for group in range(len(self._turns[turn].groups)):

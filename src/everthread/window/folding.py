@@ -46,7 +46,7 @@ def plan_fold(
     """
     turns = split(messages)
     anchor = anchor_of(messages)
-    fold = Fold(tokens_before=sum(map(counter.message, messages)))
+    fold = Fold(tokens_before=sum(counter.sizes(messages)))
     fold.by_turns = context.context_limit is not None and len(turns) > context.context_limit
     keep = context.keep_last_turns
     while keep > 1 and not fold.by_turns and sum(t.tokens(counter.message) for t in turns[-keep:]) > kept:

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -43,6 +44,9 @@ _JSON_WEIGHT = 0.6
 _PUNCTUATION = ".,:;!?()\"'"
 _FEWEST_DIGITS = 3
 _LONGEST = 120
+_KEPT_CHARACTERS = 200
+"""Words up to this length are looked at once in a process."""
+
 _USED = 0.5
 """Added to the weight of what the user said or a call used."""
 
@@ -55,13 +59,10 @@ _HALF_LIFE = 40
 
 def identifiers_in(text: str) -> list[tuple[str, float]]:
     """Return every identifier of a text with its weight, in order, repeats included."""
-    found: list[tuple[str, float]] = []
-    for word in text.split():
-        # Most words of a text are plain: a look is much cheaper than the patterns.
-        plain = word.strip(_PUNCTUATION)
-        if plain.isalpha() and plain.islower():
-            continue
-        found += _in_word(word)
+    words = text.split()
+    # Texts repeat their words: what was found in one is known, and most have nothing. Blobs are not worth keeping.
+    look = _in_word if max(map(len, words), default=0) <= _KEPT_CHARACTERS else _in_any_word
+    found = list(chain.from_iterable(map(look, words)))
     if ': "' in text:
         # Short values of JSON: names, cities, streets, classes.
         known = {told for told, _ in found}
@@ -70,8 +71,15 @@ def identifiers_in(text: str) -> list[tuple[str, float]]:
     return found
 
 
-@lru_cache(maxsize=20_000)
+def _in_any_word(word: str) -> tuple[tuple[str, float], ...]:
+    return _in_word(word) if len(word) <= _KEPT_CHARACTERS else _in_word.__wrapped__(word)
+
+
+@lru_cache(maxsize=50_000)
 def _in_word(word: str) -> tuple[tuple[str, float], ...]:
+    plain = word.strip(_PUNCTUATION)
+    if plain.isalpha() and plain.islower():
+        return ()
     found = []
     for match in _ANY.finditer(word):
         told = match.group().rstrip(".,:;")

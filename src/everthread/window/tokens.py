@@ -6,7 +6,7 @@ consecutive calls 98 % come out to the token.
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
@@ -133,6 +133,10 @@ class TokenCounter:
         """
         return self._messages(message)
 
+    def sizes(self, messages: Iterable[BaseMessage]) -> list[int]:
+        """Return what each of these messages adds to a prompt."""
+        return self._messages.all(messages)
+
     def _message(self, message: BaseMessage) -> int:
         content, calls = message.content, _calls(message)
         tokens = _MESSAGE + (self.text(message.role) if isinstance(message, ChatMessage) else 1)
@@ -148,7 +152,7 @@ class TokenCounter:
 
     def messages(self, messages: Sequence[BaseMessage]) -> int:
         """Return the tokens of a prompt of these messages, without its tools."""
-        return sum(map(self.message, messages)) + _REPLY
+        return sum(self.sizes(messages)) + _REPLY
 
     def tools(self, tools: Sequence[Tool]) -> int:
         """Return what the schemas of the bound tools add to a prompt.
