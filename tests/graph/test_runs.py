@@ -1,0 +1,236 @@
+"""Runs of a graph: messages sent again, processes, flavours, streams, forks and locks."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from conversation import call
+from everthread import Context, build_graph, open_storage
+from everthread.errors import ModelError, SettingsError
+from everthread.models.scripted import ScriptedModel
+from everthread.state.marks import marks
+from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.transcript import transcript
+from small_agent import AGENT, CONFIG, ask, calls, graph_of
+
+
+def test_an_error_of_the_model_keeps_the_message_once_and_the_next_run_continues(storage: Storage) -> None:
+    graph, model = graph_of(storage, ModelError("the provider is down", kind="server"), "hello")
+    with pytest.raises(ModelError, match="provider is down"):
+        ask(graph, "hi")
+
+    result = ask(graph, "hi")
+
+    assert [message.text for message in result["messages"]] == ["hi", "hello"]
+    assert [message.text for message in model.prompts[1][1:]] == ["hi"]
+
+
+def test_a_failed_turn_is_continued_without_a_message(storage: Storage) -> None:
+    graph, _ = graph_of(storage, ModelError("down"), "hello")
+    with pytest.raises(ModelError):
+        ask(graph, "hi")
+
+    assert graph.invoke(None, CONFIG)["messages"][-1].text == "hello"
+
+
+def test_a_run_without_anything_to_answer_says_so(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello")
+
+    with pytest.raises(SettingsError, match="nothing to answer"):
+        graph.invoke({"messages": []}, CONFIG)
+
+
+def test_a_message_sent_again_with_its_id_gets_the_answer_it_has(storage: Storage) -> None:
+    graph, model = graph_of(storage, "hello")
+    graph.invoke({"messages": [HumanMessage("hi", id="x")]}, CONFIG)
+
+    again = graph.invoke({"messages": [HumanMessage("hi", id="x")]}, CONFIG)
+
+    assert [message.text for message in again["messages"]] == ["hi", "hello"]
+    assert len(model.prompts) == 1
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_a_message_saved_by_a_run_that_died_at_once_is_not_lost(asynchronous: bool, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage:
+        graph, _ = graph_of(storage, "never sent")
+        next(graph.stream({"messages": "first"}, CONFIG, stream_mode="checkpoints", durability="sync"))
+
+    if asynchronous:
+        async with aopen_storage(url) as storage:
+            graph, model = graph_of(storage, "hello")
+            await graph.ainvoke({"messages": "second"}, CONFIG)
+    else:
+        with open_storage(url) as storage:
+            graph, model = graph_of(storage, "hello")
+            graph.invoke({"messages": "second"}, CONFIG)
+
+    assert [message.text for message in model.prompts[0][1:]] == ["first", "second"]
+
+
+def test_a_graph_without_a_store_says_so() -> None:
+    graph = build_graph(AGENT, model=ScriptedModel(["x"]))
+
+    with pytest.raises(SettingsError, match="no store"):
+        graph.invoke({"messages": "hi"})
+
+
+def test_a_run_without_a_thread_says_so(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "x")
+
+    with pytest.raises(SettingsError, match="thread_id"):
+        graph.invoke({"messages": "hi"})
+
+
+def test_a_second_process_continues_the_thread(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage:
+        ask(graph_of(storage, "a")[0], "1")
+
+    with open_storage(url) as storage:
+        graph, model = graph_of(storage, "b")
+        ask(graph, "2")
+
+    assert [message.text for message in model.prompts[0][1:]] == ["1", "a", "2"]
+
+
+async def test_the_async_flavour_does_the_same(tmp_path: Path) -> None:
+    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        graph, model = graph_of(storage, calls(call("look", "c", n=900)), "b", *"cdef")
+        for number in range(5):
+            result = await graph.ainvoke(
+                {"messages": f"question {number}"}, CONFIG, context=Context(context_limit=2, keep_last_turns=1)
+            )
+        ended = await graph.ainvoke({"end_session": True}, CONFIG)
+
+    assert result["summary"]["version"] >= 1
+    assert ended["turns"] == 5
+    assert model.left == 0
+
+
+@pytest.mark.parametrize("mode", ["values", "updates", "messages", "custom"])
+async def test_every_stream_mode_works_sync_and_async(mode: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage:
+        graph, _ = graph_of(storage, "one two")
+        assert list(graph.stream({"messages": "hi"}, CONFIG, stream_mode=mode))
+
+    async with aopen_storage(url) as storage:
+        graph, _ = graph_of(storage, "three four")
+        assert [part async for part in graph.astream({"messages": "hi"}, CONFIG, stream_mode=mode)]
+
+
+def test_messages_are_streamed_in_pieces(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "one two three")
+
+    parts = [part.text for part, _ in graph.stream({"messages": "hi"}, CONFIG, stream_mode="messages")]
+
+    assert "".join(parts) == "one two three"
+    assert len(parts) > 1
+
+
+def test_history_and_forks_work(storage: Storage) -> None:
+    graph, model = graph_of(storage, "a", "b", "c")
+    ask(graph, "1")
+    ask(graph, "2")
+    after_first = next(
+        state for state in graph.get_state_history(CONFIG) if not state.next and len(state.values["messages"]) == 2
+    )
+
+    graph.invoke({"messages": "other"}, after_first.config)
+
+    assert [message.text for message in model.prompts[2][1:]] == ["1", "a", "other"]
+
+
+def test_update_state_edits_the_working_set(storage: Storage) -> None:
+    graph, model = graph_of(storage, "a", "b")
+    first = ask(graph, "1")["messages"][0]
+    graph.update_state(CONFIG, {"messages": [HumanMessage("one", id=first.id)]})
+
+    ask(graph, "2")
+
+    assert [message.text for message in model.prompts[1][1:]] == ["one", "a", "2"]
+
+
+async def test_runs_on_many_threads_at_once_do_not_lock_each_other_out(tmp_path: Path) -> None:
+    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        graph, _ = graph_of(storage, *["fine"] * 12)
+        configs: list[Any] = [{"configurable": {"thread_id": f"t{number}"}} for number in range(12)]
+
+        results = await asyncio.gather(*(graph.ainvoke({"messages": "hi"}, config) for config in configs))
+
+    assert [result["messages"][-1].text for result in results] == ["fine"] * 12
+
+
+async def test_runs_on_one_thread_at_once_take_turns(tmp_path: Path) -> None:
+    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        graph, _ = graph_of(storage, *["fine"] * 6)
+
+        await asyncio.gather(*(graph.ainvoke({"messages": f"question {n}"}, CONFIG) for n in range(6)))
+        state = await graph.aget_state(CONFIG)
+
+    assert [message.type for message in state.values["messages"]] == ["human", "ai"] * 6
+
+
+def test_a_graph_with_config_keeps_its_locks(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello")
+
+    assert graph.with_config(CONFIG).invoke({"messages": "hi"})["messages"][-1].text == "hello"
+
+
+async def test_a_run_that_does_not_fit_its_storage_says_which_to_open(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with open_storage(url) as storage, pytest.raises(SettingsError, match="aopen_storage"):
+        await graph_of(storage, "x")[0].ainvoke({"messages": "hi"}, CONFIG)
+    async with aopen_storage(url) as opened:
+        with pytest.raises(SettingsError, match="ainvoke"):
+            graph_of(opened, "x")[0].invoke({"messages": "hi"}, CONFIG)
+
+
+def test_other_words_under_a_known_id_are_a_new_question(storage: Storage) -> None:
+    graph, model = graph_of(storage, "one", "two")
+    graph.invoke({"messages": [HumanMessage("first", id="x")]}, CONFIG)
+
+    graph.invoke({"messages": [HumanMessage("second", id="x")]}, CONFIG)
+
+    assert len(model.prompts) == 2
+
+
+def test_a_model_that_uses_an_id_again_loses_no_answer(storage: Storage) -> None:
+    graph, _ = graph_of(storage, *(AIMessage(f"answer {n}", id="always") for n in range(3)))
+    for number in range(3):
+        result = ask(graph, f"question {number}")
+
+    assert [m.text for m in result["messages"]] == [f"{who} {n}" for n in range(3) for who in ("question", "answer")]
+
+
+def ask_all(graph: Any, messages: list[HumanMessage]) -> dict[str, Any]:
+    return dict(graph.invoke({"messages": messages}, CONFIG, context=Context(context_limit=2, keep_last_turns=1)))
+
+
+def test_a_history_sent_again_is_not_archived_twice(storage: Storage) -> None:
+    graph, _ = graph_of(storage, *"abcd")
+    sent: list[HumanMessage] = []
+    for number in range(4):
+        sent.append(HumanMessage(f"question {number}", id=f"h{number}"))
+        result = ask_all(graph, sent)
+
+    told = [message.text for message in transcript(storage.store, "t", result["messages"])]
+    assert told == ["question 0", "a", "question 1", "b", "question 2", "c", "question 3", "d"]
+    assert result["turns"] == 4
+
+
+def test_a_result_is_archived_only_when_its_whole_round_is_done(storage: Storage) -> None:
+    both = calls(call("look", "c", n=3000), call("approve", "d", what="Paris"))
+    graph, _ = graph_of(storage, both, "fine", "bye")
+    ask(graph, "look and book", tool_output_tokens=200)
+
+    ask(graph, "forget it")
+
+    state = graph.get_state(CONFIG).values
+    places = [marks(message)["seq"] for message in transcript(storage.store, "t", state["messages"])]
+    assert places == sorted(set(places))
