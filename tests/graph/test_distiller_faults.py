@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_openai import ChatOpenAI
 
-from everthread import Context, build_graph, open_storage
+from everthread import Context, build_graph
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
@@ -33,12 +33,6 @@ def server() -> Iterator[OpenAIServer]:
 def reader(server: OpenAIServer) -> Iterator[Callable[..., ChatOpenAI]]:
     with chats(server) as make:
         yield make
-
-
-@pytest.fixture
-def storage() -> Iterator[Storage]:
-    with open_storage("sqlite://") as opened:
-        yield opened
 
 
 def notes(*made: dict[str, Any]) -> str:

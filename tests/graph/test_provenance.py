@@ -1,6 +1,5 @@
 """A note is made of the user's own words; what a tool said becomes long-term only after the user confirmed it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
 from conversation import call
-from everthread import Context, build_graph, open_storage
+from everthread import Context, build_graph
 from everthread.agents.notes import save_memory_note
 from everthread.cli.note_changes import change_note
 from everthread.ledger import events
@@ -28,12 +27,6 @@ def look(n: int) -> str:
 
 
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[look, save_memory_note])
-
-
-@pytest.fixture
-def storage() -> Iterator[Storage]:
-    with open_storage("sqlite://") as opened:
-        yield opened
 
 
 def looks() -> AIMessage:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_openai import ChatOpenAI
 
-from everthread import Context, build_graph, open_storage
+from everthread import Context, build_graph
 from everthread.errors import ModelError
 from everthread.ledger import events
 from everthread.state import Agent
@@ -32,12 +32,6 @@ def server() -> Iterator[OpenAIServer]:
 def chat(server: OpenAIServer) -> Iterator[Callable[..., ChatOpenAI]]:
     with chats(server, max_retries=2) as make:
         yield make
-
-
-@pytest.fixture
-def storage() -> Iterator[Storage]:
-    with open_storage("sqlite://") as opened:
-        yield opened
 
 
 def asked(server: OpenAIServer, number: int) -> list[str]:

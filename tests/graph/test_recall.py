@@ -1,6 +1,5 @@
 """Automatic recall and its tool, in the graph, with a scripted model and a real database."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from langgraph.store.base import SearchOp
 from langgraph.types import Command, interrupt
 
 from conversation import call
-from everthread import Context, build_graph, open_storage
+from everthread import Context, build_graph
 from everthread.ledger import events
 from everthread.ledger.packing import is_about
 from everthread.models.scripted import ScriptedModel
@@ -30,12 +29,6 @@ def approve(what: str) -> str:
 
 
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[approve])
-
-
-@pytest.fixture
-def storage() -> Iterator[Storage]:
-    with open_storage("sqlite://") as opened:
-        yield opened
 
 
 def graph_of(storage: Storage, *replies: Any) -> tuple[Any, ScriptedModel]:

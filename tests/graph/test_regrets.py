@@ -1,6 +1,5 @@
 """Regret in whole runs: what left the prompt and was needed again."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
 from conversation import call, conversation
-from everthread import Context, build_graph, open_storage
+from everthread import Context, build_graph
 from everthread.agents.notes import save_memory_note
 from everthread.ledger import events
 from everthread.ledger.events import Regret
@@ -33,12 +32,6 @@ def look(n: int) -> str:
 
 
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note, look])
-
-
-@pytest.fixture
-def storage() -> Iterator[Storage]:
-    with open_storage("sqlite://") as opened:
-        yield opened
 
 
 def looks(n: int, call_id: str, name: str = "look") -> AIMessage:
