@@ -1,9 +1,9 @@
 """Plan what leaves the working set so that the prompt holds its budget."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from everthread.errors import BudgetError
 from everthread.state.context import Context
@@ -40,6 +40,9 @@ _COUNTED = 1_000
 """Messages that leave unseen and are still counted for the event."""
 
 _CHARACTERS_PER_TOKEN = 4
+
+_STRETCH = 64
+"""Messages that are counted together."""
 
 
 @dataclass
@@ -82,8 +85,8 @@ def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, c
 def _tokens_up_to(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> int | None:
     """Return the tokens of the messages; None as soon as they are over the limit."""
     used = 0
-    for message in reversed(messages):
-        used += counter.message(message)
+    for _, size in _newest_first(messages, counter):
+        used += size
         if used > limit:
             return None
     return used
@@ -95,13 +98,20 @@ def _hopeless(messages: Sequence[BaseMessage], room: int, counter: TokenCounter)
     Only the newest messages are looked at: a thread that comes from elsewhere may have ten thousand.
     """
     left = room
-    for place in range(len(messages) - 1, -1, -1):
+    for place, size in _newest_first(messages, counter):
         message = messages[place]
-        size = counter.message(message)
         left -= min(size, STUB_TOKENS) if isinstance(message, ToolMessage) else size
         if left < 0 and opens_turn(message):
             return place
     return 0
+
+
+def _newest_first(messages: Sequence[BaseMessage], counter: TokenCounter) -> Iterator[tuple[int, int]]:
+    """Yield place and size of the messages, counting a stretch at a time and none that nobody asks for."""
+    for end in range(len(messages), 0, -_STRETCH):
+        begin = max(end - _STRETCH, 0)
+        sizes = counter.sizes(messages[begin:end])
+        yield from zip(range(end - 1, begin - 1, -1), reversed(sizes), strict=True)
 
 
 def _anchored(messages: Sequence[BaseMessage], hopeless: int) -> list[BaseMessage]:
@@ -147,7 +157,8 @@ class Planner:
         self._order = [str(message.id) for message in messages]
         self._all = {str(message.id): message for message in messages}
         # Sizes by group, kept up to date: every message is counted once.
-        self._sizes = [[self._measure(group) for group in turn.groups] for turn in self._turns]
+        sizes = dict(zip(map(id, messages), counter.sizes(messages), strict=True))
+        self._sizes = [[self._measure(group, sizes) for group in turn.groups] for turn in self._turns]
         self._tokens = sum(map(sum, self._sizes))
         self.plan = Plan(tokens_before=self._tokens)
 
@@ -273,8 +284,12 @@ class Planner:
     def _size(self, message: BaseMessage | None) -> int:
         return 0 if message is None else self._counter.message(self._current(message))
 
-    def _measure(self, group: Group) -> int:
-        return sum(self._counter.sizes(group.legal()))
+    def _measure(self, group: Group, sizes: Mapping[int, int]) -> int:
+        messages = group.messages
+        if len(messages) == 1 and isinstance(messages[0], HumanMessage):
+            return sizes[id(messages[0])]
+        # An answer that is missing or double is no message of the working set.
+        return sum(sizes.get(id(message)) or self._counter.message(message) for message in group.legal())
 
     def _evict_turn(self, turn: int) -> None:
         for group in range(len(self._turns[turn].groups)):

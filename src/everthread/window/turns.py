@@ -36,7 +36,7 @@ class Group:
         answered = {result.tool_call_id for result in self.results}
         return tuple(call for call in self.calls if call not in answered)
 
-    @property
+    @cached_property
     def results(self) -> tuple[ToolMessage, ...]:
         """Results of the calls, in the order they came."""
         return tuple(message for message in self.messages if isinstance(message, ToolMessage))
