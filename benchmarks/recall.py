@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="ids that hold this")
     parser.add_argument("--choice", default="", help="choices whose name holds this")
     options = parser.parse_args()
-    found = [one for one in read_conversations(options.paths) if options.only in one.id]
+    found = [one for one in read_conversations(options.paths).records if options.only in one.id]
     choices = [choice for choice in CHOICES if options.choice in choice.name]
     for row in measure(found, choices, options.budget):
         print(json.dumps(row))

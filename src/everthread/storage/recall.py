@@ -97,7 +97,8 @@ def recalled(
     if not found:
         return Chosen(""), 0
     relevance = Relevance(list(found.values()), question, weights)
-    around = _neighbours(search, found, relevance, most=max(12, min(100, limit // 40)), hops=hops)
+    # Few messages fit a small block, so fewer have to be looked around.
+    around = _neighbours(search, found, relevance, most=max(12, min(100, (limit - 600) // 34)), hops=hops)
     chosen = choose(
         around,
         relevance,
@@ -126,7 +127,7 @@ def candidates(search: Search, question: Question) -> tuple[dict[str, Passage], 
         tastes = _found(search, TASTES, _TASTES)
         best = max((passage.score for passage in tastes.values()), default=0.0) or 1.0
         for key, passage in tastes.items():
-            found.setdefault(key, replace(passage, score=passage.score / best * top * _TASTE_SHARE))
+            found.setdefault(key, passage._replace(score=passage.score / best * top * _TASTE_SHARE))
     return found, question
 
 
@@ -197,12 +198,12 @@ def passage_of(item: Item, score: float | None = None) -> Passage:
 
 
 def _text(data: Mapping[str, Any]) -> str:
-    content = data.get("content") or ""
-    if isinstance(content, str) and not data.get("tool_calls"):
+    content, calls = data.get("content") or "", data.get("tool_calls")
+    if not calls and isinstance(content, str):
         return content
     blocks = [content] if isinstance(content, str) else content
     texts = [block if isinstance(block, str) else str(block.get("text") or "") for block in blocks]
-    for call in data.get("tool_calls") or ():
+    for call in calls or ():
         texts.append(f"{call['name']}({', '.join(f'{name}={value!r}' for name, value in call['args'].items())})")
     return "\n".join(text for text in texts if text)
 

@@ -1,7 +1,6 @@
 """Which messages recall chooses, and how it shows them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 
 from everthread.memory.recall import Chosen, Passage, Question, Relevance, choose, render_recalled
@@ -120,7 +119,7 @@ def test_a_message_cannot_close_the_block() -> None:
 
 
 def test_a_message_without_a_date_is_shown_as_such() -> None:
-    assert "## (no date)" in render_recalled([replace(said(0, "Hello."), date="")])
+    assert "## (no date)" in render_recalled([said(0, "Hello.")._replace(date="")])
 
 
 def test_a_long_message_is_cut_to_the_sentences_that_matter() -> None:

@@ -202,7 +202,7 @@ def test_a_large_namespace_ranks_like_one_that_is_read_whole(
     say(store, *(f"alpha{n % 3} beta{n % 40} gamma{n % 700} {'filler ' * (n % 9)}" for n in range(4_000)))
     query = "alpha1 beta7 gamma47"
     found = keys(store, query, limit=10)
-    for name in ("PROBE", "READ", "RANKED", "SHARED"):
+    for name in ("PROBE", "READ", "MET", "TOGETHER", "SURE", "RANKED"):
         monkeypatch.setattr(searching, name, 1 << 40)
 
     assert found == keys(store, query, limit=10)
@@ -320,7 +320,7 @@ def test_the_index_is_what_the_items_say_whoever_wrote_them(steps: list[tuple[bo
 
 def test_a_failed_batch_leaves_the_index_true(store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     say(store, "coffee")
-    monkeypatch.setattr("everthread.storage.lexical.stores.catch_up_fully", lambda *_: 1 / 0)
+    monkeypatch.setattr("everthread.storage.lexical.indexing.document_words", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         say(store, "tea")  # LangGraph's store would commit what it did before the error; ours takes it back
 

@@ -1,14 +1,16 @@
 """A message of the transcript as recall sees it."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 TOKEN_CHARACTERS = 4
 """Characters of a token, for ranking only; what is shown is counted exactly."""
 
 
-@dataclass(frozen=True)
-class Passage:
-    """One archived message, or what is left of a long one."""
+class Passage(NamedTuple):
+    """One archived message, or what is left of a long one.
+
+    A question makes some 400 of them, and a tuple is made in a quarter of the time of a frozen dataclass.
+    """
 
     id: str
     seq: int

@@ -1,9 +1,8 @@
 """Score messages for a question: their own match, that of their surroundings, and who said them when."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from everthread.memory.recall.passages import Passage
@@ -58,33 +57,36 @@ class Relevance:
         self._weights = weights
         top = max((passage.score for passage in candidates), default=0.0) or 1.0
         self._matches = {passage.seq: self._match(passage) / top for passage in candidates}
-        self._best: dict[str, float] = {}
-        self._opens: dict[str, int] = {}
-        for passage in candidates:
-            day = passage.day
-            self._best[day] = max(self._best.get(day, 0.0), self._matches[passage.seq])
-            self._opens[day] = min(self._opens.get(day, passage.seq), passage.seq)
+        self._days: dict[str, _Day] = {}
         # Shares are dealt out once, day by day, since a match does not reach into another day.
-        self._shares: dict[str, dict[int, float]] = {day: defaultdict(float) for day in self._best}
         steps = [(step, weights.neighbour * weights.fading ** (abs(step) - 1)) for step in _around(weights.reach)]
         for passage in candidates:
-            dealt, seq, match = self._shares[passage.day], passage.seq, self._matches[passage.seq]
+            day, seq, match = self._on(passage.day), passage.seq, self._matches[passage.seq]
+            day.best = max(day.best, match)
+            day.opens = seq if day.opens is None else min(day.opens, seq)
+            shares = day.shares
             for step, share in steps:
-                dealt[seq + step] += share * match
+                shares[seq + step] = shares.get(seq + step, 0.0) + share * match
 
     def of(self, passage: Passage) -> float:
         """Return the relevance of a message per token; higher is better, and only the order means something."""
-        weights, day = self._weights, passage.day
-        score = self._matches.get(passage.seq, 0.0) + weights.session * self._best.get(day, 0.0)
-        score += self._shares.get(day, {}).get(passage.seq, 0.0)
-        if self._question.speakers and passage.speaker.casefold() in self._question.speakers:
+        weights, question, seq = self._weights, self._question, passage.seq
+        day = self._on(passage.day)
+        score = self._matches.get(seq, 0.0) + weights.session * day.best + day.shares.get(seq, 0.0)
+        if question.speakers and passage.speaker.casefold() in question.speakers:
             score += weights.speaker
-        if self._question.asks_advice and passage.role == "human" and _TASTE.search(passage.text):
+        if question.asks_advice and passage.role == "human" and _TASTE.search(passage.text):
             score += weights.taste
-        if self._question.spans and self._question.is_on(day):
-            place = max(passage.seq - self._opens.get(day, passage.seq), 0)
+        if day.is_asked:
+            place = max(seq - (seq if day.opens is None else day.opens), 0)
             score += weights.dated + weights.opening / (1 + place)
         return score / (passage.size + weights.floor)
+
+    def _on(self, day: str) -> "_Day":
+        known = self._days.get(day)
+        if known is None:
+            known = self._days[day] = _Day(is_asked=self._question.is_on(day))
+        return known
 
     def ranked(self, passages: Iterable[Passage]) -> list[tuple[Passage, float]]:
         """Return passages with their relevance, the best first; of equals the newer first."""
@@ -94,6 +96,20 @@ class Relevance:
     def _match(self, passage: Passage) -> float:
         is_own = self._question.is_first_person and passage.role == "human"
         return passage.score * (1 + self._weights.first_person if is_own else 1)
+
+
+@dataclass
+class _Day:
+    """What the messages of one day share."""
+
+    is_asked: bool
+    """The question names it."""
+    best: float = 0.0
+    """The best match."""
+    opens: int | None = None
+    """Place of the first candidate; None without one."""
+    shares: dict[int, float] = field(default_factory=dict)
+    """By place, what the matches around give to it."""
 
 
 def _around(reach: int) -> list[int]:

@@ -1,7 +1,6 @@
 """Cut a long message to the sentences that a question is about."""
 
 import re
-from dataclasses import replace
 
 from everthread.memory.recall.passages import TOKEN_CHARACTERS, Passage
 from everthread.memory.recall.question import Question
@@ -35,8 +34,8 @@ def trimmed(passage: Passage, question: Question, tokens: int) -> Passage:
             kept.add(place)
             room -= len(pieces[place]) + len(GAP) + 2
     if not kept:
-        return replace(passage, text=f"{passage.text[: max(room, 0)]} {GAP}", is_cut=True)
-    return replace(passage, text=_joined(pieces, kept), is_cut=True)
+        return passage._replace(text=f"{passage.text[: max(room, 0)]} {GAP}", is_cut=True)
+    return passage._replace(text=_joined(pieces, kept), is_cut=True)
 
 
 def _cut(text: str) -> list[str]:

@@ -49,8 +49,13 @@ MONTHS = frozenset(
 )
 """All words that name a month."""
 
+# Each begins with one character, to which `re` skips much faster than to any digit. Every date in digits has one.
+_CUTS = tuple(map(re.compile, (r"-(?:\d\d?-\d|\d\d(?![\d-]))", r"/\d\d?/\d", r"\.\d\d?\.\d")))
+
 _SHORT = 40
-"""Characters of a text whose dates are remembered: the timestamp of a record is that of its whole batch."""
+"""Characters of a text whose dates are remembered: every record has a timestamp, and many are of one day."""
+
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)t\d\d[\d:.]*(?:z|[+-]\d\d[\d:]*)?")
 
 
 def date_words(folded: str, *, has_month: bool = True) -> tuple[Sequence[str], str]:
@@ -62,8 +67,13 @@ def date_words(folded: str, *, has_month: bool = True) -> tuple[Sequence[str], s
         folded: the document.
         has_month: False when it is known to hold none of `MONTHS`, and no Japanese or Chinese date.
     """
-    find = _remembered if len(folded) <= _SHORT else _date_words
-    return find(folded, has_month)
+    if len(folded) > _SHORT:
+        return _date_words(folded, has_month)
+    if stamp := _STAMP.fullmatch(folded):
+        words, rest = _remembered(stamp[1], False)
+        if words:  # else there is no such day, and the text is no timestamp
+            return words, rest
+    return _remembered(folded, has_month)
 
 
 def asked_dates(folded: str) -> tuple[list[str], str]:
@@ -93,7 +103,10 @@ def _date_words(folded: str, has_month: bool) -> tuple[tuple[str, ...], str]:
         words.extend(_all_words(year, month, day))
         return f" {year} " if match["iso"] else match[0]
 
-    rest = (_pattern(folded) if has_month else _DIGITS).sub(note, folded)
+    if has_month:
+        rest = _pattern(folded).sub(note, folded)
+    else:
+        rest = _DIGITS.sub(note, folded) if any(cut.search(folded) for cut in _CUTS) else folded
     return tuple(words), rest
 
 
@@ -107,11 +120,11 @@ def _pattern(folded: str) -> re.Pattern[str]:
 
 def _parts(match: re.Match[str]) -> tuple[int | None, int, int | None] | None:
     """Return year, month and day of a match; None when there is no such day."""
-    groups = match.groupdict()
-    read = {part: next((groups[f"{part}{i}"] for i in range(1, 7) if groups.get(f"{part}{i}")), None) for part in "ymd"}
-    year = int(read["y"]) if read["y"] else None
-    day = int(re.sub(r"\D", "", read["d"])) if read["d"] else None
-    month = _number(str(read["m"]))
+    # A match is of one spelling: of the groups for years, months and days one each at most has a value.
+    read = {name[0]: value for name, value in match.groupdict().items() if value and name[1:].isdigit()}
+    year = int(read["y"]) if "y" in read else None
+    day = int(re.sub(r"\D", "", read["d"])) if "d" in read else None
+    month = _number(read["m"])
     try:
         date(year if year else 2024, month, day or 1)  # 2024 was a leap year
     except ValueError:

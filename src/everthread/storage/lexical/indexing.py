@@ -1,12 +1,14 @@
-"""Carry the changes of the store over to the index."""
+"""Carry the changes of the store over to the index: those noted by the triggers, and one's own as they are written."""
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 import orjson
+from langgraph.store.base import PutOp
 
 from everthread.storage.lexical.plans import Plan, Row, Statement
 from everthread.storage.lexical.texts import Paths, TextFields, texts
@@ -28,6 +30,27 @@ _CHANGED = f"""
     LEFT JOIN lexical_docs d ON d.ns = n.ns AND d.key = c.item
     LEFT JOIN lexical_paths p ON p.id = d.paths
     LIMIT {_CHUNK}
+"""
+
+_NUMBERS = "SELECT value FROM lexical_meta WHERE name IN ('doc', 'ns') ORDER BY name"
+
+# One row at a time: many in one VALUES clause go through a temporary table, since the table has triggers.
+_PUT = (
+    "INSERT OR REPLACE INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
+    " VALUES (?, ?, ?, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, ?, ?)"
+)
+
+_STANDING = (
+    "SELECT NULL, count(*) FROM lexical_changes UNION ALL"
+    " SELECT prefix, ns FROM lexical_spaces WHERE prefix IN (SELECT space FROM lexical_changes)"
+)
+
+_INDEXED = """
+    SELECT c.item, c.old, d.doc, d.words, p.paths
+    FROM lexical_changes c
+    JOIN lexical_docs d ON d.ns = ? AND d.key = c.item
+    LEFT JOIN lexical_paths p ON p.id = d.paths
+    WHERE c.space = ?
 """
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -55,7 +78,7 @@ def catch_up(default: TextFields | None = None, told: Indexing | None = None) ->
     rows = yield Statement(_CHANGED)
     if not rows:
         return 0
-    work = _Work((yield Statement("SELECT value FROM lexical_meta WHERE name IN ('doc', 'ns') ORDER BY name")))
+    work = _Work((yield Statement(_NUMBERS)))
     for row in rows:
         work.change(row, default, told or {})
     yield from work.write()
@@ -65,6 +88,69 @@ def catch_up(default: TextFields | None = None, told: Indexing | None = None) ->
         done = [row[:2] for row in rows]
         yield Statement("DELETE FROM lexical_changes WHERE space = ? AND item = ?", done, is_many=True)
     return len(rows)
+
+
+def put(ops: Sequence[PutOp], default: TextFields | None = None) -> Plan[None]:
+    """Write items and carry them over to the index, inside the caller's transaction.
+
+    What was written here is known here, so nothing of it is read back. Only items that the index holds
+    already are looked up, and nothing at all is for those that are in no index.
+
+    Args:
+        ops: without embeddings. Of several for one key the last counts.
+        default: see `catch_up`.
+    """
+    told = {(".".join(op.namespace), op.key): op for op in ops}
+    values = {place: orjson.dumps(dict(op.value)) for place, op in told.items() if op.value is not None}
+    gone = [place for place, op in told.items() if op.value is None]
+    if gone:
+        yield Statement("DELETE FROM store WHERE prefix = ? AND key = ?", gone, is_many=True)
+    if values:
+        rows = [(*place, value, *_expiry(told[place].ttl)) for place, value in values.items()]
+        yield Statement(_PUT, rows, is_many=True)
+    ((_, noted), *spaces) = yield Statement(_STANDING)
+    if gone or noted != len(told):  # somebody else's changes are waiting too
+        yield from catch_up_fully(default, {place: op.index for place, op in told.items()})
+        return
+    if spaces or not all(op.index is False for op in told.values()):
+        yield from _index(values, {place: op.index for place, op in told.items()}, default, dict(spaces))
+    yield Statement("DELETE FROM lexical_changes")
+
+
+def _expiry(ttl_minutes: float | None) -> tuple[str | None, float | None]:
+    """Return when an item expires and its lifetime, as LangGraph's store writes them."""
+    if ttl_minutes is None:
+        return None, None
+    return (datetime.now(UTC) + timedelta(minutes=ttl_minutes)).isoformat(" "), ttl_minutes
+
+
+def _index(
+    values: Mapping[tuple[str, str], bytes], told: Indexing, default: TextFields | None, spaces: Mapping[str, int]
+) -> Plan[None]:
+    """Index what was just written and is noted in `lexical_changes`.
+
+    Args:
+        values: JSON by namespace text and key.
+        told: what `put` said.
+        default: see `catch_up`.
+        spaces: numbers of the namespaces that hold items already.
+    """
+    if default is not None:
+        told = {
+            place: default(tuple(place[0].split(".")), orjson.loads(values[place])) if index is None else index
+            for place, index in told.items()
+        }
+        if not spaces and all(index is False for index in told.values()):
+            return
+    known: dict[tuple[str, str], Row] = {}
+    for prefix, ns in spaces.items():
+        rows = yield Statement(_INDEXED, (ns, prefix))
+        known |= {(prefix, row[0]): row[1:] for row in rows}
+    work = _Work((yield Statement(_NUMBERS)))
+    for (prefix, key), value in values.items():
+        old, *rest = known.get((prefix, key), (None, None, None, None))
+        work.change((prefix, key, old, value, spaces.get(prefix), *rest), None, told)
+    yield from work.write()
 
 
 def has_changes() -> Plan[bool]:
@@ -97,18 +183,20 @@ class _Work:
     def change(self, row: Row, default: TextFields | None, told: Indexing) -> None:
         prefix, key, old, value, ns, doc, length, known = row
         paths: Paths = False
+        content: Any = None
         if value is not None:
-            content = _loads(value)
             paths = told.get((prefix, key))
             if doc is not None and (prefix, key) not in told:
                 paths = json.loads(known) if known else None
             elif paths is None and default is not None:
+                content = _loads(value)
                 paths = default(tuple(prefix.split(".")), content)
         if doc is not None:
             if old == value and paths is not False and _noted(paths) == known:
                 return  # written again as it was
             self._remove(doc, ns, length, old, known)
         if paths is not False:
+            content = _loads(value) if content is None else content
             self._add(prefix, key, ns, document_words(texts(content, paths)), paths)
 
     def _remove(self, doc: int, ns: int, length: int, old: Any, paths: str | None) -> None:
@@ -137,12 +225,18 @@ class _Work:
         self.longer[ns] += length
 
     def write(self) -> Plan[None]:
+        ids: dict[str | None, int | None] = {None: None}
+        for paths in sorted({row[4] for row in self.docs if row[4] is not None}):
+            if not (rows := (yield Statement(_PATHS, (paths,)))):
+                yield Statement("INSERT INTO lexical_paths (paths) VALUES (?)", (paths,))
+                rows = yield Statement(_PATHS, (paths,))
+            ids[paths] = rows[0][0]
+        docs = [(*row[:4], ids[row[4]]) for row in self.docs]
         for sql, rows in (
             ("INSERT INTO lexical_index (lexical_index, rowid, words) VALUES ('delete', ?, ?)", self.gone_entries),
             ("DELETE FROM lexical_docs WHERE doc = ?", self.gone),
             ("INSERT INTO lexical_spaces VALUES (?, ?, 0, 0, ?, 0)", self.new_spaces),
-            ("INSERT OR IGNORE INTO lexical_paths (paths) VALUES (?)", [(paths,) for paths in self._paths()]),
-            (_INSERT_DOC, self.docs),
+            ("INSERT INTO lexical_docs VALUES (?, ?, ?, ?, ?)", docs),
             ("INSERT INTO lexical_index (rowid, words) VALUES (?, ?)", self.entries),
             (_COUNT, [(self.grown[ns], self.longer[ns], self.last.get(ns, 0), ns) for ns in self.grown]),
             # An erased user's id must not stay behind in the name of an empty namespace.
@@ -155,11 +249,8 @@ class _Work:
             if rows:
                 yield Statement(sql, rows, is_many=True)
 
-    def _paths(self) -> list[str]:
-        return sorted({row[4] for row in self.docs if row[4] is not None})
 
-
-_INSERT_DOC = "INSERT INTO lexical_docs VALUES (?, ?, ?, ?, (SELECT id FROM lexical_paths WHERE paths = ?))"
+_PATHS = "SELECT id FROM lexical_paths WHERE paths = ?"
 _COUNT = "UPDATE lexical_spaces SET docs = docs + ?, words = words + ?, last = max(last, ?) WHERE ns = ?"
 _NEXT = "UPDATE lexical_meta SET value = ? WHERE name = ?"
 

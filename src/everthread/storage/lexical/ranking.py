@@ -38,15 +38,22 @@ def bm25(
         lengths: by item, its words; items that are not in it get no score.
         mean_length: words of an item on average.
     """
-    norms = {item: K1 * (1 - B + B * length / (mean_length or 1)) for item, length in lengths.items()}
-    scores: dict[int, float] = {}
+    once: dict[int, float] = {}
+    more: dict[int, float] = {}
     for word, items in hits.items():
         gain, repeated = weights[word] * (K1 + 1), often.get(word, ())
         for item in items:
-            norm = norms.get(item)
-            if norm is not None:
-                count = OFTEN_COUNTS if item in repeated else 1.0
-                scores[item] = scores.get(item, 0.0) + gain * count / (count + norm)
+            if item in repeated:
+                more[item] = more.get(item, 0.0) + gain
+            else:
+                once[item] = once.get(item, 0.0) + gain
+    # A count is one of two, so what remains is done once for an item and not for each of its words.
+    scores: dict[int, float] = {}
+    for item, length in lengths.items():
+        norm = K1 * (1 - B + B * length / (mean_length or 1))
+        scores[item] = once.get(item, 0.0) / (1 + norm)
+        if item in more:
+            scores[item] += more[item] * OFTEN_COUNTS / (OFTEN_COUNTS + norm)
     return scores
 
 

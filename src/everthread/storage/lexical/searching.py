@@ -1,10 +1,10 @@
 """Find and rank the items that hold the words of a query.
 
 A word of the index ends with the number of its namespace, so a query reads only the entries of the
-namespaces it may see. Words are read from the rarest on, up to a bound: in a namespace of a thousand items
-all are read and the ranking is exactly BM25's. Beyond, words that a great part of the items hold are left
-out, or read only as far as the page needs: their weight is small, and reading them would take most of the
-time. Everything is read when a filter leaves too little.
+namespaces it may see. The rarest words are read whole, up to a bound: in a namespace of a thousand items
+that is all of them, and the ranking is exactly BM25's. Words that more items hold are read only where they
+meet the rarest ones, which tells the same of the items that can win, for a fraction of the time: what a
+search costs hardly grows with the namespace. Everything is read when a filter leaves too little.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from langgraph.store.base import SearchItem, SearchOp
+from langgraph.store.base import GetOp, Item, SearchItem, SearchOp
 from langgraph.store.sqlite.base import _validate_filter_key
 
 from everthread.storage.lexical.indexing import OFTEN, space_name
@@ -23,24 +23,47 @@ from everthread.storage.lexical.words import query_words
 PROBE = 128
 """Entries read of every word to learn how rare it is."""
 
-READ = 20_000
-"""Entries read of all words together; half of it saves a fifth of a search over 100,000 messages but finds less."""
+READ = 4_000
+"""Entries read of all words together that are read whole."""
 
-RANKED = 1_000
-"""Items that are ranked for having any of the rarest words; the others need to have two of the words read."""
+MET = 25_000
+"""Entries of more frequent words, all together, that are looked through for items of the words read."""
 
-SHARED = 2_000
-"""Items that are ranked at most; those with the rarest words come first, then the newest."""
+TOGETHER = 8_000
+"""Entries up to which a word is looked through for items that hold two other frequent ones too."""
+
+SURE = 1_500
+"""Items up to which all are ranked."""
+
+RANKED = 500
+"""Of more, those that are ranked for having any of the rarest words; the others need to have two of the words."""
+
+SHARED = 1_000
+"""Items that are then ranked at most; those with the rarest words come first, then the newest."""
 
 _MANY_SPACES = 24
 """From so many namespaces on a word is looked up in all of them at once and the strangers are left out."""
 
 _NO_BOUND = 1 << 62
 
-_KNOWN_AT_MOST = 100_000
+_SKIPPED = 60
+"""Entries of a long list that take as long as to skip to one item of it."""
 
-Lengths = dict[int, int]
-"""Words of an item by its number; it stays true for ever, since a changed item gets a new number."""
+_MOST_LENGTHS = 20_000
+_MOST_FREQUENT = 4_096
+
+
+@dataclass
+class Known:
+    """What a store remembers of its index from one search to the next."""
+
+    lengths: dict[int, int] = field(default_factory=dict)
+    """Words of an item by its number; it stays true for ever, since a changed item gets a new number."""
+    frequent: dict[tuple[int, str, int], tuple[int, int]] = field(default_factory=dict)
+    """By namespace, word and a number of entries, for words with more: the item behind these, and the items
+    of the namespace then. It stays true while the namespace does not shrink: new items get higher numbers.
+    """
+
 
 Condition = Callable[[str, str, Any], tuple[str, list[Any]]]
 """LangGraph's own builder of one filter condition: key, operator, value."""
@@ -68,22 +91,37 @@ class Spaces:
         return "(" + " OR ".join(f'"{word}_{name}"' for word in words for name in names) + ")"
 
     @property
-    def query(self) -> str:
-        """SQL that gives the newest items of an expression, as one JSON list: rows would take thrice the time."""
+    def _entries(self) -> str:
         source = "lexical_index i WHERE lexical_index MATCH ?"
         if len(self.numbers) >= _MANY_SPACES and not self.is_all:
             numbers = ",".join(map(str, self.numbers))
             source = f"lexical_index i CROSS JOIN lexical_docs d ON d.doc = i.rowid AND d.ns IN ({numbers})"
             source += " WHERE lexical_index MATCH ?"
-        newest = f"SELECT i.rowid AS doc FROM {source} ORDER BY i.rowid DESC LIMIT ?"
-        return f"SELECT json_group_array(doc) FROM ({newest})"
+        return f"SELECT i.rowid AS doc FROM {source} ORDER BY i.rowid"
 
-    def holders(self, newest: list[int], read: int) -> float:
-        """Return how many items hold a word: its newest entries, `read` at most, tell how dense it is."""
-        if len(newest) < read:
-            return float(len(newest))
-        share = len(newest) / max(self.last - newest[-1] + 1, len(newest))
-        return min(max(share * (self.last - self.first + 1), len(newest)), self.docs)
+    @property
+    def oldest(self) -> str:
+        """SQL that gives the oldest items of an expression, as one JSON list: rows would take thrice the time."""
+        return f"SELECT json_group_array(doc) FROM ({self._entries} LIMIT ?)"
+
+    @property
+    def newest(self) -> str:
+        """SQL that gives the newest ones; to find where a list ends takes five times as long as where it begins."""
+        return f"SELECT json_group_array(doc) FROM ({self._entries} DESC LIMIT ?)"
+
+    @property
+    def next_one(self) -> str:
+        """SQL that gives the item behind so many of an expression, if there are so many."""
+        return f"{self._entries} LIMIT 1 OFFSET ?"
+
+    @property
+    def counted(self) -> str:
+        """SQL that gives the number of items of an expression."""
+        return f"SELECT count(*) FROM ({self._entries} LIMIT ?)"
+
+    def holders(self, read: int, last: int) -> float:
+        """Estimate how many items hold a word, of which `read` are up to the item `last`."""
+        return min(read * (self.last - self.first + 1) / max(last - self.first + 1, read), self.docs)
 
 
 @dataclass
@@ -114,14 +152,27 @@ def has_words(op: SearchOp) -> bool:
     return bool(op.query) and bool(query_words(op.query or ""))
 
 
-def find(op: SearchOp, condition: Condition, loader: Any, known: Lengths) -> Plan[list[SearchItem]]:
+def get(ops: Sequence[GetOp], loader: Any) -> Plan[list[Any]]:
+    """Read items of one namespace; None for each that is not there."""
+    namespace, load = ops[0].namespace, loader or orjson.loads
+    marks = ", ".join("?" * len(ops))
+    sql = f"SELECT key, value, created_at, updated_at FROM store WHERE prefix = ? AND key IN ({marks})"
+    rows = yield Statement(sql, (".".join(namespace), *(op.key for op in ops)))
+    items = {
+        key: Item(value=load(value), key=key, namespace=namespace, created_at=created, updated_at=updated)
+        for key, value, created, updated in rows
+    }
+    return [items.get(op.key) for op in ops]
+
+
+def find(op: SearchOp, condition: Condition, loader: Any, known: Known) -> Plan[list[SearchItem]]:
     """Answer a search by BM25, best first.
 
     Args:
         op: with a query that has words.
         condition: builds the SQL of a filter condition.
         loader: reads a value, None for JSON.
-        known: lengths of items that were read before, added to.
+        known: what earlier searches found out, added to.
     """
     spaces = yield from _spaces(op.namespace_prefix)
     words = query_words(op.query or "")
@@ -129,8 +180,8 @@ def find(op: SearchOp, condition: Condition, loader: Any, known: Lengths) -> Pla
         return []
     rows: list[tuple[Row, float]] = []
     for read in (READ, _NO_BOUND):
-        found = yield from _find(spaces, words, op.limit + op.offset, read)
-        scores = yield from _score(found, spaces, known)
+        found = yield from _find(spaces, words, op.limit + op.offset, read, known)
+        scores = yield from _score(found, spaces, known.lengths)
         rows = yield from _page(op, scores, condition)
         if found.is_whole or len(rows) == op.limit:
             break
@@ -154,7 +205,7 @@ def _spaces(prefix: tuple[str, ...]) -> Plan[Spaces]:
     return Spaces(numbers, sum(docs), sum(words), min(first), max(last), not prefix)
 
 
-def _find(spaces: Spaces, texts: list[str], wanted: int, read: int) -> Plan[_Found]:
+def _find(spaces: Spaces, texts: list[str], wanted: int, read: int, memory: Known) -> Plan[_Found]:
     """Read the entries of the words, the rarest first.
 
     Args:
@@ -162,52 +213,81 @@ def _find(spaces: Spaces, texts: list[str], wanted: int, read: int) -> Plan[_Fou
         texts: the words.
         wanted: items that the caller asks for.
         read: entries to read at most, of all words together.
+        memory: what earlier searches found out, added to.
     """
     words: list[_Word] = []
     for text in texts:
-        newest = yield from _items(spaces, spaces.match([text]), PROBE)
-        if newest:
-            words.append(_Word(text, set(newest), spaces.holders(newest, PROBE), len(newest) < PROBE))
+        word = yield from _look(spaces, text, read, memory.frequent)
+        if word.holders:
+            words.append(word)
     words.sort(key=lambda word: (word.holders, word.text))
     left = read
     for word in words:
         if not word.is_whole and word.holders <= left:
-            yield from _read(spaces, word, left)
+            word.items, word.is_whole = set((yield from _items(spaces.oldest, spaces.match([word.text])))), True
         if not word.is_whole:
             break
         left -= len(word.items)
-        word.often.update((yield from _items(spaces, spaces.match([word.text + OFTEN]), len(word.items))))
+        word.often = set((yield from _items(spaces.oldest, spaces.match([word.text + OFTEN]))))
     known, frequent = ([word for word in words if word.is_whole is whole] for whole in (True, False))
+    if frequent and known:
+        yield from _meet(spaces, known, frequent)
     if frequent and len(set().union(*(word.items for word in known))) < wanted:
         # The rare words do not fill the page, or there are none.
         yield from _read_shared(spaces, frequent, max(wanted, RANKED))
-        known = words
-    is_whole = not frequent
-    items = set().union(*(word.items for word in known)) if read >= _NO_BOUND else _worth(known, wanted)
-    return _Found(known, items, is_whole and len(items) == len(set().union(*(word.items for word in known))))
+    items = _worth(words, _NO_BOUND if read >= _NO_BOUND else wanted)
+    is_whole = not frequent and len(items) == len(set().union(*(word.items for word in words)))
+    return _Found(words, items, is_whole)
 
 
-def _read(spaces: Spaces, word: _Word, most: int) -> Plan[None]:
-    items = yield from _items(spaces, spaces.match([word.text]), most + 1)
-    word.is_whole = len(items) <= most
-    if word.is_whole:
-        word.items, word.holders = set(items), float(len(items))
+def _look(spaces: Spaces, text: str, read: int, known: dict[tuple[int, str, int], tuple[int, int]]) -> Plan[_Word]:
+    """Tell how rare a word is, exactly as long as it can be read whole."""
+    place = (spaces.numbers[0], text, read)
+    behind, docs = known.get(place, (0, 0))
+    if behind and docs <= spaces.docs and len(spaces.numbers) == 1:
+        return _Word(text, set(), spaces.holders(read, behind), is_whole=False)
+    expression = spaces.match([text])
+    items = yield from _items(spaces.oldest, expression, PROBE)
+    if len(items) < PROBE:
+        return _Word(text, set(items), float(len(items)), is_whole=True)
+    if rows := (yield Statement(spaces.next_one, (expression, read))):
+        if len(known) >= _MOST_FREQUENT:
+            known.clear()
+        known[place] = rows[0][0], spaces.docs
+        return _Word(text, set(), spaces.holders(read, rows[0][0]), is_whole=False)
+    rows = yield Statement(spaces.counted, (expression, _NO_BOUND))
+    return _Word(text, set(), float(rows[0][0]), is_whole=False)
+
+
+def _meet(spaces: Spaces, known: list[_Word], frequent: list[_Word]) -> Plan[None]:
+    """Find which items of the words that were read hold the frequent ones too."""
+    left, items = MET, sum(len(word.items) for word in known)
+    among = spaces.match([word.text for word in known])
+    for word in frequent:
+        # FTS5 skips along the longer list, so few items are found in a long one as fast as in a short one.
+        left -= min(int(word.holders), _SKIPPED * items)
+        if left < 0:
+            break
+        # How often they hold it would take as long again and changes little.
+        word.items = set((yield from _items(spaces.oldest, f"{spaces.match([word.text])} AND {among}")))
 
 
 def _read_shared(spaces: Spaces, words: list[_Word], most: int) -> Plan[None]:
     """Read the newest items that hold the rarest of words too frequent to be read, and that share three of them."""
-    items = yield from _items(spaces, spaces.match([words[0].text]), most)
-    words[0].items = set(items)
-    together = words[:3]
-    if len(together) == 1:
-        return
-    items = yield from _items(spaces, " AND ".join(spaces.match([one.text]) for one in together), most)
-    for one in together:
-        one.items.update(items)
+    rarest, together = words[0], words[:3]
+    rarest.items.update((yield from _items(spaces.newest, spaces.match([rarest.text]), most)))
+    if len(together) > 1 and rarest.holders <= TOGETHER:
+        expression = " AND ".join(spaces.match([one.text]) for one in together)
+        items = yield from _items(spaces.newest, expression, most)
+        for one in together:
+            one.items.update(items)
 
 
 def _worth(words: list[_Word], wanted: int) -> set[int]:
     """Return the items to rank: all with a rare word, and those with two of the others."""
+    everything: set[int] = set().union(*(word.items for word in words))
+    if len(everything) <= max(SURE, wanted):
+        return everything
     items: set[int] = set()
     seen: set[int] = set()
     for word in words:
@@ -222,30 +302,34 @@ def _worth(words: list[_Word], wanted: int) -> set[int]:
     return items
 
 
-def _items(spaces: Spaces, expression: str, limit: int) -> Plan[list[int]]:
-    rows = yield Statement(spaces.query, (expression, min(limit, _NO_BOUND)))
+def _items(sql: str, expression: str, limit: int = _NO_BOUND) -> Plan[list[int]]:
+    rows = yield Statement(sql, (expression, limit))
     items: list[int] = orjson.loads(rows[0][0])
     return items
 
 
-def _score(found: _Found, spaces: Spaces, known: Lengths) -> Plan[list[tuple[int, float]]]:
+def _score(found: _Found, spaces: Spaces, known: dict[int, int]) -> Plan[list[tuple[int, float]]]:
     """Return items with their scores, best first; of equals the newest first."""
-    if missing := found.items.difference(known):
+    lengths = {item: known[item] for item in found.items if item in known}
+    if missing := found.items.difference(lengths):
         rows = yield Statement(
             "SELECT doc, words FROM lexical_docs WHERE doc IN (SELECT j.value FROM json_each(?) j)",
             (orjson.dumps(sorted(missing)).decode(),),
         )
-        if len(known) > _KNOWN_AT_MOST:
+        lengths.update(rows)
+        if len(known) > _MOST_LENGTHS:
             known.clear()
         known.update(rows)
     scores = bm25(
         {word.text: word.items & found.items for word in found.words},
         {word.text: word.often for word in found.words},
         {word.text: inverse_frequency(spaces.docs, word.holders) for word in found.words},
-        {item: known[item] for item in found.items if item in known},
+        lengths,
         spaces.words / max(spaces.docs, 1),
     )
-    return [(item, score) for score, item in sorted(zip(scores.values(), scores, strict=True), reverse=True)]
+    # Two sorts by numbers take half the time of one by pairs.
+    ranked = sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
+    return [(item, scores[item]) for item in ranked]
 
 
 def _page(op: SearchOp, scores: list[tuple[int, float]], condition: Condition) -> Plan[list[tuple[Row, float]]]:

@@ -10,16 +10,16 @@ from typing import Any
 
 import aiosqlite
 import orjson
-from langgraph.store.base import Op, PutOp, Result, SearchItem, SearchOp, TTLConfig
+from langgraph.store.base import GetOp, Op, PutOp, Result, SearchItem, SearchOp, TTLConfig, validate_op_namespace
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from langgraph.store.sqlite.base import SqliteIndexConfig
 
-from everthread.storage.lexical.indexing import Indexing, catch_up, catch_up_fully, has_changes
+from everthread.storage.lexical.indexing import Indexing, catch_up, catch_up_fully, has_changes, put
 from everthread.storage.lexical.plans import Plan, Statement, T, arun, immediate, run
 from everthread.storage.lexical.ranking import fuse
 from everthread.storage.lexical.schema import has_fts5, prepare_schema
-from everthread.storage.lexical.searching import Lengths, find, has_words
+from everthread.storage.lexical.searching import Known, find, get, has_words
 from everthread.storage.lexical.texts import TextFields
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class LexicalSqliteStore(SqliteStore):
         self.is_lexical = False
         """Whether there is an index; known after `setup`."""
 
-        self._lengths: Lengths = {}
+        self._known = Known()
         self._preparing = threading.Lock()
 
     def setup(self) -> None:
@@ -81,6 +81,11 @@ class LexicalSqliteStore(SqliteStore):
         ops = list(ops)
         if not self.is_setup:
             self.setup()
+        if self.is_lexical and not self.index_config and (puts := _only_puts(ops)):
+            self._execute(immediate(put(puts, self.text_fields)))
+            return [None] * len(puts)
+        if not self.ttl_config and (asked := _only_gets(ops)):
+            return self._execute(get(asked, self._deserializer))
         if self.is_lexical and any(isinstance(op, SearchOp) and op.query for op in ops):
             self._catch_up()
         return super().batch(ops)
@@ -119,7 +124,7 @@ class LexicalSqliteStore(SqliteStore):
                 cur.executemany(refresh.sql, refresh.parameters)
 
     def _plan(self, op: SearchOp) -> Plan[list[SearchItem]]:
-        return find(op, self._get_filter_condition, self._deserializer, self._lengths)
+        return find(op, self._get_filter_condition, self._deserializer, self._known)
 
     def _catch_up(self) -> None:
         """Carry over what other connections changed, a transaction a chunk so that they need not wait long."""
@@ -156,7 +161,7 @@ class AsyncLexicalSqliteStore(AsyncSqliteStore):
         self.is_lexical = False
         """Whether there is an index; known after `setup`."""
 
-        self._lengths: Lengths = {}
+        self._known = Known()
         self._preparing = asyncio.Lock()
 
     async def setup(self) -> None:
@@ -177,6 +182,11 @@ class AsyncLexicalSqliteStore(AsyncSqliteStore):
         ops = list(ops)
         if not self.is_setup:
             await self.setup()
+        if self.is_lexical and not self.index_config and (puts := _only_puts(ops)):
+            await self._execute(immediate(put(puts, self.text_fields)))
+            return [None] * len(puts)
+        if not self.ttl_config and (asked := _only_gets(ops)):
+            return await self._execute(get(asked, self._deserializer))
         if self.is_lexical and any(isinstance(op, SearchOp) and op.query for op in ops):
             await self._catch_up()
         return await super().abatch(ops)
@@ -216,7 +226,7 @@ class AsyncLexicalSqliteStore(AsyncSqliteStore):
                 await cur.executemany(refresh.sql, refresh.parameters)
 
     def _plan(self, op: SearchOp) -> Plan[list[SearchItem]]:
-        return find(op, self._get_filter_condition, self._deserializer, self._lengths)
+        return find(op, self._get_filter_condition, self._deserializer, self._known)
 
     async def _catch_up(self) -> None:
         while await self._execute(has_changes()):
@@ -251,6 +261,31 @@ def settle(connection: sqlite3.Connection, text_fields: TextFields | None = None
             connection.rollback()
             raise
         cursor.execute("INSERT INTO lexical_index (lexical_index) VALUES ('optimize')")
+
+
+def _only_puts(ops: Sequence[Op]) -> list[PutOp]:
+    """Return the operations of a batch that only writes, and nothing of another one.
+
+    Such a batch needs nothing of LangGraph's code, which takes as long as the rest of it.
+    """
+    puts = [op for op in ops if isinstance(op, PutOp)]
+    if len(puts) < len(ops):
+        return []
+    for op in puts:
+        validate_op_namespace(op)
+    return puts
+
+
+def _only_gets(ops: Sequence[Op]) -> list[GetOp]:
+    """Return the operations of a batch that only reads items of one namespace, and nothing of another one.
+
+    One statement answers it, and needs no transaction around it.
+    """
+    gets = [op for op in ops if isinstance(op, GetOp)]
+    if len(gets) < len(ops) or len({op.namespace for op in gets}) != 1:
+        return []
+    validate_op_namespace(gets[0])
+    return gets
 
 
 def _told(put_ops: Sequence[tuple[int, PutOp]]) -> Indexing:
