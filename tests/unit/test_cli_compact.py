@@ -2,7 +2,9 @@
 
 import io
 import json
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +35,25 @@ def graph_of(storage: Storage, turns: int = 0) -> Any:
     return build_graph(travel, model=ScriptedModel(["fine " * 400] * turns), summarizer="offline", storage=storage)
 
 
-def talk(thread_id: str) -> None:
+def talk(thread_id: str, keep: int | None = 1_000, turns: int = TURNS) -> None:
     """Have some turns of which every checkpoint is kept."""
     with open_storage(URL) as storage:
-        graph = graph_of(storage, TURNS)
-        for turn in range(TURNS):
+        graph = graph_of(storage, turns)
+        for turn in range(turns):
             graph.invoke(
                 {"messages": f"question {turn}"},
                 config(thread_id),
-                context=Context(keep_checkpoints=None, window=8000),
+                context=Context(keep_checkpoints=keep, window=8000),
                 durability="exit",
             )
+
+
+def forget_the_dial() -> None:
+    """Leave the threads as an older version wrote them."""
+    with closing(sqlite3.connect("everthread.db")) as database, database:
+        database.execute(
+            "UPDATE checkpoints SET metadata = CAST(json_remove(CAST(metadata AS TEXT), '$.keep_checkpoints') AS BLOB)"
+        )
 
 
 def history(thread_id: str) -> list[Any]:
@@ -64,7 +74,11 @@ def test_the_file_shrinks_and_every_message_stays(capsys: pytest.CaptureFixture[
     code, out, err = compact(capsys, "--yes", "--keep-checkpoints", "1", "--json")
 
     told = json.loads(out)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert [line.partition(":")[0] for line in err.splitlines()] == [
+        "compacting the database …",
+        "compacting the database",
+    ]
     assert told["bytes_after"] == Path("everthread.db").stat().st_size < told["bytes_before"]
     assert (told["threads"], told["checkpoints"]) == (1, len(before) - len(history("a")))
     assert told["checkpoints"] > 0
@@ -84,10 +98,52 @@ def test_all_prunes_nothing_and_does_not_ask(capsys: pytest.CaptureFixture[str])
 
 def test_the_default_is_that_of_the_dial(capsys: pytest.CaptureFixture[str]) -> None:
     talk("a")
+    forget_the_dial()
 
     compact(capsys, "--yes")
 
     assert len(history("a")) in range(Context().keep_checkpoints or 0, TURNS)
+
+
+@pytest.mark.parametrize("keep", [None, 12])
+def test_a_thread_keeps_what_it_was_run_with(capsys: pytest.CaptureFixture[str], keep: int | None) -> None:
+    talk("a", 1_000)
+    talk("a", keep, turns=2)
+    before = history("a")
+
+    code, out, _ = compact(capsys, "--yes")
+
+    turns = {state.values.get("turns", 0) for state in history("a")}
+    assert code == 0
+    assert len(turns) in range(12, TURNS + 2) if keep else history("a") == before
+    assert ("1 thread kept all of theirs" in out) is (keep is None)
+
+
+def test_a_state_that_was_edited_by_hand_does_not_hide_the_dial(capsys: pytest.CaptureFixture[str]) -> None:
+    talk("a", None)
+    with open_storage(URL) as storage:
+        graph_of(storage).update_state(config("a"), {"moved": ""})
+    before = history("a")
+
+    compact(capsys, "--yes")
+
+    assert history("a") == before
+
+
+def test_a_number_of_turns_wins_over_the_dial(capsys: pytest.CaptureFixture[str]) -> None:
+    talk("a", None)
+
+    compact(capsys, "--yes", "--keep-checkpoints", "1")
+
+    assert len(history("a")) < TURNS
+
+
+def test_a_thread_of_the_default_dial_stores_nothing_of_it() -> None:
+    talk("a", Context.keep_checkpoints, turns=1)
+
+    with closing(sqlite3.connect("everthread.db")) as database:
+        told = database.execute("SELECT CAST(metadata AS TEXT) FROM checkpoints").fetchall()
+    assert not any("keep_checkpoints" in one for (one,) in told)
 
 
 def test_nothing_happens_without_a_yes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

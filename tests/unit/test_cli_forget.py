@@ -1,6 +1,9 @@
 """`forget` and `export`."""
 
+import errno
 import json
+import os
+import re
 import sqlite3
 import stat
 from collections.abc import Callable
@@ -15,6 +18,7 @@ from everthread import Context, build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
 from everthread.cli.app import app
+from everthread.cli.forget import in_words
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces
 
@@ -50,6 +54,46 @@ def test_forget_says_what_went_and_that_it_was_verified(run: Run) -> None:
     assert "Erased user 'ada': 1 profile" in out
     assert "Verified: none of" in out
     assert f"{SECRET} for ada".encode() not in Path("everthread.db").read_bytes()
+
+
+def test_forget_speaks_of_what_people_know(run: Run) -> None:
+    _, out, _ = run("forget", "--user", "ada", "--yes", "--receipt", "r.json")
+
+    told = json.loads(Path("r.json").read_text(encoding="utf-8"))
+    assert re.search(r"1 profile, \d+ checkpoints, \d+ events of the ledger and \d+ internal records\.", out)
+    assert not re.search(r"\b(writes|sessions|store|lexical)\b", out)
+    assert {"profile", "checkpoints", "writes", "ledger", "sessions"} <= told["erased"].keys()
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({}, "nothing but traces of an erasure"),
+        ({"notes": 1}, "1 long-term note"),
+        ({"writes": 3, "handles": 1}, "4 internal records"),
+        ({"wishes": 2, "transcript": 1_200}, "1,200 messages of the transcript and 2 wishes"),
+    ],
+)
+def test_counts_are_told_in_words(counts: dict[str, int], words: str) -> None:
+    assert in_words(counts) == words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["forget", "--user", "ada", "--yes"], "erasing user 'ada'"),
+        (["export", "--user", "ada"], "exporting user 'ada'"),
+        (["sweep", "--idle", "0s"], "sweeping 2 sessions"),
+    ],
+)
+def test_a_long_command_tells_its_start_and_its_end_where_no_terminal_shows_a_bar(
+    run: Run, arguments: list[str], what: str
+) -> None:
+    _, _, err = run(*arguments)
+
+    first, second, *_ = err.splitlines()
+    assert first == f"{what} …"
+    assert re.fullmatch(rf"{what}: done after \d+\.\d s", second)
 
 
 def test_the_receipt_is_the_json_and_only_its_owner_can_read_it(run: Run) -> None:
@@ -100,7 +144,7 @@ def test_forget_fails_when_a_text_is_left(run: Run) -> None:
 
     code, _, err = run("forget", "--user", "ada", "--yes")
 
-    assert (code, "still in store stray/k" in err) == (1, True)
+    assert (code, "still in the record stray/k" in err) == (1, True)
 
 
 def test_export_holds_everything_of_the_user_and_nothing_of_others(run: Run) -> None:
@@ -150,6 +194,30 @@ def test_export_writes_a_new_file_for_its_owner_only(run: Run) -> None:
     assert run("export", "--user", "ada", "--output", "ada.json")[0] == 2
 
 
+def no_space(*_: Any, **__: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_an_export_that_finds_no_room_is_one_sentence_and_leaves_no_half_file(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everthread.cli.output.json.dump", no_space)
+
+    code, _, err = run("export", "--user", "ada", "--output", "out.json")
+
+    assert (code, err.splitlines()[-1]) == (1, "error: cannot write 'out.json': No space left on device")
+    assert not Path("out.json").exists()
+
+
+def test_a_receipt_that_finds_no_room_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("everthread.cli.output.json.dump", no_space)
+
+    code, out, err = run("forget", "--user", "ada", "--yes", "--receipt", "r.json")
+
+    assert (code, json.loads(out)["verified"]) == (1, True)
+    assert "is erased, but the receipt went to the standard output: cannot write 'r.json'" in err
+
+
 def test_export_refuses_an_unknown_user(run: Run) -> None:
     assert run("export", "--user", "eve")[0] == 1
 
@@ -167,6 +235,15 @@ def test_doctor_names_an_erasure_that_was_not_finished(run: Run) -> None:
     found = checks(run)["erasure"]
 
     assert (found["status"], "2027-01-01" in found["detail"]) == ("warn", True)
+
+
+def test_doctor_fails_for_an_index_of_a_newer_version(run: Run) -> None:
+    with closing(sqlite3.connect("everthread.db")) as database, database:
+        database.execute("UPDATE lexical_meta SET value = 99 WHERE name = 'version'")
+
+    code, out, _ = run("doctor")
+
+    assert (code, "fail  full-text index: made by a newer version (99" in out) == (1, True)
 
 
 def test_doctor_fails_for_a_damaged_file(run: Run) -> None:

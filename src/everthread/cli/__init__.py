@@ -50,7 +50,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         error(str(failure))
         return FAILED
     except sqlite3.Error as failure:
-        error(f"the database failed: {failure}; `everthread doctor` looks at it")
+        from everthread.storage.failures import told
+
+        error(str(told(failure)))
         return FAILED
     return OK
 

@@ -17,6 +17,7 @@ import everthread
 from everthread.errors import EverthreadError
 from everthread.models.provider import describe, input_limit, resolve
 from everthread.state.scrubbing import scrub
+from everthread.storage.lexical.schema import VERSION
 from everthread.storage.locations import locate, prepare
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.tokens import counter_for
@@ -184,20 +185,38 @@ def _content(path: Path) -> Iterator[Finding]:
             told = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
             table = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'erasures'").fetchone()
             open_ones = database.execute("SELECT began FROM erasures ORDER BY began").fetchall() if table else []
+            index = _index_version(database)
     except sqlite3.DatabaseError as error:
-        told, open_ones = str(error), []
+        told, open_ones, index = str(error), [], 0
     if told != "ok":
         yield Finding(
-            "integrity", "fail", f"the file is damaged ({told}); stop every process that uses it and restore a copy"
+            "integrity",
+            "fail",
+            f"the file is damaged ({told}); stop every process that uses it and restore a copy, without the `-wal` and "
+            "`-shm` files that lie beside it",
         )
     else:
         yield Finding("integrity", "ok", "the file is whole")
+    if index > VERSION:
+        yield Finding(
+            "full-text index",
+            "fail",
+            f"made by a newer version ({index}, this one knows {VERSION}); upgrade everthread",
+        )
     if open_ones:
         yield Finding(
             "erasure",
             "warn",
             f"one that began at {open_ones[0][0]} was not finished; run the same `everthread forget` command again",
         )
+
+
+def _index_version(database: sqlite3.Connection) -> int:
+    """Return the version of the full-text index; 0 when there is none."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'lexical_meta'").fetchone():
+        return 0
+    row = database.execute("SELECT value FROM lexical_meta WHERE name = 'version'").fetchone()
+    return int(row[0]) if row else 0
 
 
 def _missing(path: Path) -> Finding:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
-from everthread.cli.output import counted, err, note, print_json, say
+from everthread.cli.output import counted, note, print_json, say
+from everthread.cli.progress import Progress
 
 if TYPE_CHECKING:
     from everthread.storage.reclaiming import Reclaimed
@@ -22,7 +23,7 @@ def compact(
         typer.Option(
             "--keep-checkpoints",
             metavar="TURNS",
-            help="Turns of each thread that stay travelable, such as 3, or `all`.  [default: that of the dial, 10]",
+            help="Turns that stay travelable in every thread, such as 3, or `all`.  [default: as each thread was run]",
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -31,39 +32,46 @@ def compact(
 ) -> None:
     """Prune old checkpoints and give the file's free space back.
 
-    Messages, notes and the ledger stay as they are; one can no longer travel back to turns before the kept ones. Needs
-    free disk space of the size of the file, and no run going on.
+    Messages, notes and the ledger stay as they are; one can no longer travel back to turns before the kept ones. A
+    thread that was run to keep every checkpoint keeps them, unless a number of turns is given. Needs free disk space of
+    the size of the file, and no run going on.
     """
     from everthread.storage.open import open_storage
     from everthread.storage.reclaiming import reclaim
 
     turns = _turns(keep)
     with open_storage(database, create=False, lock_timeout_seconds=0) as storage:
-        if turns is not None and not yes:
-            note(f"time travel will reach back {counted(turns, 'turn')} in every thread; no message is lost")
+        if turns != "all" and not yes:
+            note(f"time travel will reach back {_reach(turns)}; no message is lost")
             typer.confirm(
                 "Prune all older checkpoints? It cannot be undone (`--yes` skips this question).", abort=True, err=True
             )
-        with _Bar() as bar:
-            done = reclaim(storage, turns, bar.at)
+        with Progress("compacting the database") as shown:
+            done = reclaim(storage, turns, shown.at)
     if as_json:
         print_json(asdict(done))
     else:
         _print(done)
 
 
-def _turns(text: str | None) -> int | None:
-    from everthread.state import Context
-
+def _turns(text: str | None) -> int | Literal["all", "as run"]:
     if text is None:
-        return Context.keep_checkpoints
+        return "as run"
     if text.strip().lower() == "all":
-        return None
+        return "all"
     if text.strip().isdecimal() and int(text) >= 1:
         return int(text)
     raise typer.BadParameter(
         f"{text!r} is no number of turns; write 1 or more, or `all`", param_hint="--keep-checkpoints"
     )
+
+
+def _reach(turns: int | Literal["as run"]) -> str:
+    from everthread.state import Context
+
+    if turns == "as run":
+        return f"{Context.keep_checkpoints} turns, or as many as a thread was last run with (`keep_checkpoints`)"
+    return f"{counted(turns, 'turn')} in every thread, also where the runs said to keep more"
 
 
 def _print(done: Reclaimed) -> None:
@@ -73,28 +81,9 @@ def _print(done: Reclaimed) -> None:
         "bold",
     )
     pruned = f"{counted(done.checkpoints, 'checkpoint')} and {done.summaries:,} old summaries"
-    say(f"Pruned {pruned} in {counted(done.threads, 'thread')}.")
+    kept = f"; {counted(done.unpruned, 'thread')} kept all of theirs" if done.unpruned else ""
+    say(f"Pruned {pruned} in {counted(done.threads, 'thread')}{kept}.")
 
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
-
-
-class _Bar:
-    """Shows on a terminal how far it is."""
-
-    def __enter__(self) -> _Bar:
-        from rich.progress import Progress
-
-        console = err()
-        self._progress = Progress(console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._progress.add_task("")
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def at(self, step: str, done: int, total: int) -> None:
-        """Show a step."""
-        self._progress.update(self._task, description=step, completed=done, total=total)

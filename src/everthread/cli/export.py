@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl
-from everthread.cli.output import counted, note, print_json
+from everthread.cli.output import counted, note, print_json, write_json
+from everthread.cli.progress import Progress
 from everthread.errors import SettingsError
 
 __all__ = ["export"]
@@ -32,17 +31,11 @@ def export(
 
     if output is not None and output.exists():
         raise SettingsError(f"{str(output)!r} exists already; an export never takes the place of another file")
-    with open_storage(database, create=False) as storage:
-        told = document(storage, user)
+    with open_storage(database, create=False) as storage, Progress(f"exporting user {user!r}") as shown:
+        told = document(storage, user, shown.at)
+        if output is not None:
+            write_json(output, told)
     if output is None:
         print_json(told)
-        return
-    try:
-        # It holds whole conversations, so only its owner may read it.
-        opened = os.open(output, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except OSError as error:
-        raise SettingsError(f"cannot write {str(output)!r}: {error.strerror}") from error
-    with open(opened, "w", encoding="utf-8") as file:
-        json.dump(told, file, ensure_ascii=False, indent=2)
-        file.write("\n")
-    note(f"{counted(len(told['threads']), 'thread')} of user {user!r} went to {output}")
+    else:
+        note(f"{counted(len(told['threads']), 'thread')} of user {user!r} went to {output}")

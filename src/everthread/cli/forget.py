@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
-from everthread.cli.output import counted, note, print_json, say
+from everthread.cli.output import counted, note, print_json, say, write_json
+from everthread.cli.progress import Progress
 from everthread.errors import SettingsError, StorageError
 
 if TYPE_CHECKING:
@@ -50,31 +51,47 @@ def forget(
     with open_storage(database, create=False, lock_timeout_seconds=_WAIT_SECONDS) as storage:
         if not yes:
             _ask(held(storage, user_id=user, thread_id=thread), user, thread)
-        done = erase(storage, user_id=user, thread_id=thread)
-    if receipt is not None:
-        _write(receipt, done)
-    if as_json:
+        with Progress(f"erasing {_who(user, thread)}") as shown:
+            done = erase(storage, user_id=user, thread_id=thread, progress=shown.at)
+    unwritten = _write(receipt, done)
+    if as_json or unwritten:
         print_json(done.as_json())
     else:
         _print(done, receipt)
     if not done.is_verified:
         raise StorageError(
-            f"erased, but texts of it are still in {', '.join(done.left[:3])}"
-            + (f" and {len(done.left) - 3} more places" if len(done.left) > 3 else "")
-            + "; `--receipt FILE` lists all places"
+            f"erased, but texts of it are still in {_places(done.left)}; `--receipt FILE` lists every place"
         )
+    if unwritten:
+        raise StorageError(f"{_who(user, thread)} is erased, but the receipt went to the standard output: {unwritten}")
+
+
+def _write(receipt: Path | None, done: Receipt) -> str:
+    """Write the receipt, if one is wanted; say why it could not be, since what it tells of is gone."""
+    try:
+        if receipt is not None:
+            write_json(receipt, done.as_json())
+    except StorageError as failure:
+        return str(failure)
+    return ""
+
+
+def _who(user: str | None, thread: str | None) -> str:
+    return f"thread {thread!r}" if user is None else f"user {user!r}"
 
 
 def _ask(counts: dict[str, int], user: str | None, thread: str | None) -> None:
-    what = f"thread {thread!r}" if user is None else f"user {user!r}"
-    note(f"{what} has {_told(counts)}")
-    typer.confirm(f"Erase all of {what}? It cannot be undone (`--yes` skips this question).", abort=True, err=True)
+    note(f"{_who(user, thread)} has {in_words(counts)}")
+    typer.confirm(
+        f"Erase all of {_who(user, thread)}? It cannot be undone (`--yes` skips this question).", abort=True, err=True
+    )
 
 
 def _print(done: Receipt, receipt: Path | None) -> None:
-    what = f"thread {done.thread_id!r}" if done.user_id is None else f"user {done.user_id!r}"
-    say(f"Erased {what}: {_told(done.erased)}.", "bold")
-    searched = f"{counted(done.rows, 'row')} and {counted(sum(done.files.values()), 'byte')}"
+    say(f"Erased {_who(done.user_id, done.thread_id)}: {in_words(done.erased)}.", "bold")
+    searched = (
+        f"{counted(done.rows, 'record')}, the search index and {counted(sum(done.files.values()), 'byte')} of files"
+    )
     if done.is_verified:
         say(f"Verified: none of {counted(done.texts, 'text')} of it is in {searched}.")
     if done.shared:
@@ -83,8 +100,54 @@ def _print(done: Receipt, receipt: Path | None) -> None:
         note(f"the receipt is in {receipt}")
 
 
-def _told(counts: dict[str, int]) -> str:
-    return ", ".join(f"{number:,} {kind}" for kind, number in counts.items()) or "nothing but traces of an erasure"
+_WORDS = {
+    "profile": ("profile", "profiles"),
+    "notes": ("long-term note", "long-term notes"),
+    "session notes": ("session note", "session notes"),
+    "bookings": ("booking", "bookings"),
+    "tickets": ("ticket", "tickets"),
+    "transcript": ("message of the transcript", "messages of the transcript"),
+    "summaries": ("summary", "summaries"),
+    "checkpoints": ("checkpoint", "checkpoints"),
+    "ledger": ("event of the ledger", "events of the ledger"),
+    "sources of kept notes": ("source of a note that stays", "sources of notes that stay"),
+}
+"""What people call the kinds of records, in the order in which they are told."""
+
+_INTERNAL = ("sessions", "writes", "handles", "left", "unanswered")
+"""Kinds that nobody has a word for; a receipt counts each."""
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """Tell what is or was held: `1 profile, 12 messages of the transcript and 30 internal records`."""
+    kinds = [*(kind for kind in _WORDS if kind in counts), *(kind for kind in counts if kind not in _WORDS)]
+    told = [
+        f"{counts[kind]:,} {_WORDS.get(kind, (kind, kind))[counts[kind] != 1]}"
+        for kind in kinds
+        if kind not in _INTERNAL
+    ]
+    if internal := sum(counts.get(kind, 0) for kind in _INTERNAL):
+        told.append(counted(internal, "internal record"))
+    if not told:
+        return "nothing but traces of an erasure"
+    return " and ".join([*([", ".join(told[:-1])] if told[1:] else []), told[-1]])
+
+
+def _places(left: Sequence[str]) -> str:
+    """Name where texts are left; the receipt names tables and rows."""
+    places = list(dict.fromkeys(map(_place, left)))
+    return ", ".join(places[:3]) + (f" and {len(places) - 3} more places" if len(places) > 3 else "")
+
+
+def _place(left: str) -> str:
+    table, _, row = left.partition(" ")
+    if table == "the":
+        return left.replace("the full-text index", "the search index")
+    if table.startswith("lexical_"):
+        return "the search index"
+    if table in ("checkpoints", "writes"):
+        return f"the checkpoints of thread {row!r}"
+    return f"the record {row}" if table == "store" else f"the table {table!r}"
 
 
 def _check_receipt(file: Path | None) -> None:
@@ -97,10 +160,3 @@ def _check_receipt(file: Path | None) -> None:
         raise SettingsError(f"the folder of {str(file)!r} does not exist; create it or choose another place")
     if not os.access(file.absolute().parent, os.W_OK):
         raise SettingsError(f"the folder of {str(file)!r} cannot be written; choose another place")
-
-
-def _write(file: Path, done: Receipt) -> None:
-    # It names the user, so only its owner may read it.
-    with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as opened:
-        json.dump(done.as_json(), opened, ensure_ascii=False, indent=2)
-        opened.write("\n")

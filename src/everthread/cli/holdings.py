@@ -1,7 +1,7 @@
 """The document of everything that is held of a user."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,8 +25,15 @@ _OF_READ_THREAD = ("transcript", "handles", "notes")
 """Records that are in a thread's messages and session notes already."""
 
 
-def document(storage: Storage, user_id: str) -> dict[str, Any]:
+def document(
+    storage: Storage, user_id: str, progress: Callable[[str, int, int], None] = lambda step, done, total: None
+) -> dict[str, Any]:
     """Collect everything that is held of a user; `erase` removes exactly this.
+
+    Args:
+        storage: opened with `open_storage`.
+        user_id: whose data.
+        progress: hears of each thread that is read.
 
     Raises:
         NotFoundError: there is no such user.
@@ -39,13 +46,17 @@ def document(storage: Storage, user_id: str) -> dict[str, Any]:
         if record.prefix.startswith(prefix + "."):
             own.setdefault(holdings.kind_of(record.prefix), []).append({"key": record.key, **record.value})
     profile = [{key: value for key, value in one.items() if key != "key"} for one in own.pop("profile", [])]
+    threads = []
+    for place, thread_id in enumerate(found.threads):
+        progress("reading threads", place, len(found.threads))
+        threads.append(_thread(storage, database, thread_id))
     return {
         "user_id": user_id,
         "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "profile": profile[0] if profile else None,
         **{kind: own.pop(kind, []) for kind in ("notes", "bookings", "tickets")},
         **own,
-        "threads": [_thread(storage, database, thread_id) for thread_id in found.threads],
+        "threads": threads,
         "jobs": list(found.jobs),
     }
 

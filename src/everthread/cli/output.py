@@ -5,10 +5,14 @@ import os
 import re
 import sys
 import textwrap
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+
+from everthread.errors import StorageError
 
 __all__ = [
     "counted",
@@ -22,6 +26,7 @@ __all__ = [
     "say",
     "shortened",
     "wrapped",
+    "write_json",
 ]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -61,6 +66,24 @@ def print_json(value: Any) -> None:
     unicode = "utf" in (sys.stdout.encoding or "").lower()
     text = json.dumps(value, ensure_ascii=not unicode, indent=2 if sys.stdout.isatty() else None)
     sys.stdout.write(text + "\n")
+
+
+def write_json(file: Path, value: Any) -> None:
+    """Write one JSON document to a new file, which only its owner may read: it says much of a user.
+
+    Raises:
+        StorageError: it cannot be written, and there is no such file then.
+    """
+    try:
+        with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as opened:
+            json.dump(value, opened, ensure_ascii=False, indent=2)
+            opened.write("\n")
+    except FileExistsError as error:
+        raise StorageError(f"{str(file)!r} exists already; it was left as it is") from error
+    except OSError as error:
+        with suppress(OSError):
+            file.unlink()
+        raise StorageError(f"cannot write {str(file)!r}: {error.strerror}") from error
 
 
 def plain(text: str) -> str:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, duration_seconds
-from everthread.cli.output import counted, err, note, print_json, say
+from everthread.cli.output import counted, note, print_json, say
+from everthread.cli.progress import Progress
 from everthread.errors import NotFoundError, StorageError, ThreadBusyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
 
     from everthread.cli.endings import Ending
     from everthread.storage.open import Storage
@@ -84,7 +85,7 @@ def sweep(
     # A session whose thread is locked is not idle, so nothing is waited for.
     with open_storage(database, create=False, lock_timeout_seconds=0) as storage:
         found = records(storage.store)
-        outcomes = [_swept(storage, record["thread_id"], idle) for record in _progress(found)]
+        outcomes = [_swept(storage, record["thread_id"], idle) for record in _each(found)]
     endings = [outcome for outcome in outcomes if not isinstance(outcome, str)]
     failed = [ending.thread_id for ending in endings if ending.failure]
     skipped = {why: outcomes.count(why) for why in ("active", "ended", "busy")}
@@ -131,8 +132,8 @@ def _not_due(storage: Storage, record: dict[str, Any], thread_id: str, idle_seco
     return "active" if since.total_seconds() < idle_seconds else ""
 
 
-def _progress(found: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    from rich.progress import track
-
-    console = err()
-    return track(found, "sweeping", console=console, transient=True, disable=not console.is_terminal)
+def _each(found: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    with Progress(f"sweeping {counted(len(found), 'session')}") as shown:
+        for place, record in enumerate(found):
+            shown.at("sweeping", place, len(found))
+            yield record

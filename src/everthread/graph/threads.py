@@ -1,21 +1,21 @@
 """A compiled graph whose runs hold the lock of their thread."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Self
 
-from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command
+from langgraph.store.base import PutOp
+from langgraph.types import Command, StateUpdate
 
 from everthread.errors import SettingsError
+from everthread.graph.forks import leaving
+from everthread.graph.retries import Start, message_id, start
+from everthread.ledger.record import now
 from everthread.state import Context, Input, Output, State, namespaces
-from everthread.state.messages import reduce_messages
-from everthread.storage.locks import ThreadLocks
-from everthread.storage.newest import aending, ending
+from everthread.storage.newest import Standing, aending, astanding, ending, standing
 from everthread.storage.open import Storage
-from everthread.storage.pruning import Pruner
+from everthread.storage.pruning import Pruner, dial_metadata
 
 
 class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
@@ -24,18 +24,16 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
     `invoke` and `ainvoke` go through `stream` and `astream`, so locking these two covers all four.
     """
 
-    locks: ThreadLocks
+    storage: Storage
     pruner: Pruner
-    is_asynchronous: bool
 
     @classmethod
     def locked(cls, graph: CompiledStateGraph[State, Context, Input, Output], storage: Storage) -> "ThreadGraph":
         """Return the same graph with the locks of its storage."""
         made = cls.__new__(cls)
         made.__dict__.update(graph.__dict__)
-        made.locks = storage.locks
+        made.storage = storage
         made.pruner = Pruner(storage.checkpointer)
-        made.is_asynchronous = storage.is_asynchronous
         return made
 
     def copy(self, update: dict[str, Any] | None = None) -> Self:
@@ -49,44 +47,90 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
 
         Raises:
             ThreadBusyError: another run kept the lock for longer than the timeout.
+            SettingsError: the thread belongs to another user.
         """
-        if self.is_asynchronous:
+        if self.storage.is_asynchronous:
             raise SettingsError("this storage was opened with `aopen_storage`; use `ainvoke` or `astream`")
-        options, input = _durable(options), _whole(input)
-        thread_id = _thread_id(self.config, config)
-        with self.locks.hold(thread_id):
-            last = ending(self._saver, self._bound(config)) if _is_new(input) else "done"
-            if last == "unapplied":
-                # The last run died before its message was applied; a new input would take its place.
-                for _ in super().stream(None, config, **{**options, "interrupt_before": "*"}):
-                    pass
-            if last != "done" and _goes_on(input, self.get_state(self._bound(config)).values):
-                input = None
-            yield from super().stream(input, config, **options)
-            self.pruner.after_run(thread_id, *_turns_to_keep(options))
+        options, input, context = _durable(options), _whole(input), _context(options)
+        thread_id, bound, store = _thread_id(self.config, config), self._bound(config), self.storage.store
+        config = _telling(config, context)
+        with self.storage.locks.hold(thread_id):
+            here = standing(self.storage, bound, message_id(input))
+            if claim := _claim(here, thread_id, context, self.name):
+                store.batch([claim])
+            self._leave_branch(bound)
+            begin = Start(input)
+            if _is_new(input) and here.is_special:
+                if here.ending == "unapplied":
+                    # The last run died before its message was applied; a new input would take its place.
+                    for _ in super().stream(None, config, **{**options, "interrupt_before": "*"}):
+                        pass
+                    config, bound = _latest(config), self._bound(_latest(config))
+                begin = start(input, self.get_state(bound).values, here, thread_id)
+                closing = begin.gap.writes(store.batch(begin.gap.reads(thread_id))) if begin.gap else []
+                if writes := [*begin.operations, *closing]:
+                    store.batch(writes)
+            yield from super().stream(begin.input, config, **options)
+            if begin.ends_session and ending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
+                yield from super().stream({"end_session": True}, _latest(config), **options)
+            self.pruner.after_run(thread_id, context.keep_checkpoints, context.ledger_turns)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
-        if not self.is_asynchronous:
+        if not self.storage.is_asynchronous:
             raise SettingsError("this storage was opened with `open_storage`; use `aopen_storage` for async runs")
-        options, input = _durable(options), _whole(input)
-        thread_id = _thread_id(self.config, config)
-        async with self.locks.ahold(thread_id):
-            last = await aending(self._saver, self._bound(config)) if _is_new(input) else "done"
-            if last == "unapplied":
-                async for _ in super().astream(None, config, **{**options, "interrupt_before": "*"}):
-                    pass
-            if last != "done" and _goes_on(input, (await self.aget_state(self._bound(config))).values):
-                input = None
-            async for part in super().astream(input, config, **options):
+        options, input, context = _durable(options), _whole(input), _context(options)
+        thread_id, bound, store = _thread_id(self.config, config), self._bound(config), self.storage.store
+        config = _telling(config, context)
+        async with self.storage.locks.ahold(thread_id):
+            here = await astanding(self.storage, bound, message_id(input))
+            if claim := _claim(here, thread_id, context, self.name):
+                await store.abatch([claim])
+            await self._aleave_branch(bound)
+            begin = Start(input)
+            if _is_new(input) and here.is_special:
+                if here.ending == "unapplied":
+                    async for _ in super().astream(None, config, **{**options, "interrupt_before": "*"}):
+                        pass
+                    config, bound = _latest(config), self._bound(_latest(config))
+                begin = start(input, (await self.aget_state(bound)).values, here, thread_id)
+                closing = begin.gap.writes(await store.abatch(begin.gap.reads(thread_id))) if begin.gap else []
+                if writes := [*begin.operations, *closing]:
+                    await store.abatch(writes)
+            async for part in super().astream(begin.input, config, **options):
                 yield part
-            await self.pruner.aafter_run(thread_id, *_turns_to_keep(options))
+            if begin.ends_session and await aending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
+                async for part in super().astream({"end_session": True}, _latest(config), **options):
+                    yield part
+            await self.pruner.aafter_run(thread_id, context.keep_checkpoints, context.ledger_turns)
 
-    @property
-    def _saver(self) -> BaseCheckpointSaver[str]:
-        saver = self.checkpointer
-        assert isinstance(saver, BaseCheckpointSaver)
-        return saver
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """Edit the state as LangGraph does, also when it means to leave a branch; `update_state` goes through it."""
+        self._leave_branch(self._bound(config))
+        return super().bulk_update_state(config, supersteps)
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Do what `bulk_update_state` does without blocking the event loop."""
+        await self._aleave_branch(self._bound(config))
+        return await super().abulk_update_state(config, supersteps)
+
+    def _leave_branch(self, bound: RunnableConfig) -> None:
+        """Note what all branches share, when an older checkpoint is gone on from; see `forks.leaving`."""
+        if bound["configurable"].get("checkpoint_id"):
+            newest = self.storage.checkpointer.get_tuple(_latest(bound))
+            session = self.storage.store.get(namespaces.SESSIONS, _thread_id(None, bound))
+            if write := leaving(bound, newest, self.get_state(bound).values, session):
+                self.storage.store.batch([write])
+
+    async def _aleave_branch(self, bound: RunnableConfig) -> None:
+        """Do what `_leave_branch` does without blocking the event loop."""
+        if bound["configurable"].get("checkpoint_id"):
+            newest = await self.storage.checkpointer.aget_tuple(_latest(bound))
+            session = await self.storage.store.aget(namespaces.SESSIONS, _thread_id(None, bound))
+            if write := leaving(bound, newest, (await self.aget_state(bound)).values, session):
+                await self.storage.store.abatch([write])
 
     def _bound(self, config: RunnableConfig | None) -> RunnableConfig:
         configurable = {**(self.config or {}).get("configurable", {}), **(config or {}).get("configurable", {})}
@@ -98,12 +142,22 @@ def _durable(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "durability": options.get("durability") or "sync"}
 
 
-def _turns_to_keep(options: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Return the dials `keep_checkpoints` and `ledger_turns` of a run, whose context may be a mapping or missing."""
+def _context(options: dict[str, Any]) -> Context:
+    """Return the dials of a run, whose context may be a mapping or missing."""
     context = options.get("context")
-    if not isinstance(context, Context):
-        context = Context.from_mapping(dict(context or {}))
-    return context.keep_checkpoints, context.ledger_turns
+    return context if isinstance(context, Context) else Context.from_mapping(dict(context or {}))
+
+
+def _telling(config: RunnableConfig | None, context: Context) -> RunnableConfig | None:
+    """Let the checkpoints of a run tell of a dial that is not the default."""
+    told = dial_metadata(context.keep_checkpoints)
+    return {**(config or {}), "metadata": {**(config or {}).get("metadata", {}), **told}} if told else config
+
+
+def _latest(config: RunnableConfig | None) -> RunnableConfig:
+    """Return a config without the checkpoint that it names: of the newest one."""
+    given = (config or {}).get("configurable", {})
+    return {**(config or {}), "configurable": {key: given[key] for key in given if key != "checkpoint_id"}}
 
 
 def _whole(given: Any) -> Any:
@@ -117,24 +171,30 @@ def _whole(given: Any) -> Any:
     return given
 
 
+def _claim(here: Standing, thread_id: str, context: Context, agent: str) -> PutOp | None:
+    """Return the write that makes a thread the user's, ahead of its first checkpoint; None when it is theirs already.
+
+    A run that died before its first step would leave a thread that anybody could go on with.
+
+    Raises:
+        SettingsError: it belongs to another user; nothing of theirs may enter it, and no approval either.
+    """
+    if here.session is None:
+        at = now()
+        record = {"thread_id": thread_id, "user_id": context.user_id, "agent": agent, "began": at, "last_activity": at}
+        return PutOp(
+            namespaces.SESSIONS, thread_id, {**record, "turns": 0, "consolidated_turns": 0, "shared": None}, index=False
+        )
+    if here.session.get("user_id") != context.user_id:
+        raise SettingsError(
+            f"thread {thread_id!r} belongs to another user than {context.user_id!r}; use a thread of their own"
+        )
+    return None
+
+
 def _is_new(given: Any) -> bool:
     """Tell whether a run begins with an input, rather than resuming where the last one stopped."""
     return given is not None and not isinstance(given, Command)
-
-
-def _goes_on(given: Any, values: dict[str, Any]) -> bool:
-    """Tell whether an input is the question of a turn that was cut off after its first reply: that turn goes on.
-
-    Answered anew, a call that was cut off would stay without its result for good. A turn without a reply
-    starts anew, with the dials and the memory of this run, and so does one whose prompt was refused.
-    """
-    if not isinstance(given, dict) or given.get("end_session") or not given.get("messages"):
-        return False
-    before = values.get("messages", [])
-    if values.get("overflows") or not before or isinstance(before[-1], HumanMessage):
-        return False
-    after = reduce_messages(before, [given["messages"]])
-    return [(message.id, message.content) for message in after] == [(one.id, one.content) for one in before]
 
 
 def _thread_id(bound: RunnableConfig | None, config: RunnableConfig | None) -> str:

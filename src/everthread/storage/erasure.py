@@ -96,7 +96,13 @@ def held(storage: Storage, *, user_id: str | None = None, thread_id: str | None 
         return dict(_counts(database, _find(storage, database, user_id, thread_id)))
 
 
-def erase(storage: Storage, *, user_id: str | None = None, thread_id: str | None = None) -> Receipt:
+def erase(
+    storage: Storage,
+    *,
+    user_id: str | None = None,
+    thread_id: str | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Receipt:
     """Erase everything of a user, or of one thread, and verify that it is gone.
 
     A thread takes with it what came from it and from nowhere else: its bookings, its tickets and the
@@ -107,6 +113,7 @@ def erase(storage: Storage, *, user_id: str | None = None, thread_id: str | None
         storage: opened with `open_storage`, on a file.
         user_id: whose data goes.
         thread_id: the thread that goes; give one of both.
+        progress: hears of each step, once it is known that there is something to erase.
 
     Raises:
         NotFoundError: there is no such user or thread.
@@ -119,12 +126,14 @@ def erase(storage: Storage, *, user_id: str | None = None, thread_id: str | None
     with ExitStack() as leases:
         found = _locked(storage, leases, user_id, thread_id)
         with _database(storage) as database:
+            progress("erasing")
             database.execute("PRAGMA secure_delete = ON")
             counts = _counts(database, found)
             sought = samples(_texts(storage, database, found))
             spaces = _spaces(database, found)
             losses = erased_notes(database, found)
             _delete(database, found, _mark(user_id, thread_id), began)
+            progress("rewriting the file")
             with _told("rewrite the file"):
                 settle(database, getattr(storage.store, "text_fields", None))
                 database.execute("VACUUM")
@@ -132,6 +141,7 @@ def erase(storage: Storage, *, user_id: str | None = None, thread_id: str | None
     # The leases are gone too, so that their rows are not found.
     with _database(storage) as database:
         _truncate(database)
+        progress("searching for what is left")
         verified = _verify(database, path, sought, user_id, spaces)
         if not verified["left"]:
             database.execute("DELETE FROM erasures WHERE target = ?", (_mark(user_id, thread_id),))
@@ -337,7 +347,7 @@ def _told(step: str) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise StorageError(
             f"the rows are erased, but Everthread could not {step} ({error}), so their bytes may still be in it; "
-            "run the same command again when no other process uses the database"
+            "run the same command again when no other process uses the database and as much disk space is free"
         ) from error
 
 

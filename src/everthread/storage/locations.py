@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl
 
+from langgraph.store.sqlite.base import MIGRATIONS
+
 from everthread.errors import SettingsError, StorageError
 
 OUR_TABLES = frozenset({"checkpoints", "writes", "store", "store_migrations", "thread_locks"})
 """Tables of LangGraph's saver and store, and ours."""
+
+_SCHEMA = "SELECT max(v) FROM store_migrations"
 
 Synchronous = Literal["normal", "full"]
 """How safe a commit is: `normal` survives the death of the process, `full` also a loss of power."""
@@ -108,14 +112,27 @@ def _check(path: Path) -> None:
     if not os.access(path, os.R_OK):
         raise StorageError(f"cannot read the database {str(path)!r}: permission denied")
     if not os.access(path, os.W_OK):
-        raise StorageError(f"cannot write the database {str(path)!r}: it is read-only")
+        raise StorageError(
+            f"cannot write the database {str(path)!r}: it is read-only; allow writing, or copy it elsewhere"
+        )
     try:
         with closing(sqlite3.connect(path, timeout=30)) as connection:
             rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            schema = connection.execute(_SCHEMA).fetchone()[0] if ("store_migrations",) in rows else None
     except sqlite3.DatabaseError as error:
+        if (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+            raise StorageError(
+                f"cannot write in the folder of the database {str(path)!r}, where SQLite keeps its log; allow it, or "
+                "copy the database elsewhere"
+            ) from error
         raise StorageError(
             f"{str(path)!r} is not a readable SQLite database ({error}); it was left as it is"
         ) from error
+    if schema is not None and schema >= len(MIGRATIONS):
+        raise StorageError(
+            f"{str(path)!r} was made by a newer LangGraph (its store is of version {schema}, this one knows "
+            f"{len(MIGRATIONS) - 1}); it was left as it is, upgrade langgraph-checkpoint-sqlite"
+        )
     tables = {str(row[0]) for row in rows}
     if tables and not tables & OUR_TABLES:
         raise StorageError(

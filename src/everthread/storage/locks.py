@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from everthread.errors import StorageError, ThreadBusyError
+from everthread.errors import ThreadBusyError
+from everthread.storage.failures import first_of, told
 from everthread.storage.locations import Location
 
 logger = logging.getLogger(__name__)
@@ -60,8 +61,10 @@ class ThreadLocks:
         self._database.execute("PRAGMA synchronous=NORMAL")
         # A thread's id may say something about its user, and erasing must not leave it in free space.
         self._database.execute("PRAGMA secure_delete=ON")
+        # WITHOUT ROWID, since every turn writes two rows here: an index of its own would double the pages.
         self._database.execute(
-            "CREATE TABLE IF NOT EXISTS thread_locks (thread_id TEXT PRIMARY KEY, holder TEXT, expires REAL)"
+            "CREATE TABLE IF NOT EXISTS thread_locks"
+            " (thread_id TEXT PRIMARY KEY, holder TEXT, expires REAL) WITHOUT ROWID"
         )
 
     def close(self) -> None:
@@ -81,13 +84,13 @@ class ThreadLocks:
             StorageError: the database failed inside the block, such as a full disk.
         """
         holder = _new_holder()
-        for pause in self._attempts(thread_id, holder):
-            time.sleep(pause)
-        try:
-            with _failures_told(thread_id):
+        with _failures_told(thread_id):
+            for pause in self._attempts(thread_id, holder):
+                time.sleep(pause)
+            try:
                 yield
-        finally:
-            self._release(thread_id, holder)
+            finally:
+                self._release(thread_id, holder)
 
     @asynccontextmanager
     async def ahold(self, thread_id: str) -> AsyncIterator[None]:
@@ -98,14 +101,14 @@ class ThreadLocks:
         """
         holder = _new_holder()
         attempts = self._attempts(thread_id, holder)
-        # Another process may hold it: there is no event to wait for.
-        while (pause := await asyncio.to_thread(next, attempts, None)) is not None:  # noqa: ASYNC110
-            await asyncio.sleep(pause)
-        try:
-            with _failures_told(thread_id):
+        with _failures_told(thread_id):
+            # Another process may hold it: there is no event to wait for.
+            while (pause := await asyncio.to_thread(next, attempts, None)) is not None:  # noqa: ASYNC110
+                await asyncio.sleep(pause)
+            try:
                 yield
-        finally:
-            await asyncio.shield(asyncio.to_thread(self._release, thread_id, holder))
+            finally:
+                await asyncio.shield(asyncio.to_thread(self._release, thread_id, holder))
 
     def doubtful_holder(self, thread_id: str) -> str | None:
         """Return who we are on a thread whose lease may have gone to somebody else; None when it cannot have.
@@ -114,6 +117,11 @@ class ThreadLocks:
         """
         lease = self._held.get(thread_id)
         return lease.holder if lease is not None and time.time() >= lease.expires else None
+
+    def doubtful(self) -> dict[str, str]:
+        """Return the leases of ours that may have gone to somebody else: thread or key, and who we are."""
+        now = time.time()
+        return {thread_id: lease.holder for thread_id, lease in list(self._held.items()) if now >= lease.expires}
 
     def _attempts(self, thread_id: str, holder: str) -> Iterator[float]:
         """Yield the pauses to make until the lease is ours."""
@@ -132,6 +140,9 @@ class ThreadLocks:
         now = time.time()
         expires = now + LEASE_SECONDS
         with self._guard:
+            if thread_id in self._held:
+                # A run of ours that stood still is still there, whatever its lease says.
+                return False
             # One statement is one transaction: no other process can come between check and write.
             cursor = self._database.execute(
                 "INSERT INTO thread_locks VALUES (?, ?, ?) ON CONFLICT (thread_id) DO UPDATE"
@@ -171,7 +182,13 @@ class ThreadLocks:
             lease = self._held.get(thread_id)
             if lease is not None and lease.holder == holder:
                 del self._held[thread_id]
-            self._database.execute("DELETE FROM thread_locks WHERE thread_id = ? AND holder = ?", (thread_id, holder))
+            try:
+                self._database.execute(
+                    "DELETE FROM thread_locks WHERE thread_id = ? AND holder = ?", (thread_id, holder)
+                )
+            except sqlite3.Error as error:
+                # What the run did is saved or not, whatever becomes of its lease, which expires.
+                logger.warning("could not give the lock of thread %r back: %s", thread_id, error)
 
     def _renew(self) -> None:
         while not self._stop.wait(LEASE_SECONDS / 3):
@@ -200,38 +217,17 @@ def _failures_told(thread_id: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        first = _first(error)
-        if LOST in str(first):
+        if LOST in str(first_of(error)):
             raise ThreadBusyError(
                 f"{_shown(thread_id)} went to another run, because this process stood still for more than "
                 f"{LEASE_SECONDS:g} s; nothing of this run was saved since, send the message again"
             ) from error
-        raise StorageError(f"the database failed: {first}; {_advice(first)}") from error
+        raise told(error) from error
 
 
 def _shown(key: str) -> str:
     """Name what a key locks: a thread, or the notes of a user."""
     return f"the memory of {key[1:].replace('/', ' ')!r}" if key.startswith("\x00") else f"thread {key!r}"
-
-
-def _first(error: BaseException) -> sqlite3.Error:
-    """Return the failure that came first: a commit after it fails too and would hide it."""
-    found = error
-    while isinstance(found.__context__, sqlite3.Error):
-        found = found.__context__
-    assert isinstance(found, sqlite3.Error)
-    return found
-
-
-def _advice(error: sqlite3.Error) -> str:
-    name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith("SQLITE_FULL"):
-        return "what was saved before is intact: make room and send the message again"
-    if name.startswith("SQLITE_READONLY"):
-        return "what was saved before is intact: allow writing and send the message again"
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return "the file is damaged: stop every process that uses it and restore a copy, `everthread doctor` checks it"
-    return "what was saved before is intact: send the message again"
 
 
 def _new_holder() -> str:

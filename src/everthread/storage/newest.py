@@ -1,24 +1,91 @@
-"""Look at how a thread's last run ended, without reading what its checkpoint holds."""
+"""Look at how a thread stands before a run, without reading what its checkpoint holds.
 
-import json
-from collections.abc import Iterable
+Every run looks, so it is one short query: how the last run ended, whose thread it is, and what is known of
+the message that came. The store is read past its interface where its tables are in the checkpointer's file;
+elsewhere it is asked as any store.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
+import orjson
 import ormsgpack
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.base import GetOp
 
-__all__ = ["Ending", "aending", "ending"]
+from everthread.state import namespaces
+from everthread.storage.open import Storage
+
+__all__ = ["Ending", "Standing", "aending", "astanding", "ending", "standing", "unanswered"]
 
 Ending = Literal["done", "unapplied", "unfinished"]
 """`unapplied`: an input was saved and no step ran; `unfinished`: a node of its turn is still to run."""
 
 _NEWEST = (
-    "SELECT metadata, type, checkpoint FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
+    "SELECT 0, metadata, type, checkpoint FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
     " ORDER BY checkpoint_id DESC LIMIT 1"
 )
+_RECORDS = tuple(
+    f" UNION ALL SELECT {place}, NULL, NULL, value FROM store WHERE prefix = ? AND key = ?" for place in (1, 2, 3)
+)
+_WITH_SESSION = f"SELECT * FROM ({_NEWEST})" + _RECORDS[0]
+_WITH_MESSAGE = _WITH_SESSION + _RECORDS[1] + _RECORDS[2]
+
+_SESSIONS = ".".join(namespaces.SESSIONS)
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a thread stands."""
+
+    ending: Ending
+    """How its last run ended; a thread without runs is done."""
+    session: Record | None = None
+    """The record of the thread; None before its first run."""
+    archived: Record | None = None
+    """What the transcript has under the id of the message that came."""
+    unanswered: Record | None = None
+    """Where that message was when its turn was left without an answer; None when it never was."""
+
+    @property
+    def is_special(self) -> bool:
+        """Whether the last run was cut off, or the message is no news: what it means depends on the state."""
+        return self.ending != "done" or self.archived is not None or self.unanswered is not None
+
+
+def unanswered(thread_id: str) -> namespaces.Namespace:
+    """Namespace of the messages whose turn was left without an answer, by message id."""
+    return namespaces.thread(thread_id, "unanswered")
+
+
+def standing(storage: Storage, config: RunnableConfig, message_id: str | None) -> Standing:
+    """Tell how a thread stands before a run.
+
+    Args:
+        storage: where it is kept.
+        config: `thread_id`, `checkpoint_ns`, and `checkpoint_id` when a run starts from an older one.
+        message_id: of the message that came; None when it has none, or none came.
+    """
+    saver = storage.checkpointer
+    if isinstance(saver, SqliteSaver) and storage.is_one_file and not _names_one(config):
+        with saver.lock:
+            return _of_rows(saver.conn.execute(*_query(config, message_id)).fetchall())
+    return _of_items(ending(saver, config), storage.store.batch(_reads(config, message_id)))
+
+
+async def astanding(storage: Storage, config: RunnableConfig, message_id: str | None) -> Standing:
+    """Do what `standing` does without blocking the event loop."""
+    saver = storage.checkpointer
+    if isinstance(saver, AsyncSqliteSaver) and storage.is_one_file and not _names_one(config):
+        async with saver.lock:
+            return _of_rows(await saver.conn.execute_fetchall(*_query(config, message_id)))
+    return _of_items(await aending(saver, config), await storage.store.abatch(_reads(config, message_id)))
 
 
 def ending(saver: BaseCheckpointSaver[str], config: RunnableConfig) -> Ending:
@@ -30,16 +97,16 @@ def ending(saver: BaseCheckpointSaver[str], config: RunnableConfig) -> Ending:
     """
     if not isinstance(saver, SqliteSaver) or _names_one(config):
         return _of_tuple(saver.get_tuple(config))
-    with saver.cursor(transaction=False) as cursor:
-        return _of_row(cursor.execute(_NEWEST, _key(config)).fetchone())
+    with saver.lock:
+        return _of_row(saver.conn.execute(_NEWEST, _key(config)).fetchone())
 
 
 async def aending(saver: BaseCheckpointSaver[str], config: RunnableConfig) -> Ending:
     """Do what `ending` does without blocking the event loop."""
     if not isinstance(saver, AsyncSqliteSaver) or _names_one(config):
         return _of_tuple(await saver.aget_tuple(config))
-    async with saver.lock, saver.conn.execute(_NEWEST, _key(config)) as cursor:
-        return _of_row(await cursor.fetchone())
+    async with saver.lock:
+        return _of_row(next(iter(await saver.conn.execute_fetchall(_NEWEST, _key(config))), None))
 
 
 def _names_one(config: RunnableConfig) -> bool:
@@ -53,13 +120,13 @@ def _key(config: RunnableConfig) -> tuple[str, str]:
 def _of_row(row: Any) -> Ending:
     if row is None:
         return "done"
-    source = json.loads(row[0]).get("source") if row[0] else None
-    if source == "input":
+    _, metadata, kind, checkpoint = row
+    if metadata and orjson.loads(metadata).get("source") == "input":
         return "unapplied"
-    if row[1] != "msgpack":
+    if kind != "msgpack":
         return "done"
     # Only the names of the channels are wanted, so messages and other values stay as they are.
-    read = ormsgpack.unpackb(row[2], ext_hook=lambda code, data: None, option=ormsgpack.OPT_NON_STR_KEYS)
+    read = ormsgpack.unpackb(checkpoint, ext_hook=lambda code, data: None, option=ormsgpack.OPT_NON_STR_KEYS)
     return _of_channels(read.get("channel_values") or ())
 
 
@@ -73,3 +140,28 @@ def _of_tuple(last: CheckpointTuple | None) -> Ending:
 
 def _of_channels(names: Iterable[Any]) -> Ending:
     return "unfinished" if any(str(name).startswith("branch:to:") for name in names) else "done"
+
+
+def _reads(config: RunnableConfig, message_id: str | None) -> list[GetOp]:
+    thread_id, _ = _key(config)
+    of_message = [] if message_id is None else [namespaces.transcript(thread_id), unanswered(thread_id)]
+    return [GetOp(namespaces.SESSIONS, thread_id), *(GetOp(one, str(message_id)) for one in of_message)]
+
+
+def _query(config: RunnableConfig, message_id: str | None) -> tuple[str, list[str]]:
+    thread_id, checkpoint_ns = _key(config)
+    values = [thread_id, checkpoint_ns, _SESSIONS, thread_id]
+    if message_id is None:
+        return _WITH_SESSION, values
+    own = ".".join(namespaces.thread(thread_id))
+    return _WITH_MESSAGE, [*values, f"{own}.transcript", message_id, f"{own}.unanswered", message_id]
+
+
+def _of_rows(rows: Iterable[Any]) -> Standing:
+    found = {row[0]: row for row in rows}
+    records = (orjson.loads(found[place][3]) if place in found else None for place in (1, 2, 3))
+    return Standing(_of_row(found.get(0)), *records)
+
+
+def _of_items(last: Ending, items: Sequence[Any]) -> Standing:
+    return Standing(last, *(None if item is None else item.value for item in items))

@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from everthread.errors import StorageError
-from everthread.storage.fence import afence, fence
+from everthread.storage.fence import afence, afence_store, fence, fence_store
 from everthread.storage.lexical import AsyncLexicalSqliteStore, LexicalSqliteStore
 from everthread.storage.locations import Location, Synchronous, level, locate, prepare
 from everthread.storage.locks import ThreadLocks
@@ -32,6 +32,8 @@ class Storage:
     locks: ThreadLocks
     is_asynchronous: bool = False
     """Opened with `aopen_storage`, for `ainvoke` and `astream`."""
+    is_one_file: bool = False
+    """The checkpointer and the store have their tables in one file; in memory each has a database of its own."""
 
 
 @contextmanager
@@ -69,9 +71,11 @@ def open_storage(
             connection = stack.enter_context(closing(_connect(location, autocommit=True)))
             store = LexicalSqliteStore(connection, text_fields=text_fields)
             store.setup()
+            if location.path is not None:
+                fence_store(connection, location.path, locks)
         except sqlite3.Error as error:
             raise _unusable(location, error) from error
-        yield Storage(url, saver, store, locks)
+        yield Storage(url, saver, store, locks, is_one_file=location.path is not None)
 
 
 @asynccontextmanager
@@ -101,10 +105,13 @@ async def aopen_storage(
                 await afence(saver_connection, locks)
             store = AsyncLexicalSqliteStore(store_connection, text_fields=text_fields)
             await store.setup()
+            if location.path is not None:
+                await afence_store(store_connection, location.path, locks)
         except sqlite3.Error as error:
             raise _unusable(location, error) from error
         stack.push_async_callback(_stop_batching, store)
-        yield Storage(url, saver, store, locks, is_asynchronous=True)
+        is_one_file = location.path is not None
+        yield Storage(url, saver, store, locks, is_asynchronous=True, is_one_file=is_one_file)
 
 
 def _located(url: str, synchronous: str | None) -> Location:

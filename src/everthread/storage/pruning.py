@@ -19,9 +19,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.constants import START
 
 from everthread.ledger import retention
-from everthread.state import namespaces
+from everthread.state import Context, namespaces
 
-__all__ = ["Pruned", "Pruner"]
+__all__ = ["Pruned", "Pruner", "dial_metadata", "dial_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +57,19 @@ _DELETE = (
 _DELETE_SUBGRAPH = "DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ?"
 _DELETE_SUMMARIES = "DELETE FROM store WHERE prefix = ? AND key < ? AND length(key) = ?"
 _TABLES = ("checkpoints", "writes")
+
+_DIAL = "keep_checkpoints"
+"""In the metadata of a checkpoint: the dial of its run, when it is not the default."""
+
+_ALL = 0
+"""Stands for None there, which LangGraph would leave out."""
+
+# A state that was edited by hand says nothing about the dial.
+_LAST_RUN = (
+    f"SELECT json_extract(CAST(metadata AS TEXT), '$.{_DIAL}') FROM checkpoints"
+    " WHERE thread_id = ? AND checkpoint_ns = '' AND json_extract(CAST(metadata AS TEXT), '$.source') <> 'update'"
+    " ORDER BY checkpoint_id DESC LIMIT 1"
+)
 
 Statement = tuple[str, Sequence[Any]]
 
@@ -114,6 +127,19 @@ class _Row:
     def is_whole(self) -> bool:
         """Whether it reads without its ancestors: it holds the messages, or there were none so far."""
         return _CHANNEL in self.checkpoint["channel_values"] or _CHANNEL not in self.checkpoint["channel_versions"]
+
+
+def dial_metadata(keep: int | None) -> dict[str, int]:
+    """Return what the checkpoints of a run say of its dial, so that `dial_of` knows; nothing at the default."""
+    return {} if keep == Context.keep_checkpoints else {_DIAL: _ALL if keep is None else keep}
+
+
+def dial_of(database: sqlite3.Connection, thread_id: str) -> int | None:
+    """Return the dial that a thread was last run with; None keeps every checkpoint."""
+    row = database.execute(_LAST_RUN, (thread_id,)).fetchone()
+    if row is None or row[0] is None:
+        return Context.keep_checkpoints
+    return None if row[0] == _ALL else int(row[0])
 
 
 class Pruner:

@@ -5,18 +5,20 @@ what a file in use should do; this is for one that grew once and should be small
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from everthread.errors import SettingsError, ThreadBusyError
+from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.state import namespaces
 from everthread.storage.locations import locate
 from everthread.storage.open import Storage
-from everthread.storage.pruning import Pruner
+from everthread.storage.pruning import Pruner, dial_of
 
 __all__ = ["Reclaimed", "reclaim"]
 
@@ -39,14 +41,16 @@ class Reclaimed:
     """Pruned checkpoints."""
     summaries: int
     """Pruned summaries."""
+    unpruned: int
+    """Threads that keep every checkpoint, because their runs or the caller said so."""
 
 
-def reclaim(storage: Storage, keep: int | None, progress: Progress) -> Reclaimed:
+def reclaim(storage: Storage, keep: int | Literal["all", "as run"], progress: Progress) -> Reclaimed:
     """Prune every thread of ours and rewrite the file.
 
     Args:
         storage: opened with `open_storage` on a file, and with a lock timeout of 0.
-        keep: turns of each thread that stay travelable; None prunes nothing.
+        keep: turns of each thread that stay travelable; `as run` keeps what each thread was last run with.
         progress: called at each step.
 
     Raises:
@@ -58,21 +62,33 @@ def reclaim(storage: Storage, keep: int | None, progress: Progress) -> Reclaimed
         raise SettingsError("only a SQLite file opened with `open_storage` has space to give back")
     before = _size(path)
     threads = _threads(storage)
-    pruner, checkpoints, summaries = Pruner(storage.checkpointer), 0, 0
+    pruner, done = Pruner(storage.checkpointer), Counter[str]()
     # autocommit: a VACUUM cannot run inside of a transaction.
     with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as database:
         _check_idle(storage, database)
-        for place, thread_id in enumerate(threads if keep is not None else []):
+        for place, thread_id in enumerate(threads):
             progress("pruning", place, len(threads))
+            turns = dial_of(database, thread_id) if keep == "as run" else None if keep == "all" else keep
+            if turns is None:
+                done["unpruned"] += 1
+                continue
             with storage.locks.hold(thread_id):
-                pruned = pruner.prune(thread_id, keep or 1)
-            checkpoints, summaries = checkpoints + pruned.checkpoints, summaries + pruned.summaries
+                pruned = pruner.prune(thread_id, turns)
+            done.update(checkpoints=pruned.checkpoints, summaries=pruned.summaries)
         _check_idle(storage, database)
         progress("rewriting the file", 0, 1)
-        database.execute("VACUUM")
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            database.execute("VACUUM")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError as error:
+            raise StorageError(
+                f"the file could not be rewritten ({error}), and what was pruned stays pruned: nothing else was lost; "
+                f"try again with {_size(path):,} bytes of free disk space, when no other process uses the database"
+            ) from error
     progress("rewriting the file", 1, 1)
-    return Reclaimed(before, _size(path), len(threads), checkpoints, summaries)
+    return Reclaimed(
+        before, _size(path), len(threads), done["checkpoints"], done["summaries"], unpruned=done["unpruned"]
+    )
 
 
 def _threads(storage: Storage) -> list[str]:

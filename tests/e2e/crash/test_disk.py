@@ -1,6 +1,8 @@
 """A full disk, a file that cannot be written, a damaged one: a clear error, and nothing is lost."""
 
 import os
+import resource
+import shutil
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -76,6 +78,44 @@ def test_a_full_disk_fails_the_turn_and_the_same_message_gets_one_turn_afterward
         assert texts(storage) == expected(14)
 
 
+def test_a_disk_that_refuses_a_write_fails_the_turn_and_the_same_message_gets_one_turn_afterwards(
+    tmp_path: Path,
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        talk(storage, 0, 4)
+        log = tmp_path / "a.db-wal"
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 20_000, hard))
+            with pytest.raises(StorageError, match="the disk is full or failing, and try again"):
+                talk(storage, 4, 14)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        talk(storage, sum(text.startswith("re:") for text in texts(storage)), 14)
+
+        assert texts(storage) == expected(14)
+
+
+def test_a_turn_that_was_saved_is_acknowledged_although_its_lock_cannot_be_given_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        with storage.locks.hold("other"):
+            storage.locks._database.execute("PRAGMA query_only = ON")
+        storage.locks._database.execute("PRAGMA query_only = OFF")
+
+        assert "could not give the lock of thread 'other' back" in caplog.text
+        say(storage, 0)
+
+
+def test_a_lock_that_cannot_be_taken_is_one_clear_error(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        storage.locks._database.execute("PRAGMA query_only = ON")
+
+        with pytest.raises(StorageError, match="allow writing and try again"):
+            say(storage, 0)
+
+
 def test_a_database_that_became_read_only_is_named_and_keeps_what_it_has(tmp_path: Path) -> None:
     with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         say(storage, 0)
@@ -96,6 +136,65 @@ def test_a_file_without_permission_to_write_is_refused(tmp_path: Path, monkeypat
 
     with pytest.raises(StorageError, match="it is read-only"), open_storage(url):
         pass
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = talked(tmp_path)
+    refusal = sqlite3.OperationalError("attempt to write a readonly database")
+    refusal.sqlite_errorname = "SQLITE_READONLY_DIRECTORY"
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise refusal
+
+    monkeypatch.setattr("everthread.storage.locations.sqlite3.connect", refuse)
+
+    with (
+        pytest.raises(StorageError, match="cannot write in the folder of the database"),
+        open_storage(f"sqlite:///{path}"),
+    ):
+        pass
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = talked(tmp_path)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("INSERT INTO store_migrations VALUES (99)")
+    before = path.read_bytes()
+
+    with pytest.raises(StorageError, match="made by a newer LangGraph"), open_storage(f"sqlite:///{path}"):
+        pass
+
+    assert path.read_bytes() == before
+
+
+def test_tables_of_another_version_are_told_as_such(tmp_path: Path) -> None:
+    path = talked(tmp_path)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("ALTER TABLE checkpoints RENAME COLUMN metadata TO told")
+
+    with (
+        pytest.raises(StorageError, match="its tables are not as this version knows them"),
+        open_storage(f"sqlite:///{path}") as storage,
+    ):
+        say(storage, 10)
+
+
+def test_the_log_of_a_process_that_died_is_read_again(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        talk(storage, 0, 3)
+        for name in ("a.db", "a.db-wal"):  # as they are at a kill
+            shutil.copy(tmp_path / name, tmp_path / f"copy-{name}")
+
+    with open_storage(f"sqlite:///{tmp_path}/copy-a.db") as storage:
+        assert texts(storage) == expected(3)
+
+
+def test_a_log_that_is_rubbish_takes_nothing_from_the_database(tmp_path: Path) -> None:
+    path = talked(tmp_path)
+    path.with_name("a.db-wal").write_bytes(bytes(range(256)) * 200)
+
+    with open_storage(f"sqlite:///{path}") as storage:
+        assert texts(storage) == expected(10)
 
 
 @pytest.mark.parametrize("keep", [0.1, 0.5, 0.9])

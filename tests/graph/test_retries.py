@@ -1,0 +1,313 @@
+"""A message that is sent again gets its own answer once, whatever was said on the thread meanwhile."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.tools import tool
+from langgraph.types import interrupt
+
+from conversation import call
+from everthread import Context, build_graph, open_storage
+from everthread.cli.reading import read_thread
+from everthread.errors import ModelError
+from everthread.models.scripted import CannedModel, ScriptedModel, Tools
+from everthread.state import Agent, namespaces
+from everthread.state.marks import marks, sequence
+from everthread.storage.open import Storage, aopen_storage
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+SMALL = {"context_limit": 2, "keep_last_turns": 1}
+"""Dials that keep one turn beside the first message."""
+
+
+@tool
+def look(n: int) -> str:
+    """Look something up."""
+    return "\n".join(f"row {number} of the table" for number in range(n))
+
+
+@tool
+def approve(what: str) -> str:
+    """Ask the user."""
+    return f"approved: {interrupt({'what': what})}"
+
+
+AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[look, approve])
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[Storage]:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as opened:
+        yield opened
+
+
+def graph_of(storage: Storage, *replies: Any) -> tuple[Any, ScriptedModel]:
+    model = ScriptedModel(list(replies))
+    return build_graph(AGENT, model=model, summarizer="offline", storage=storage), model
+
+
+def message(name: str, text: str | None = None) -> dict[str, Any]:
+    return {"messages": [HumanMessage(text or f"question {name}", id=name)]}
+
+
+def say(graph: Any, name: str, **dials: Any) -> list[str]:
+    return [one.text for one in graph.invoke(message(name), CONFIG, context=Context(**dials))["messages"]]
+
+
+def dies(graph: Any, given: dict[str, Any], steps: int, **dials: Any) -> None:
+    """Run so many steps of a turn and no more."""
+    wanted: dict[str, Any] | None = given
+    for _ in range(steps):
+        list(graph.stream(wanted, CONFIG, context=Context(**dials), interrupt_before="*"))
+        wanted = None  # goes on where it stopped
+        if not graph.get_state(CONFIG).next:
+            return
+
+
+def fails(graph: Any, name: str, **dials: Any) -> None:
+    with pytest.raises(ModelError):
+        say(graph, name, **dials)
+
+
+def told(storage: Storage) -> list[str]:
+    """Return every message of the thread, once its places and ids are found to be in order."""
+    messages = read_thread(storage, "t").messages
+    places = [sequence(one) for one in messages]
+    assert places == sorted(set(places))
+    assert len({one.id for one in messages}) == len(messages)
+    for before, one in pairwise(messages):
+        assert marks(one)["previous"] == before.id
+    return [one.text for one in messages]
+
+
+DOWN = ModelError("the provider is down", kind="server")
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_an_old_message_without_an_answer_is_answered_when_it_is_sent_again(storage: Storage, steps: int) -> None:
+    graph, model = graph_of(storage, "zero", "to b", "to a")
+    say(graph, "zero")
+    dies(graph, message("a"), steps)
+    say(graph, "b")
+
+    assert say(graph, "a")[-2:] == ["question a", "to a"]
+    assert told(storage) == ["question zero", "zero", "question b", "to b", "question a", "to a"]
+    assert [one.text for one in model.prompts[-1][-2:]] == ["to b", "question a"]
+
+
+def test_it_is_answered_once_however_often_it_is_sent(storage: Storage) -> None:
+    graph, model = graph_of(storage, DOWN, "to b", "to a")
+    fails(graph, "a")
+    for name in ("b", "a", "a", "b", "a"):
+        say(graph, name)
+
+    assert model.left == 0
+    assert told(storage) == ["question b", "to b", "question a", "to a"]
+
+
+async def test_the_async_flavour_does_the_same(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with aopen_storage(url) as storage:
+        graph, _ = graph_of(storage, DOWN, "to b", "to a")
+        with pytest.raises(ModelError):
+            await graph.ainvoke(message("a"), CONFIG)
+        await graph.ainvoke(message("b"), CONFIG)
+        done = await graph.ainvoke(message("a"), CONFIG)
+
+    assert [one.text for one in done["messages"]] == ["question b", "to b", "question a", "to a"]
+
+
+def test_a_storage_in_memory_does_the_same() -> None:
+    with open_storage("sqlite://") as storage:
+        graph, _ = graph_of(storage, DOWN, "to b", "to a")
+        fails(graph, "a")
+        say(graph, "b")
+
+        assert say(graph, "a")[-2:] == ["question a", "to a"]
+
+
+def test_what_its_turn_had_done_goes_with_it_and_is_not_done_again(storage: Storage) -> None:
+    graph, model = graph_of(storage, AIMessage("", tool_calls=[call("look", "c", n=2)]), DOWN, "to b", "to a")
+    fails(graph, "a")
+    say(graph, "b")
+
+    say(graph, "a")
+
+    assert [one.type for one in model.prompts[-1][1:]] == ["human", "ai", "human", "ai", "tool"]
+    assert [one.type for one in read_thread(storage, "t").messages] == ["human", "ai", "human", "ai", "tool", "ai"]
+
+
+def test_a_long_result_of_its_turn_keeps_its_place_behind_its_call(storage: Storage) -> None:
+    long = AIMessage("", tool_calls=[call("look", "c", n=300)])
+    graph, _ = graph_of(storage, "zero", long, DOWN, "to b", "to a")
+    say(graph, "zero")
+    fails(graph, "a", tool_output_tokens=64)
+    say(graph, "b")
+    say(graph, "a")
+
+    assert "row 299" in told(storage)[-2]
+
+
+def test_a_call_that_was_never_answered_is_told_to_the_model(storage: Storage) -> None:
+    graph, model = graph_of(storage, AIMessage("", tool_calls=[call("approve", "c", what="it")]), "to b", "to a")
+    say(graph, "a")
+    say(graph, "b")
+    say(graph, "a")
+
+    assert "interrupted before its result" in model.prompts[-1][-1].text
+    assert model.left == 0
+
+
+def test_it_is_answered_also_after_it_has_left_the_working_set(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "zero", DOWN, *"bcde", "to a")
+    say(graph, "zero", **SMALL)
+    fails(graph, "a", **SMALL)
+    for name in "bcde":
+        say(graph, name, **SMALL)
+    assert "a" not in read_thread(storage, "t").working_set
+
+    assert say(graph, "a", **SMALL)[-2:] == ["question a", "to a"]
+    assert [one.text for one in read_thread(storage, "t").messages].count("question a") == 1
+
+
+def test_a_message_that_left_the_working_set_with_its_answer_is_not_asked_again(storage: Storage) -> None:
+    graph, model = graph_of(storage, *"abcde")
+    for name in "abcde":
+        say(graph, name, **SMALL)
+
+    say(graph, "c", **SMALL)
+
+    assert len(model.prompts) == 5
+    assert told(storage) == [text for name in "abcde" for text in (f"question {name}", name)]
+
+
+def test_once_answered_late_it_is_not_asked_again_from_the_transcript(storage: Storage) -> None:
+    graph, model = graph_of(storage, "zero", DOWN, "b", "a", *"cdef")
+    say(graph, "zero", **SMALL)
+    fails(graph, "a", **SMALL)
+    for name in "bacdef":
+        say(graph, name, **SMALL)
+    assert "a" not in read_thread(storage, "t").working_set
+
+    say(graph, "a", **SMALL)
+
+    assert model.left == 0
+    assert told(storage).count("question a") == 1
+
+
+def test_messages_that_were_sent_together_stay_together(storage: Storage) -> None:
+    graph, _ = graph_of(storage, DOWN, "to b", "to both")
+    both = {"messages": [HumanMessage("first", id="a1"), HumanMessage("second", id="a2")]}
+    with pytest.raises(ModelError):
+        graph.invoke(both, CONFIG)
+    say(graph, "b")
+
+    graph.invoke(both, CONFIG)
+
+    assert told(storage) == ["question b", "to b", "first", "second", "to both"]
+
+
+def test_messages_that_were_answered_together_are_not_asked_again(storage: Storage) -> None:
+    graph, model = graph_of(storage, "to both", "to b")
+    both = {"messages": [HumanMessage("first", id="a1"), HumanMessage("second", id="a2")]}
+    graph.invoke(both, CONFIG)
+    say(graph, "b")
+
+    graph.invoke(both, CONFIG)
+
+    assert model.left == 0
+    assert told(storage) == ["first", "second", "to both", "question b", "to b"]
+
+
+def test_a_turn_that_failed_with_the_end_of_its_session_is_answered_before_the_session_ends(storage: Storage) -> None:
+    graph, _ = graph_of(storage, DOWN, "to a")
+    last = {**message("a"), "end_session": True}
+    with pytest.raises(ModelError):
+        graph.invoke(last, CONFIG)
+
+    done = graph.invoke(last, CONFIG)
+
+    session = storage.store.get(namespaces.SESSIONS, "t")
+    assert done["messages"][-1].text == "to a"
+    assert session is not None
+    assert session.value["consolidated_turns"] == session.value["turns"] == 1
+
+
+def test_an_old_message_that_also_ends_the_session_is_answered_first(storage: Storage) -> None:
+    graph, _ = graph_of(storage, DOWN, "to b", "to a")
+    fails(graph, "a")
+    say(graph, "b")
+
+    done = graph.invoke({**message("a"), "end_session": True}, CONFIG)
+
+    session = storage.store.get(namespaces.SESSIONS, "t")
+    assert done["messages"][-1].text == "to a"
+    assert session is not None
+    assert session.value["consolidated_turns"] == session.value["turns"] == 2
+
+
+def test_the_end_of_a_session_over_a_failed_turn_leaves_it_answerable(storage: Storage) -> None:
+    graph, _ = graph_of(storage, DOWN, "to b", "to a")
+    fails(graph, "a")
+    graph.invoke({"end_session": True}, CONFIG)
+    say(graph, "b")
+
+    assert say(graph, "a")[-2:] == ["question a", "to a"]
+
+
+def test_a_thread_whose_runs_end_well_keeps_no_record_of_it(storage: Storage) -> None:
+    graph, _ = graph_of(storage, DOWN, "to a", "to b")
+    fails(graph, "a")
+    say(graph, "a")
+    say(graph, "b")
+
+    assert storage.store.search(namespaces.thread("t", "unanswered")) == []
+
+
+class Echo(CannedModel):
+    """Calls a tool on every second question and then repeats it."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "echo"
+
+    def next_reply(self, messages: list[BaseMessage], tools: Tools) -> AIMessage:
+        place = max(at for at, one in enumerate(messages) if isinstance(one, HumanMessage))
+        asked = str(messages[place].text)
+        if asked.endswith("!") and not any(isinstance(one, AIMessage) for one in messages[place:]):
+            return AIMessage("", tool_calls=[call("look", f"c-{asked}", n=3)])
+        return AIMessage(f"re: {asked}")
+
+
+ENOUGH = 9
+"""Steps that are enough for any turn."""
+
+SENT = st.lists(
+    st.tuples(st.sampled_from(["a", "b!", "c", "d!"]), st.sampled_from([1, 2, 3, 4, 5, ENOUGH, ENOUGH])),
+    min_size=1,
+    max_size=8,
+)
+
+
+@pytest.mark.parametrize("dials", [{}, SMALL])
+@settings(max_examples=12)
+@given(sent=SENT)
+def test_whoever_sends_what_in_whatever_order_and_dies_gets_each_answer_once(
+    dials: dict[str, Any], sent: list[tuple[str, int]]
+) -> None:
+    names = list(dict.fromkeys(name for name, _ in sent))
+    with open_storage("sqlite://") as storage:
+        graph = build_graph(AGENT, model=Echo(), summarizer="offline", storage=storage)
+        for name, steps in [*sent, *((name, ENOUGH) for name in names)]:
+            dies(graph, message(name, name), steps, **dials)
+
+        messages = read_thread(storage, "t").messages
+        assert sorted(one.text for one in messages if one.type == "human") == sorted(names)
+        assert sorted(one.text for one in messages if one.text.startswith("re: ")) == sorted(f"re: {n}" for n in names)
+        assert told(storage)
