@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from everthread.agents.handles import read_tool_output
-from everthread.evals import replay
 from everthread.evals.records import Record, read_records
+from everthread.evals.replay import trace
+from everthread.evals.tape import recorded_agent
 from everthread.nodes.wiring import system_message
 from everthread.state import Context
 from everthread.window.tokens import counter_for
@@ -52,22 +53,19 @@ def kept_values(record: Record, rows: Sequence[Sequence[Any]], history: int, pol
     wanted = defaultdict(list)
     for at, _, value, *_ in rows:
         wanted[at].append(str(value))
-    sizing = replay._Run(record, Context(), replay.OURS)
-    system = COUNTER.messages([system_message(sizing._agent, {"today": "2026-01-01"})])
-    tools = COUNTER.tools([*sizing._agent.tools, read_tool_output])
+    agent = recorded_agent(record)
+    system = COUNTER.messages([system_message(agent, {"today": "2026-01-01"})])
+    tools = COUNTER.tools([*agent.tools, read_tool_output])
     window = system + tools + history + RESERVE + 1
     context = Context(window=window, max_output_tokens=RESERVE, safety_fraction=1.0, policy=policy)  # type: ignore[arg-type]
-    run = replay._Run(record, context, replay.OURS)
-    replies = iter([message.id for part in replay.exchanges(record.messages)[0] for message in part.replies])
     hits: list[bool] = []
 
-    def look(messages: list[BaseMessage], _: object) -> None:
-        values = wanted.get(next(replies, None), [])
+    def look(reply: AIMessage, messages: list[BaseMessage], _: object) -> None:
+        values = wanted.get(str(reply.id), [])
         text = "\n".join(f"{m.content}{getattr(m, 'tool_calls', '')}" for m in messages) if values else ""
         hits.extend(value in text for value in values)
 
-    run._model._on_prompt = look
-    run.play()
+    trace(record, context, watch=look)
     return hits
 
 

@@ -11,7 +11,8 @@ from conversation import tool_round
 from everthread.cli import main
 from everthread.evals import replay as module
 from everthread.evals.records import Record, Toolkit, read_records
-from everthread.evals.replay import ENDING, exchanges, replay, total
+from everthread.evals.replay import replay, total
+from everthread.evals.tape import ENDING, exchanges
 from everthread.state import Context
 from everthread.window.turns import legal
 
@@ -257,3 +258,11 @@ def test_what_cannot_be_done_is_one_sentence(
     told = capsys.readouterr().err
     assert told.startswith(said)
     assert "Traceback" not in told
+
+
+def test_the_command_takes_a_folder_and_says_what_it_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(FIXTURE.parent), "--window", "4000"]) == 0
+
+    told = capsys.readouterr()
+    assert "2 records: 2 replayed, 0 refused" in told.out
+    assert "Left out: 1 of bakery.jsonl (without a recorded reply to replay)." in told.err

@@ -1,6 +1,7 @@
 """What-if on conversations made for these tests."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from everthread.evals.needs import Rules, found_values, needed_values
 from everthread.evals.pages import render_simulation
 from everthread.evals.parallel import spread
 from everthread.evals.prices import Prices, read_prices
+from everthread.evals.records import Toolkit
 from everthread.evals.simulate import Setting, Simulation, by_call, simulate, simulate_one
 from everthread.evals.threads import record_of_thread
 from everthread.models.scripted import ScriptedModel
@@ -143,7 +145,13 @@ def test_input_that_enters_the_cache_can_have_a_price_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("input: 1", "`cached_input`"), ("- 1", "needs `input`"), ("{", "not YAML")]
+    ("text", "said"),
+    [
+        ("input: 1\nouput: 2", "`cached_input` is missing.*`ouput` is not known"),
+        ("- 1", "`input` is missing"),
+        ("{", "not YAML"),
+        ("input: -1", "`input`: .*, got -1"),
+    ],
 )
 def test_a_file_of_prices_that_is_none_says_what_it_needs(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "prices.yaml"
@@ -235,8 +243,32 @@ def test_what_cannot_be_simulated_is_one_sentence(
     assert capsys.readouterr().err.startswith(said)
 
 
+def test_the_command_takes_a_folder_and_says_what_it_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "r.jsonl", long_record(2))
+    (tmp_path / "notes.jsonl").write_text('{"id": "n", "text": "a"}\n', encoding="utf-8")
+
+    assert main(["simulate", str(tmp_path), "--policy", "summarize", "--window", "3000", "--jobs", "1"]) == 0
+    assert "Left out: 1 of notes.jsonl (without `messages`)." in capsys.readouterr().err
+
+
+def test_what_a_window_cannot_hold_is_told_once_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = replace(long_record(2, "large"), toolkit=Toolkit(system="Be kind. " * 900))
+    file = write(tmp_path / "r.jsonl", long_record(2), large)
+
+    assert main(["simulate", str(file), "--window", "2000", "--jobs", "1"]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("window 2,000")]
+    assert len(told) == 1
+    assert "1 conversation refused; the first, large: `window` is 2,000 tokens" in told[0]
+
+
 def test_a_window_that_nothing_fits_is_exit_code_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "r.jsonl", long_record(2))
 
     assert main(["simulate", str(file), "--window", "256", "--policy", "summarize"]) == 1
-    assert "error: no conversation ran under every setting: `window` is 256" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "error: no conversation ran under every setting: `window` is 256" in told.err
+    assert told.out == ""

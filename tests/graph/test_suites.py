@@ -15,9 +15,10 @@ from everthread.cli import main
 from everthread.errors import RecordError, SettingsError
 from everthread.evals import comparing, constraints, metrics, violations
 from everthread.evals.judge import Judge, judge_named
+from everthread.evals.picking import playable
 from everthread.evals.planted import WORDINGS, made, planted
 from everthread.evals.records import Record, Toolkit
-from everthread.evals.sizing import playable, roomy
+from everthread.evals.sizing import roomy
 from everthread.evals.suites import SUITES, Options, Report, suite
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Context, Note
@@ -292,11 +293,34 @@ def test_the_threads_of_a_database_are_measured(tmp_path: Path) -> None:
     assert (figures["memory_write_rate"], figures["personalized"]) == (50, 1)
 
 
+def test_a_database_is_known_by_how_it_begins_whatever_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "talks"
+    with open_storage(f"sqlite:///{path}"):
+        pass
+
+    with pytest.raises(RecordError, match="no thread to measure"):
+        measured("metrics", path)
+
+
+def test_the_url_of_a_database_is_refused_with_what_to_give() -> None:
+    with pytest.raises(SettingsError, match="takes the file of a database"):
+        measured("metrics", Path("sqlite:///own.db"))
+
+
+def test_conversations_that_cannot_be_played_are_counted_with_the_reason(tmp_path: Path) -> None:
+    large = replace(long_record(2, "large"), toolkit=Toolkit(system="Be kind. " * 900))
+
+    report = measured("metrics", write(tmp_path / "r.jsonl", long_record(2), large), budget=2_000)
+
+    assert report.settings["threads"] == 1
+    assert report.remarks[0].startswith("No figure has 1 conversation that could not be played; the first: large:")
+
+
 def test_a_folder_gives_its_conversations_and_passes_over_other_files(tmp_path: Path) -> None:
     write(tmp_path / "r.jsonl", long_record(2))
     (tmp_path / "notes.jsonl").write_text('{"id": "n", "text": "a"}\n', encoding="utf-8")
 
-    assert [record.id for record in playable([tmp_path])] == ["long"]
+    assert [record.id for record in playable([tmp_path]).records] == ["long"]
     with pytest.raises(RecordError, match="`messages` is missing"):
         playable([tmp_path / "notes.jsonl"])
 
@@ -314,6 +338,7 @@ def test_a_missed_requirement_is_exit_code_one(tmp_path: Path, capsys: pytest.Ca
     ("arguments", "said"),
     [
         (["--require", "hope=1"], "error: there is no figure 'hope'"),
+        (["--require", "violation=1"], "error: there is no figure 'violation', but violations"),
         (["--require", "violations"], "error: `--require` takes NAME=VALUE"),
         (["--a", "policy=salience"], "error: `--a`, `--b` and `--judge` belong to the suite `compare`"),
     ],

@@ -82,7 +82,8 @@ def test_a_file_without_changes_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_broken_line_is_named(tmp_path: Path) -> None:
-    (tmp_path / "records.jsonl").write_text("{}\n")
+    file = tmp_path / "records.jsonl"
+    file.write_text("{}\n")
 
-    with pytest.raises(RecordError, match=r"records\.jsonl:1"):
-        run([tmp_path], Options(), lambda *done: None)
+    with pytest.raises(RecordError, match=r"records\.jsonl:1: a record has at least `id` and `messages`"):
+        run([file], Options(), lambda *done: None)

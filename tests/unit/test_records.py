@@ -132,7 +132,7 @@ def test_a_malformed_line_is_named_by_its_number(tmp_path: Path, line: bytes, sa
 def test_a_missing_an_empty_and_an_unreadable_file_say_so(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("\n")
 
-    for name, said in (("none.jsonl", "No such file"), ("empty.jsonl", "the file is empty"), (".", "directory")):
+    for name, said in (("none.jsonl", "No such file"), ("empty.jsonl", "the file is empty"), (".", "this is a folder")):
         with pytest.raises(RecordError, match=said):
             read_records(tmp_path / name)
 

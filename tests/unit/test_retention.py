@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from everthread.errors import RecordError
-from everthread.evals.conversations import iso_date, read_conversations
+from everthread.evals.annotations import iso_date
+from everthread.evals.conversations import read_conversations
 from everthread.evals.retention import run
 from everthread.evals.suites import Options, Report
 
@@ -102,7 +103,7 @@ def test_evidence_that_was_cut_does_not_count(tmp_path: Path) -> None:
 
 
 def test_messages_carry_the_date_of_their_session(tmp_path: Path) -> None:
-    [conversation] = read_conversations([folder(tmp_path, record())])
+    (conversation,) = read_conversations([folder(tmp_path, record())]).records
 
     dates = [message.additional_kwargs["everthread"]["at"] for message in conversation.messages]
     assert (dates[39], dates[40]) == ("2025-03-04T00:00:00", "2025-03-09T10:00:00")
@@ -114,7 +115,7 @@ def test_evidence_that_is_no_message_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_questions_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="no long conversation with questions"):
+    with pytest.raises(RecordError, match="no record has questions with evidence"):
         read_conversations([folder(tmp_path, {**record(), "kind": "tool_transcript"})])
 
 

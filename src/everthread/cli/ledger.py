@@ -67,12 +67,13 @@ def _check(kinds: list[str]) -> None:
 
 def _figures(value: dict[str, Any]) -> str:
     """Return what an event says on one line: numbers and words as they are, lists by their length."""
-    told = []
-    for name, known in value.items():
-        if name in _HIDDEN or known in ("", [], {}, None):
-            continue
-        shown = (
-            f"{len(known)}" if isinstance(known, list | dict) else f"{known:,}" if type(known) is int else str(known)
-        )
-        told.append(f"{name}={shortened(shown, 60)}")
-    return " ".join(told)
+    told = {name: _shown(known) for name, known in value.items() if name not in _HIDDEN}
+    return " ".join(f"{name}={shown}" for name, shown in told.items() if shown)
+
+
+def _shown(known: Any) -> str:
+    if isinstance(known, dict) and all(type(part) is int for part in known.values()):
+        return "+".join(f"{name}:{size:,}" for name, size in known.items() if size)
+    if isinstance(known, list | dict):
+        return f"{len(known)}" if known else ""
+    return f"{known:,}" if type(known) is int else shortened("" if known is None else str(known), 60)

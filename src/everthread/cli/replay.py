@@ -5,29 +5,31 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from everthread.cli.output import counted, err, error, in_the_middle, note, out, plain, say, shortened
+from everthread.cli.output import counted, error, in_the_middle, note, say, shortened
+from everthread.cli.replay_options import CountAs, Limit, Toolkits
+from everthread.cli.replay_progress import progress
+from everthread.cli.replay_table import print_table
 from everthread.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from everthread.evals.records import Record
     from everthread.evals.replay import Result
 
-__all__ = ["replay"]
+__all__ = ["check_counted", "replay"]
 
 _REASON_CHARACTERS = 300
 _ID_COLUMNS = 40
 
 
 def replay(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Records as JSON Lines: one JSON object a line.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Records as JSON Lines, or folders of such files.")
+    ],
     window: Annotated[
         int | None,
         typer.Option("--window", metavar="N", help="Input limit of the model in tokens.  [default: 32000]"),
@@ -36,26 +38,17 @@ def replay(
         str,
         typer.Option("--policy", metavar="P", help="sliding_window, head_tail, token_budget, salience or summarize."),
     ] = "summarize",
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="K", help="Only the first K records.  [default: all]")
-    ] = None,
+    limit: Limit = None,
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="ID", help="Only this record, or those with this in their id; repeatable."),
     ] = None,
-    toolkits: Annotated[
-        Path | None,
-        typer.Option(
-            "--toolkits", metavar="FILE", help="System prompts and schemas.  [default: toolkits.json beside FILE]"
-        ),
-    ] = None,
+    toolkits: Toolkits = None,
     max_output_tokens: Annotated[
         int | None,
         typer.Option("--max-output-tokens", metavar="N", help="Reply reserve.  [default: an eighth, at most 4096]"),
     ] = None,
-    count_as: Annotated[
-        str | None, typer.Option("--count-as", metavar="NAME", help="Model whose tokens are counted.  [default: o200k]")
-    ] = None,
+    count_as: CountAs = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON Lines on stdout: one object a record, then the totals.")
     ] = False,
@@ -65,15 +58,13 @@ def replay(
     Exit code 1 when a prompt was over the window, tore a call from its result or missed the user's
     question, when a message was lost, or when no record could be replayed.
     """
-    from everthread.evals.records import read_records
     from everthread.evals.replay import OURS, total
     from everthread.evals.replay import replay as replayed
     from everthread.state import Context
 
-    if count_as is not None:
-        _check_counted(count_as)
+    check_counted(count_as)
     context = Context.from_mapping({"window": window, "policy": policy, "max_output_tokens": max_output_tokens})
-    records = chosen([record for file in files for record in read_records(file, toolkits)], only or (), limit)
+    records = chosen([record for file in files for record in _read(file, toolkits)], only or (), limit)
     results: list[Result] = []
     for record in _with_progress(records, hidden=as_json and sys.stdout.isatty()):
         result = replayed(record, context, count_as=count_as or OURS)
@@ -90,10 +81,25 @@ def replay(
         raise typer.Exit(1)
 
 
-def _check_counted(name: str) -> None:
+def _read(path: Path, toolkits: Path | None) -> Sequence[Record]:
+    """Return every record of a file that was named, and of a folder those that can be replayed."""
+    from everthread.evals.picking import playable
+    from everthread.evals.records import read_records
+
+    if not path.is_dir():
+        return read_records(path, toolkits)
+    picked = playable([path], toolkits=toolkits)
+    for remark in picked.remarks:
+        note(remark)
+    return picked.records
+
+
+def check_counted(name: str | None) -> None:
     """Warn of a model whose tokens can only be estimated."""
     from everthread.window.tokens import counter_for
 
+    if name is None:
+        return
     counter = counter_for(name)
     if not counter.exact and name not in (counter.encoding_name, "o200k"):
         note(f"the tokens of {name!r} are estimated with {counter.encoding_name}: its tokeniser is not shipped")
@@ -117,27 +123,11 @@ def chosen(records: Sequence[Record], only: Iterable[str], limit: int | None) ->
 
 
 def _with_progress(records: Sequence[Record], *, hidden: bool) -> Iterator[Record]:
-    """Yield the records under a progress bar on stderr, when that is a terminal."""
-    with _progress(hidden=hidden or not sys.stderr.isatty()) as progress:
-        task = progress.add_task("", total=len(records), name="")
-        for record in records:
-            progress.update(task, name=shortened(record.id, 50))
+    """Yield the records under a progress bar."""
+    with progress(hidden=hidden) as tick:
+        for done, record in enumerate(records):
+            tick(done, len(records), record.id)
             yield record
-            progress.advance(task)
-
-
-@contextmanager
-def _progress(*, hidden: bool) -> Iterator[Progress]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[name]}", markup=False),
-    )
-    with Progress(*columns, console=err(), disable=hidden, transient=True) as progress:
-        yield progress
 
 
 def _print_line(value: dict[str, Any]) -> None:
@@ -156,20 +146,11 @@ def _print_trouble(result: Result, *, is_first: bool) -> None:
 
 
 def _print_table(results: Sequence[Result], summary: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    console = out()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("record", no_wrap=True)
-    for heading in ("turns", "calls", "largest", "evicted", "masked", "folded", "cached", "s"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("outcome", no_wrap=True)
-    for result in results:
-        name, *figures = _cells(result)
-        # A person sees both ends of a long id; a program that reads the pipe needs all of it.
-        shown = in_the_middle(name, _ID_COLUMNS) if console.is_terminal else name
-        table.add_row(*map(plain, (shown, *figures)))
-    console.print(table, soft_wrap=not console.is_terminal)
+    headings = ("turns", "calls", "largest", "evicted", "masked", "folded", "cached", "s")
+    # A person sees both ends of a long id; a program that reads the pipe needs all of it.
+    longest = _ID_COLUMNS if sys.stdout.isatty() else max((len(result.id) for result in results), default=0)
+    rows = [(in_the_middle(name, longest), *figures) for name, *figures in map(_cells, results)]
+    print_table(("record", *headings, "outcome"), rows, words=("outcome",))
     say(
         f"{counted(summary['records'], 'record')}: {summary['replayed']} replayed, {summary['refused']} refused, "
         f"{summary['failed']} failed; {counted(summary['calls'], 'call')}, "

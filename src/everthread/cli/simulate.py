@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everthread.cli.evaluate import check_writable, progress, write_page
+from everthread.cli.evaluate_page import check_writable, write_page
 from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl
-from everthread.cli.output import counted, error, note, out, plain, print_json, say
+from everthread.cli.output import counted, error, note, print_json, say, shortened
+from everthread.cli.replay import check_counted
+from everthread.cli.replay_options import AsDocument, CountAs, Jobs, Limit, Page, Toolkits
+from everthread.cli.replay_progress import progress
+from everthread.cli.replay_table import print_table
 from everthread.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -20,11 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["simulate"]
 
 _WINDOW = 8_000
+_REASON_CHARACTERS = 300
 
 
 def simulate(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE", help="Records as JSON Lines: one JSON object a line.")
+        list[Path] | None, typer.Argument(metavar="FILE", help="Records as JSON Lines, or folders of such files.")
     ] = None,
     thread: Annotated[
         list[str] | None, typer.Option("--thread", metavar="T", help="A thread of the database; repeatable.")
@@ -44,23 +50,12 @@ def simulate(
         Path | None,
         typer.Option("--price", metavar="FILE", help="Prices as YAML.  [default: a neutral example]"),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="K", help="Only the first K records.  [default: all]")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes.  [default: one a core]")
-    ] = None,
-    toolkits: Annotated[
-        Path | None,
-        typer.Option("--toolkits", metavar="FILE", help="Prompts and schemas.  [default: toolkits.json beside FILE]"),
-    ] = None,
-    count_as: Annotated[
-        str | None, typer.Option("--count-as", metavar="NAME", help="Model whose tokens are counted.  [default: o200k]")
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="OUT", help="Write a report to open in a browser.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
+    limit: Limit = None,
+    jobs: Jobs = None,
+    toolkits: Toolkits = None,
+    count_as: CountAs = None,
+    html: Page = None,
+    as_json: AsDocument = False,
 ) -> None:
     """Try policies and windows on recorded conversations, or on threads of a database; no model is asked.
 
@@ -74,6 +69,7 @@ def simulate(
 
     settings, prices = _settings(policy, window, pin), read_prices(price)
     check_writable(html)
+    check_counted(count_as)
     records = [*_recorded(files or [], toolkits), *_threads(thread or [], database)][:limit]
     if not records:
         raise SettingsError("nothing to simulate: name files of records, or threads with `--thread`")
@@ -86,7 +82,7 @@ def simulate(
         write_page(html, render_simulation(found))
     if as_json:
         print_json(found.document())
-    else:
+    elif found.compared:
         _print(found)
     if not found.compared or not found.is_clean:
         _print_trouble(found)
@@ -105,10 +101,15 @@ def _settings(policies: list[str] | None, windows: list[int] | None, pins: list[
     ]
 
 
-def _recorded(files: list[Path], toolkits: Path | None) -> list[Record]:
-    from everthread.evals.records import read_records
+def _recorded(files: list[Path], toolkits: Path | None) -> Sequence[Record]:
+    from everthread.evals.picking import playable
 
-    return [record for file in files for record in read_records(file, toolkits)]
+    if not files:
+        return ()
+    picked = playable(files, toolkits=toolkits)
+    for remark in picked.remarks:
+        note(remark)
+    return picked.records
 
 
 def _threads(threads: list[str], database: str) -> list[Record]:
@@ -124,26 +125,28 @@ def _threads(threads: list[str], database: str) -> list[Record]:
 
 
 def _print(found: Simulation) -> None:
-    from rich.table import Table
-
-    console = out()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("policy", no_wrap=True)
     headings = ("window", "prompt tokens", "cached", "cost", "largest", "over", "evicted", "masked", "kept", "recalls")
-    for heading in (*headings, "rules", *(["pins"] if any(row.sum("pins") for row in found.rows) else [])):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in found.rows:
-        cells = _cells(row, found.prices.currency)
-        table.add_row(*map(plain, cells[: len(table.columns)]), style="" if row.setting.context else "dim")
-    console.print(table, soft_wrap=not console.is_terminal)
+    has_pins = any(row.sum("pins") for row in found.rows)
+    columns = ("policy", *headings, "rules", *(["pins"] if has_pins else []))
+    rows = [_cells(row, found.prices.currency)[: len(columns)] for row in found.rows]
+    baselines = [place for place, row in enumerate(found.rows) if row.setting.context is None]
+    print_table(columns, rows, dim=baselines)
     say(
         f"{found.compared:,} of {counted(found.records, 'conversation')} ran under every setting and "
         f"{'is' if found.compared == 1 else 'are'} compared; prices: {found.prices.name}",
         "bold",
     )
-    for row in found.rows:
-        if row.refused and row.setting.context:
-            note(f"{row.setting.name}: {row.refused:,} refused, instructions and tools alone do not fit")
+    _print_refused(found)
+
+
+def _print_refused(found: Simulation) -> None:
+    """Say once for each window how many conversations it cannot hold, and why the first one is too large."""
+    refused = [case for case in found.cases if case.outcome == "refused"]
+    for window in dict.fromkeys(case.window for case in refused):
+        first = next(case for case in refused if case.window == window)
+        several = {case.record for case in refused if case.window == window}
+        reason = shortened(first.error or "", _REASON_CHARACTERS)
+        note(f"window {window:,}: {counted(len(several), 'conversation')} refused; the first, {first.record}: {reason}")
 
 
 def _cells(row: Row, currency: str) -> list[str]:

@@ -23,12 +23,13 @@ from everthread.errors import SettingsError
 from everthread.evals.baselines import BASELINES
 from everthread.evals.judge import Judge, judge_named
 from everthread.evals.parallel import spread
+from everthread.evals.picking import Picked, playable
 from everthread.evals.prices import Prices, read_prices
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
-from everthread.evals.simulate import Case, Setting, share, simulate_one
-from everthread.evals.sizing import playable
+from everthread.evals.simulate import Case, Setting, simulate_one
 from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.evals.tally import share
 from everthread.state import Context
 
 __all__ = ["Interval", "bootstrap", "dials", "run"]
@@ -68,17 +69,18 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     settings = [Setting.of(a, "A"), Setting.of(b, "B")]
     widest = max(setting.window for setting in settings)
     settings += [Setting(name, widest) for name in BASELINES]
-    records = playable(paths, options.limit)
+    picked = playable(paths, options.limit)
+    records = picked.records
     found: dict[int, list[Case]] = {}
     for place, cases in spread(partial(simulate_one, settings=settings), records, options.jobs):
         found[place] = cases
         tick(len(found), len(records), records[place].id)
     both = [found[place] for place in sorted(found) if all(case.outcome == "replayed" for case in found[place])]
-    report = _report(both, settings, options, len(records))
+    report = _report(both, settings, options, picked)
     if options.judge is None:
         return report
     chosen = [record for place, record in enumerate(records) if found[place] in both][:_JUDGED]
-    return _judged(report, chosen, a, b, options)
+    return _judged(report, chosen, (a, b), options, tick)
 
 
 def dials(text: str, window: int) -> Context:
@@ -145,7 +147,9 @@ def bootstrap(differences: Sequence[float], seed: int, resamples: int = RESAMPLE
     return Interval(sum(differences) / count, low, high)
 
 
-def _report(both: Sequence[Sequence[Case]], settings: Sequence[Setting], options: Options, records: int) -> Report:
+def _report(
+    both: Sequence[Sequence[Case]], settings: Sequence[Setting], options: Options, picked: Picked[Record]
+) -> Report:
     prices = read_prices()
     values = {name: [[measure(case, prices) for case in cases] for cases in both] for name, measure in MEASURES.items()}
     figures: dict[str, float] = {"conversations": len(both)}
@@ -166,23 +170,28 @@ def _report(both: Sequence[Sequence[Case]], settings: Sequence[Setting], options
             Table("beside the baselines", ("mean of conversations", "A", "B", *BASELINES), tuple(beside)),
         ),
         remarks=(
-            f"{len(both):,} of {records:,} conversations ran on both sides. Costs are at the example prices.",
+            *picked.remarks,
+            f"{len(both):,} of {len(picked.records):,} conversations ran on both sides.",
+            "Costs are at the example prices.",
             "Replies are the recorded ones, so what differs is what the model would have been shown.",
         ),
         settings={"A": options.a or "defaults", "B": options.b or "defaults", "seed": options.seed},
     )
 
 
-def _judged(report: Report, records: Sequence[Record], a: Context, b: Context, options: Options) -> Report:
+def _judged(
+    report: Report, records: Sequence[Record], sides: tuple[Context, Context], options: Options, tick: Tick
+) -> Report:
     """Add what a judge says, or one line on why there is none."""
     model, reason = judge_named(str(options.judge))
     if model is None:
         return replace(report, remarks=(*report.remarks, reason))
     output = options.judge_output or Path("judge.jsonl")
     judge = Judge(model, seed=options.seed, output=output)
-    for record in records:
-        ends = [_last_prompt(record, context) for context in (a, b)]
+    for done, record in enumerate(records, start=1):
+        ends = [_last_prompt(record, context) for context in sides]
         judge.compare(record.id, ends[0][0], ends[1][0], ends[0][1])
+        tick(done, len(records), f"judged {record.id}")
     figures = judge.shares()
     rows = tuple((name.removeprefix("judge."), value) for name, value in figures.items())
     return replace(

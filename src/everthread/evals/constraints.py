@@ -23,11 +23,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from everthread.evals.baselines import BASELINES, play_baseline
 from everthread.evals.needs import Rules, shown_text
 from everthread.evals.parallel import spread
+from everthread.evals.picking import playable
 from everthread.evals.planted import WORDINGS, made, planted
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
-from everthread.evals.sizing import RESERVE, playable, roomy
-from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.evals.sizing import RESERVE, roomy
+from everthread.evals.suites import Options, Report, Table, Tick, refusals
 from everthread.models.scripted import Tools
 from everthread.state import Context
 from everthread.window.standing import standing_in
@@ -37,6 +38,7 @@ __all__ = ["run"]
 
 BUDGET = 2_000
 _MADE, _TURNS = 10, 40
+_UNKNOWN = "A wording that no rule knows survives only while its message or a line about it is in the prompt."
 
 PLANTED, FOUND, PINNED = "planted", "found", "pinned"
 
@@ -63,7 +65,8 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         RecordError: a file cannot be read, or holds no conversation.
     """
     history = options.budget or BUDGET
-    records = [*playable(paths, options.limit), *made(_MADE, _TURNS, options.seed)]
+    picked = playable(paths, options.limit)
+    records = [*picked.records, *made(_MADE, _TURNS, options.seed)]
     work = partial(measured, history=history, seed=options.seed)
     found: dict[int, list[Kept] | str] = {}
     for place, rows in spread(work, records, options.jobs):
@@ -71,9 +74,12 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         tick(len(found), len(records), records[place].id)
     kept = [row for place in sorted(found) for row in _rows(found[place])]
     stopped = [rows for rows in found.values() if isinstance(rows, str)]
-    remarks = ["A wording that no rule knows survives only while its message or a line about it is in the prompt."]
+    remarks = [
+        *picked.remarks,
+        "A wording that no rule knows survives only while its message or a line about it is in the prompt.",
+    ]
     if stopped:
-        remarks.append(f"{len(stopped)} conversations were left out; the first: {stopped[0]}")
+        remarks.append(refusals(stopped))
     return Report(
         suite="constraints",
         figures=_figures(kept),

@@ -1,61 +1,22 @@
 """Read recorded conversations that have questions, each with the messages that hold its answer."""
 
-import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from langchain_core.messages import BaseMessage
 
 from everthread.errors import RecordError
-from everthread.evals.records import lines
+from everthread.evals.annotations import AnnotatedRecord, Question, annotated
+from everthread.evals.picking import Picked
 from everthread.state.marks import marked
 from everthread.state.messages import reduce_messages
 
 UNDATED = "2025-01-01T00:00:00"
 """Date of the messages of a record without dates."""
 
-_WANTED = ("long_conversation", "composite_session")
-
-
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Question(_Lenient):
-    """A question about a conversation."""
-
-    qid: str
-    question: str
-    category: str = ""
-    evidence: list[str] = []
-    suspect: bool = False
-    """The source's evidence does not hold the answer."""
-    audit: dict[str, Any] | None = None
-    """What a published second annotation says against this one."""
-
-
-class _Session(_Lenient):
-    id: str
-    date: str | None = None
-    start: int
-    end: int
-
-
-class _Gold(_Lenient):
-    questions: list[Question] = []
-
-
-class _Line(_Lenient):
-    id: str = Field(min_length=1)
-    kind: str = ""
-    messages: list[dict[str, Any]]
-    sessions: list[_Session] = []
-    gold: _Gold = _Gold()
+_KINDS = ("", "long_conversation", "composite_session")
+"""Short dialogues have questions, too, but nothing of theirs ever has to leave a prompt."""
 
 
 @dataclass(frozen=True)
@@ -81,68 +42,34 @@ class Conversation:
         return any(question.audit for question in self.questions)
 
 
-def read_conversations(paths: Sequence[Path]) -> list[Conversation]:
+def read_conversations(paths: Sequence[Path], limit: int | None = None) -> Picked[Conversation]:
     """Read the long conversations with questions in files, or in all `.jsonl` files of folders.
 
     Raises:
         RecordError: a file cannot be read, a line is malformed, or there is no such conversation.
     """
-    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
-    found = [one for file in files for one in _read(file) if one.questions]
-    if not found:
-        raise RecordError(
-            f"no long conversation with questions in {', '.join(map(str, paths)) or 'nothing'}; "
-            "give a folder that holds `long_conversations.jsonl`"
-        )
-    return found
+    picked = annotated(
+        paths,
+        lambda value, gold: value.get("kind", "") in _KINDS and any(map(_has_evidence, gold.get("questions") or ())),
+        "questions with evidence about a long conversation",
+        limit=limit,
+    )
+    return Picked(tuple(map(_conversation, picked.records)), picked.remarks)
 
 
-def _read(file: Path) -> Iterator[Conversation]:
-    for where, line in lines(file):
-        try:
-            value = json.loads(line)
-            if value.get("kind") in _WANTED:
-                yield _conversation(_Line.model_validate(value))
-        except (ValueError, AttributeError, ValidationError) as error:
-            raise RecordError(f"{where}: {str(error).splitlines()[0]}") from error
+def _has_evidence(question: object) -> bool:
+    return isinstance(question, dict) and bool(question.get("evidence")) and not question.get("suspect")
 
 
-def _conversation(line: _Line) -> Conversation:
-    dates = {place: iso_date(session.date) for session in line.sessions for place in range(session.start, session.end)}
-    said = [_message(value, place) for place, value in enumerate(line.messages)]
-    known = {str(message.id) for message in said}
-    for question in line.gold.questions:
-        if missing := set(question.evidence) - known:
-            raise RecordError(f"{line.id}: question {question.qid!r} cites {sorted(missing)[0]!r}, which is no message")
-    messages = [
-        marked(message, at=dates.get(place) or UNDATED) for place, message in enumerate(reduce_messages([], [said]))
-    ]
-    usable = [question for question in line.gold.questions if question.evidence and not question.suspect]
-    return Conversation(line.id, tuple(messages), tuple(usable), len(line.gold.questions) - len(usable))
-
-
-def _message(value: dict[str, Any], place: int) -> BaseMessage:
-    content, message_id = value.get("content") or "", str(value.get("id") or f"m{place:04d}")
-    if value.get("role") == "tool":
-        return ToolMessage(content, id=message_id, tool_call_id=str(value["tool_call_id"]), name=value.get("name"))
-    if value.get("role") == "user":
-        return HumanMessage(content, id=message_id, name=value.get("name"))
-    calls = [
-        {
-            "id": call["id"],
-            "name": call["function"]["name"],
-            "args": json.loads(call["function"]["arguments"] or "{}"),
-            "type": "tool_call",
-        }
-        for call in value.get("tool_calls") or ()
-    ]
-    return AIMessage(content, id=message_id, name=value.get("name"), tool_calls=calls)
-
-
-def iso_date(text: str | None) -> str | None:
-    """Return a recorded date as ISO 8601; `March-15-2024` is one of the ways in which they are written."""
-    if not text:
-        return None
-    if match := re.fullmatch(r"([A-Za-z]+)-(\d{1,2})-(\d{4})", text):
-        return datetime.strptime(" ".join(match.groups()), "%B %d %Y").isoformat()
-    return datetime.fromisoformat(text).isoformat()
+def _conversation(record: AnnotatedRecord) -> Conversation:
+    dates = {place: session.date for session in record.sessions for place in range(session.start, session.end)}
+    known = record.said
+    for question in record.gold.questions:
+        if missing := set(question.evidence) - known.keys():
+            raise RecordError(
+                f"{record.id}: question {question.qid!r} cites {sorted(missing)[0]!r}, which is no message"
+            )
+    told = reduce_messages([], [record.as_messages()])
+    messages = [marked(message, at=dates.get(place) or UNDATED) for place, message in enumerate(told)]
+    usable = [question for question in record.gold.questions if question.evidence and not question.suspect]
+    return Conversation(record.id, tuple(messages), tuple(usable), len(record.gold.questions) - len(usable))

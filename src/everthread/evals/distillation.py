@@ -21,24 +21,26 @@ What counts, and against what:
 Baselines: `every sentence` keeps each sentence of the user, `keyword` each with a word such as `prefer` or `avoid`.
 Records are halved by a digest of their id: the rules were written while reading the `open` half only, and `held_out`
 is the figure to believe.
+
+In a folder, records that were put together from other conversations are left out: they would count the same preference
+twice, and `READ` knows messages by the conversation that they come from.
 """
 
 import hashlib
-import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from everthread.errors import RecordError
+from everthread.evals.annotations import AnnotatedRecord, Said, Slot, annotated
 from everthread.evals.readings import READ
 from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.evals.tally import Tally, share
 from everthread.memory.distillation import Candidate, candidates, content_words
 from everthread.memory.distillation.sentences import sentences
 
-__all__ = ["is_held_out", "raw_records", "run"]
+__all__ = ["is_held_out", "run"]
 
 Distiller = Callable[[str, str], list[Candidate]]
 """User message and the assistant's message ahead of it to candidates."""
@@ -56,7 +58,9 @@ class _Made:
 
 
 @dataclass
-class _Tally:
+class _Found(Tally):
+    """What a distiller found."""
+
     gold: int = 0
     met: int = 0
     notes: int = 0
@@ -65,9 +69,29 @@ class _Tally:
     messages: int = 0
     lasting: int = 0
 
-    def add(self, other: "_Tally") -> None:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
+    @property
+    def recall(self) -> float:
+        return share(self.met, self.gold)
+
+    @property
+    def strict(self) -> float:
+        return share(self.matched, self.notes)
+
+    @property
+    def precision(self) -> float:
+        return share(self.matched + self.read, self.notes)
+
+    @property
+    def rate(self) -> float:
+        return share(self.notes, self.messages)
+
+    @property
+    def claims(self) -> float:
+        return share(self.lasting, self.messages)
+
+
+_Tallies = dict[tuple[str, str, str], _Found]
+"""By distiller, part and half."""
 
 
 def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
@@ -76,28 +100,32 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     Raises:
         RecordError: a file cannot be read, or no record has preferences or slots.
     """
-    records = [record for path in paths for record in raw_records(path)][: options.limit]
-    records = [one for one in records if {"preferences", "slots"} & set(one.get("gold", {})) and one["messages"]]
-    if not records:
-        raise RecordError(f"{', '.join(map(str, paths))}: no record has `gold.preferences` or `gold.slots`")
-    tallies: dict[tuple[str, str, str], _Tally] = defaultdict(_Tally)
-    for done, record in enumerate(records, start=1):
-        source, half = str(record["id"]).split("/")[0], "held_out" if is_held_out(str(record["id"])) else "open"
+    picked = annotated(
+        paths,
+        lambda value, gold: bool(value["messages"] and (gold.get("preferences") or gold.get("slots"))),
+        "`gold.preferences` or `gold.slots`",
+        chains="named",
+        limit=options.limit,
+    )
+    tallies: _Tallies = defaultdict(_Found)
+    for done, record in enumerate(picked.records, start=1):
+        half = "held_out" if is_held_out(record.id) else "open"
         for name, distiller in _DISTILLERS.items():
-            for part, tally in _measured(record, distiller):
-                label = part if part != "slots" else f"slots.{source}"
-                tallies[name, label, half].add(tally)
-                tallies[name, label, "all"].add(tally)
-        tick(done, len(records), str(record["id"]))
+            for part, found in _measured(record, distiller):
+                label = part if part != "slots" else f"slots.{record.source}"
+                tallies[name, label, half].add(found)
+                tallies[name, label, "all"].add(found)
+        tick(done, len(picked.records), record.id)
     return Report(
         suite="distillation",
         figures=dict(_figures(tallies)),
         tables=tuple(_tables(tallies)),
         remarks=(
+            *picked.remarks,
             "Preferences: one is annotated per conversation, so `strict` counts other true statements as wrong.",
             "Slots: requests become notes of the session; no rule can tell from one request what will last.",
         ),
-        settings={"mode": "rules", "records": len(records)},
+        settings={"mode": "rules", "records": len(picked.records)},
     )
 
 
@@ -121,68 +149,66 @@ def _keyword(text: str, question: str) -> list[Candidate]:
 _DISTILLERS: dict[str, Distiller] = {"rules": _rules, "keyword": _keyword, "every sentence": _every_sentence}
 
 
-def _measured(record: dict[str, Any], distiller: Distiller) -> Iterator[tuple[str, _Tally]]:
-    gold = record["gold"]
-    made = list(_distilled(record["messages"], distiller))
-    said = sum(message["role"] == "user" for message in record["messages"])
-    if gold.get("preferences"):
+def _measured(record: AnnotatedRecord, distiller: Distiller) -> Iterator[tuple[str, _Found]]:
+    made = list(_distilled(record.messages, distiller))
+    said = sum(message.role == "user" for message in record.messages)
+    if record.gold.preferences:
         yield "preferences", _preferences(record, made, said)
-        yield "explicit", _explicit(gold, distiller)
-    if gold.get("slots"):
-        yield "slots", _slots(gold["slots"], made, said)
+        yield "explicit", _explicit(record, distiller)
+    if record.gold.slots:
+        yield "slots", _slots(record.gold.slots, made, said)
 
 
-def _distilled(messages: Sequence[dict[str, Any]], distiller: Distiller) -> Iterator[_Made]:
+def _distilled(messages: Sequence[Said], distiller: Distiller) -> Iterator[_Made]:
     question = ""
     for message in messages:
-        if message["role"] == "user":
-            for found in distiller(message["content"] or "", question):
-                yield _Made(str(message["id"]), found)
-        question = (message["content"] or "") if message["role"] == "assistant" else ""
+        if message.role == "user":
+            for found in distiller(message.text, question):
+                yield _Made(message.id, found)
+        question = message.text if message.role == "assistant" else ""
 
 
-def _preferences(record: dict[str, Any], made: Sequence[_Made], said: int) -> _Tally:
+def _preferences(record: AnnotatedRecord, made: Sequence[_Made], said: int) -> _Found:
     lasting = [one for one in made if one.found.scope == "durable"]
-    tally = _Tally(messages=said, notes=len(lasting), lasting=len(lasting))
+    tally = _Found(messages=said, notes=len(lasting), lasting=len(lasting))
     right: set[int] = set()
-    for wanted in record["gold"]["preferences"]:
-        words = content_words(wanted["text"]) | content_words(wanted.get("explicit_form") or "")
+    for wanted in record.gold.preferences:
+        words = content_words(wanted.text) | content_words(wanted.explicit_form)
         hits = {
             place
             for place, one in enumerate(lasting)
-            if one.message_id in wanted["evidence"] and content_words(one.found.text) & words
+            if one.message_id in wanted.evidence and content_words(one.found.text) & words
         }
         tally.gold += 1
         tally.met += bool(hits)
         right |= hits
     tally.matched = len(right)
-    known = READ.get(str(record["id"]), frozenset())
+    known = READ.get(record.id, frozenset())
     tally.read = sum(place not in right and one.message_id in known for place, one in enumerate(lasting))
     return tally
 
 
-def _explicit(gold: dict[str, Any], distiller: Distiller) -> _Tally:
-    tally = _Tally()
-    for wanted in gold["preferences"]:
-        if form := wanted.get("explicit_form"):
-            words = content_words(form)
-            found = [one for one in distiller(form, "") if one.scope == "durable"]
-            matched = [one for one in found if content_words(one.text) & words]
-            tally.gold += 1
-            tally.met += bool(matched)
-            tally.matched += len(matched)
-            tally.notes += len(found)
-    for question in gold.get("questions", ()):
+def _explicit(record: AnnotatedRecord, distiller: Distiller) -> _Found:
+    tally = _Found()
+    for form in (wanted.explicit_form for wanted in record.gold.preferences if wanted.explicit_form):
+        words = content_words(form)
+        found = [one for one in distiller(form, "") if one.scope == "durable"]
+        matched = [one for one in found if content_words(one.text) & words]
+        tally.gold += 1
+        tally.met += bool(matched)
+        tally.matched += len(matched)
+        tally.notes += len(found)
+    for asked in record.gold.questions:
         tally.messages += 1
-        false_alarms = sum(one.scope == "durable" for one in distiller(question["question"], ""))
+        false_alarms = sum(one.scope == "durable" for one in distiller(asked.question, ""))
         tally.notes += false_alarms
         tally.lasting += false_alarms
     return tally
 
 
-def _slots(slots: Sequence[dict[str, Any]], made: Sequence[_Made], said: int) -> _Tally:
-    asked = [slot for slot in slots if slot["durable"] and slot["stated_by"] == "user"]
-    return _Tally(
+def _slots(slots: Sequence[Slot], made: Sequence[_Made], said: int) -> _Found:
+    asked = [slot for slot in slots if slot.durable and slot.stated_by == "user"]
+    return _Found(
         messages=said,
         gold=len(asked),
         met=sum(any(_is_about(one, slot) for one in made) for slot in asked),
@@ -192,98 +218,60 @@ def _slots(slots: Sequence[dict[str, Any]], made: Sequence[_Made], said: int) ->
     )
 
 
-def _is_about(one: _Made, slot: dict[str, Any]) -> bool:
-    if one.message_id not in slot["evidence"]:
+def _is_about(one: _Made, slot: Slot) -> bool:
+    if one.message_id not in slot.evidence:
         return False
     text = one.found.text.lower()
-    values = [str(value).lower() for value in (*slot["values"], slot.get("canonical") or "") if value]
+    values = [value.lower() for value in (*slot.values, slot.canonical) if value]
     words = [word for value in values for word in re.findall(r"\w+", value) if len(word) >= _SHORTEST_VALUE]
     # "yes" to parking has no word of its own: the slot's name stands for it.
     if {"yes", "true", "free", "no", "false"} & set(values):
-        words += [word for word in re.split(r"[_\W]+", slot["slot"]) if len(word) >= _SHORTEST_VALUE]
-        words += ["wifi"] if slot["slot"] == "internet" else []
+        words += [word for word in re.split(r"[_\W]+", slot.slot) if len(word) >= _SHORTEST_VALUE]
+        words += ["wifi"] if slot.slot == "internet" else []
     return any(re.search(rf"\b{re.escape(value)}\b", text) for value in values) or any(word in text for word in words)
 
 
-def _figures(tallies: dict[tuple[str, str, str], _Tally]) -> Iterator[tuple[str, float]]:
+def _figures(tallies: _Tallies) -> Iterator[tuple[str, float]]:
     for (name, label, half), tally in tallies.items():
         if name != "rules":
             continue
         prefix = label if half == "all" else f"{label}.{half}"
         if label == "preferences":
-            yield f"{prefix}.recall", _share(tally.met, tally.gold)
-            yield f"{prefix}.precision", _share(tally.matched + tally.read, tally.notes)
-            yield f"{prefix}.precision_strict", _share(tally.matched, tally.notes)
+            yield f"{prefix}.recall", tally.recall
+            yield f"{prefix}.precision", tally.precision
+            yield f"{prefix}.precision_strict", tally.strict
         elif label == "explicit":
-            yield f"{prefix}.recall", _share(tally.met, tally.gold)
-            yield f"{prefix}.precision", _share(tally.matched, tally.notes)
-            yield f"{prefix}.false_alarms", _share(tally.lasting, tally.messages)
+            yield f"{prefix}.recall", tally.recall
+            yield f"{prefix}.precision", tally.strict
+            yield f"{prefix}.false_alarms", tally.claims
         else:
-            yield f"{prefix}.recall_durable", _share(tally.met, tally.gold)
-            yield f"{prefix}.precision", _share(tally.matched, tally.notes)
-            yield f"{prefix}.claimed_lasting", 100 * _share(tally.lasting, tally.messages)
+            yield f"{prefix}.recall_durable", tally.recall
+            yield f"{prefix}.precision", tally.strict
+            yield f"{prefix}.claimed_lasting", 100 * tally.claims
 
 
-def _tables(tallies: dict[tuple[str, str, str], _Tally]) -> Iterator[Table]:
+def _tables(tallies: _Tallies) -> Iterator[Table]:
     columns = ("distiller", "half", "gold", "recall", "notes", "precision", "strict", "notes per 100 messages")
-    for label in dict.fromkeys(label for _, label, _ in tallies):
+    for label in dict.fromkeys(label for _, label, _ in tallies if label != "explicit"):
         rows = [
             (
                 name,
                 half,
-                tally.gold,
-                _share(tally.met, tally.gold),
-                tally.notes,
-                _share(tally.matched + tally.read, tally.notes),
-                _share(tally.matched, tally.notes),
-                100 * _share(tally.notes, tally.messages),
+                one.gold,
+                one.recall,
+                one.notes,
+                one.precision,
+                one.strict,
+                100 * share(one.notes, one.messages),
             )
-            for (name, part, half), tally in tallies.items()
-            if part == label and label != "explicit"
+            for (name, part, half), one in tallies.items()
+            if part == label
         ]
-        if rows:
-            yield Table(label, columns, tuple(rows))
-    yield Table(
-        "explicit",
-        ("distiller", "half", "gold", "recall", "precision", "false alarms"),
-        tuple(
-            (
-                name,
-                half,
-                tally.gold,
-                _share(tally.met, tally.gold),
-                _share(tally.matched, tally.notes),
-                _share(tally.lasting, tally.messages),
-            )
-            for (name, part, half), tally in tallies.items()
-            if part == "explicit"
-        ),
+        yield Table(label, columns, tuple(rows))
+    explicit = tuple(
+        (name, half, one.gold, one.recall, one.strict, one.claims)
+        for (name, part, half), one in tallies.items()
+        if part == "explicit"
     )
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
-def raw_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file or folder with their annotations.
-
-    Raises:
-        RecordError: a file cannot be read, or a line is no record.
-    """
-    files: Iterable[Path] = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    for file in files:
-        try:
-            lines = file.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise RecordError(f"{file}: cannot be read: {error}") from error
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                value = json.loads(line)
-            except ValueError as error:
-                raise RecordError(f"{file}:{number}: not JSON: {error}") from error
-            if not isinstance(value, dict) or not isinstance(value.get("messages"), list) or "id" not in value:
-                raise RecordError(f"{file}:{number}: a record has at least `id` and `messages`")
-            yield value
+    if explicit:
+        yield Table("explicit", ("distiller", "half", "gold", "recall", "precision", "false alarms"), explicit)

@@ -6,16 +6,16 @@ keep that is blocked. Two baselines: `narrow`, the few patterns that first versi
 the same with phone numbers, dates and words of command added. `ms` is the processor time for one note.
 """
 
-import json
 import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from everthread.errors import RecordError
-from everthread.evals.suites import Options, Report, Table, Tick, jsonl_files
+from everthread.evals.picking import Wanted, pick
+from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.memory.guard import check, warm_up
 
 __all__ = ["run"]
@@ -57,9 +57,8 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     Raises:
         RecordError: a file cannot be read, or no line has `text` and `label`.
     """
-    rows = [row for path in jsonl_files(paths) for row in _read(path, path in paths)][: options.limit]
-    if not rows:
-        raise RecordError(f"{', '.join(map(str, paths))}: no line has a `text` and a `label` of `allow` or `block`")
+    picked = pick(paths, _WANTED, options.limit)
+    rows = [_labelled(row) for _, row in picked.records]
     warm_up()
     blocked: dict[str, list[bool]] = defaultdict(list)
     spent: list[float] = []
@@ -86,6 +85,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         figures=figures,
         tables=tuple(_tables(rows, blocked)),
         remarks=(
+            *picked.remarks,
             f"{sum(row.is_bad for row in rows):,} notes to block, {sum(not row.is_bad for row in rows):,} to keep. "
             "The rules were written while looking at most of these notes; docs/guard.md has the figures on the others.",
         ),
@@ -93,29 +93,26 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     )
 
 
-def _read(path: Path, is_named: bool) -> Iterator[Labelled]:
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path}: cannot be read: {error}") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise RecordError(f"{path}:{number}: not JSON: {error}") from error
-        if not isinstance(row, dict) or row.get("label") not in ("allow", "block") or not isinstance(row["text"], str):
-            if is_named:
-                raise RecordError(f"{path}:{number}: a labelled note has a `text` and a `label`, `allow` or `block`")
-            return  # another kind of file in the folder
-        yield Labelled(
-            row["text"],
-            row["label"] == "block",
-            str(row.get("category") or "other"),
-            row.get("tier") == "must",
-            str(row.get("obfuscation") or "none") != "none",
-        )
+def _is_labelled(row: dict[str, Any]) -> bool:
+    return row.get("label") in ("allow", "block") and isinstance(row.get("text"), str)
+
+
+_WANTED = Wanted(
+    what="`text` and `label`",
+    suits=_is_labelled,
+    is_formed=_is_labelled,
+    form="a labelled note has a `text` and a `label`, `allow` or `block`",
+)
+
+
+def _labelled(row: dict[str, Any]) -> Labelled:
+    return Labelled(
+        row["text"],
+        row["label"] == "block",
+        str(row.get("category") or "other"),
+        row.get("tier") == "must",
+        str(row.get("obfuscation") or "none") != "none",
+    )
 
 
 def _matcher(patterns: Sequence[str]) -> Callable[[str], bool]:

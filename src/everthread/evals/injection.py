@@ -17,14 +17,13 @@ ranks first for the question, `both` with half of each; a last row gives BM25 on
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from everthread.errors import RecordError
-from everthread.evals.distillation import raw_records
+from everthread.evals.annotations import AnnotatedRecord, Question, Said, Session, annotated
 from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.evals.tally import Tally, share
 from everthread.memory.capture import capture
 from everthread.memory.consolidation import plan
 from everthread.memory.distillation import candidates, content_words, keywords
@@ -38,6 +37,7 @@ __all__ = ["run"]
 
 BUDGET = 4096
 _PROBE = "preference_following"
+_NOTES, _QUARTER = "notes", "notes, a quarter"
 _FEW = "lexical, as many tokens as the notes"
 _UNDATED = "2026-01-01"
 _K1, _B = 1.5, 0.75
@@ -45,11 +45,17 @@ _K1, _B = 1.5, 0.75
 
 
 @dataclass
-class _Tally:
+class _Shown(Tally):
+    """How often the preference of a probe was shown, and what that took."""
+
     probes: int = 0
     met: int = 0
     most_tokens: int = 0
     over: int = 0
+
+    @property
+    def in_prompt(self) -> float:
+        return share(self.met, self.probes)
 
 
 def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
@@ -59,113 +65,112 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         RecordError: a file cannot be read, or no record has probes.
     """
     budget, counter = options.budget or BUDGET, counter_for(None)
-    records = [record for path in paths for record in raw_records(path)][: options.limit]
-    records = [one for one in records if _probes(one)]
-    if not records:
-        raise RecordError(f"{', '.join(map(str, paths))}: no record has a question of the category {_PROBE!r}")
+    picked = annotated(
+        paths,
+        lambda value, gold: any(map(_is_probe, gold.get("questions") or ())),
+        f"a question of the category {_PROBE!r} with its `preference`",
+        limit=options.limit,
+    )
     dial = min(Context().notes_tokens, budget)
-    limits = {"notes": dial, "notes, a quarter": budget // 4}
-    tallies = {name: _Tally() for name in (*limits, "recent", "lexical", "both", _FEW)}
+    limits = {_NOTES: dial, _QUARTER: budget // 4}
     sizes = {_FEW: dial}
-    by_record: list[tuple[str, int, float, float]] = []
-    for done, record in enumerate(records, start=1):
+    tallies = {name: _Shown() for name in (*limits, "recent", "lexical", "both", _FEW)}
+    by_record: list[tuple[str, int, float, int]] = []
+    for done, record in enumerate(picked.records, start=1):
         notes, today = _lived(record)
-        before = tallies["notes"].met
+        probes = [one for one in record.gold.questions if one.category == _PROBE and one.preference]
+        before = tallies[_NOTES].met
         for name, limit in limits.items():
-            _notes(record, holding(notes, today), limit, counter, tallies[name])
-        probes = _probes(record)
-        for name, show in _baselines(record["messages"], counter).items():
+            _notes(probes, holding(notes, today), limit, counter, tallies[name])
+        for name, show in _baselines(record.messages, counter).items():
             for probe in probes:
-                shown = show(probe["question"], sizes.get(name, budget))
+                shown = show(probe.question, sizes.get(name, budget))
                 tallies[name].probes += 1
-                tallies[name].met += any(evidence in shown for evidence in probe["evidence"])
-        by_record.append((record["id"], len(notes), (tallies["notes"].met - before) / len(probes), len(probes)))
-        tick(done, len(records), str(record["id"]))
+                tallies[name].met += any(evidence in shown for evidence in probe.evidence)
+        by_record.append((record.id, len(notes), (tallies[_NOTES].met - before) / len(probes), len(probes)))
+        tick(done, len(picked.records), record.id)
+    rows = [
+        (name, one.probes, one.in_prompt, one.most_tokens or sizes.get(name, budget)) for name, one in tallies.items()
+    ]
+    heads = ("what is shown", "probes", "in the prompt", "most tokens")
     return Report(
         suite="injection",
-        figures={
-            "preference_in_prompt": _share(tallies["notes"].met, tallies["notes"].probes),
-            "preference_in_prompt.quarter": _share(tallies["notes, a quarter"].met, tallies["notes, a quarter"].probes),
-            "lexical": _share(tallies["lexical"].met, tallies["lexical"].probes),
-            "lexical.as_many_tokens": _share(tallies[_FEW].met, tallies[_FEW].probes),
-            "recent": _share(tallies["recent"].met, tallies["recent"].probes),
-            "block_tokens": tallies["notes"].most_tokens,
-            "blocks_over_budget": sum(tallies[name].over for name in limits),
-        },
+        figures=_figures(tallies, limits),
         tables=(
-            Table(
-                f"the preference is in a prompt of {budget:,} tokens",
-                ("what is shown", "probes", "in the prompt", "most tokens"),
-                tuple(
-                    (name, tally.probes, _share(tally.met, tally.probes), tally.most_tokens or sizes.get(name, budget))
-                    for name, tally in tallies.items()
-                ),
-            ),
+            Table(f"the preference is in a prompt of {budget:,} tokens", heads, tuple(rows)),
             Table("notes, by record", ("record", "notes", "in the prompt", "probes"), tuple(by_record)),
         ),
-        remarks=("The probes name no preference, so what searches for their words finds others.",),
+        remarks=(*picked.remarks, "The probes name no preference, so what searches for their words finds others."),
         settings={"budget": budget, "notes_tokens": dial, "quarter": budget // 4, "distillation": "turn (rules)"},
     )
 
 
-def _probes(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the questions that need a preference and say which one it is."""
-    asked = record.get("gold", {}).get("questions", ())
-    return [one for one in asked if one.get("category") == _PROBE and one.get("preference")]
+def _figures(tallies: Mapping[str, _Shown], limits: Iterable[str]) -> dict[str, float]:
+    return {
+        "preference_in_prompt": tallies[_NOTES].in_prompt,
+        "preference_in_prompt.quarter": tallies[_QUARTER].in_prompt,
+        "lexical": tallies["lexical"].in_prompt,
+        "lexical.as_many_tokens": tallies[_FEW].in_prompt,
+        "recent": tallies["recent"].in_prompt,
+        "block_tokens": tallies[_NOTES].most_tokens,
+        "blocks_over_budget": sum(tallies[name].over for name in limits),
+    }
 
 
-def _lived(record: dict[str, Any]) -> tuple[list[Note], str]:
+def _is_probe(question: object) -> bool:
+    """Tell whether a recorded question needs a preference and says which one it is."""
+    return isinstance(question, dict) and question.get("category") == _PROBE and bool(question.get("preference"))
+
+
+def _lived(record: AnnotatedRecord) -> tuple[list[Note], str]:
     """Return the long-term notes after every session of a record, and the day of the last one."""
     long_term: list[Note] = []
     today = _UNDATED
-    for session in record["sessions"]:
-        today = str(session["date"] or today)[:10]
-        told = list(_session_notes(record, record["messages"][session["start"] : session["end"]], today))
+    for session in record.sessions or [Session(start=0, end=len(record.messages))]:
+        today = (session.date or today)[:10]
+        told = list(_session_notes(record.id, record.messages[session.start : session.end], today))
         long_term = list(plan(told, long_term, today).after().values())
     return long_term, today
 
 
-def _session_notes(record: dict[str, Any], messages: Sequence[dict[str, Any]], day: str) -> Iterator[Note]:
+def _session_notes(thread_id: str, messages: Sequence[Said], day: str) -> Iterator[Note]:
     question = ""
     for message in messages:
-        for found in candidates(message["content"] or "", question=question) if message["role"] == "user" else ():
+        for found in candidates(message.text, question=question) if message.role == "user" else ():
             note, _, _ = capture(
                 found.text,
                 keywords(found.quote),
                 scope=found.scope,
-                source=Source(thread_id=record["id"], message_ids=(message["id"],), quote=found.quote),
+                source=Source(thread_id=thread_id, message_ids=(message.id,), quote=found.quote),
                 date=day,
-                salt=message["id"],
+                salt=message.id,
                 kind=found.kind,
                 subject=found.subject,
                 confidence=found.confidence,
             )
             if note is not None:
                 yield note
-        question = (message["content"] or "") if message["role"] == "assistant" else ""
+        question = message.text if message.role == "assistant" else ""
 
 
-def _notes(record: dict[str, Any], notes: Sequence[Note], limit: int, counter: TokenCounter, tally: _Tally) -> None:
+def _notes(probes: Sequence[Question], notes: Sequence[Note], limit: int, counter: TokenCounter, tally: _Shown) -> None:
     """Count the probes whose preference the block has, and what the block weighs."""
-    for probe in _probes(record):
-        chosen = within(notes, limit, counter.text)
-        block = render_notes("Long-term notes", chosen)
-        tokens = counter.text(block)
-        words = content_words(probe["preference"])
+    chosen = within(notes, limit, counter.text)
+    tokens = counter.text(render_notes("Long-term notes", chosen))
+    for probe in probes:
+        words = content_words(probe.preference)
         tally.probes += 1
         tally.met += any(
             content_words(note.text) & words
-            and any(evidence in source.message_ids for source in note.sources for evidence in probe["evidence"])
+            and any(evidence in source.message_ids for source in note.sources for evidence in probe.evidence)
             for note in chosen
         )
         tally.most_tokens = max(tally.most_tokens, tokens)
         tally.over += tokens > limit
 
 
-def _baselines(
-    messages: Sequence[dict[str, Any]], counter: TokenCounter
-) -> dict[str, Callable[[str, int], frozenset[str]]]:
-    told = [(str(one["id"]), str(one["content"] or "")) for one in messages if one["content"]]
+def _baselines(messages: Sequence[Said], counter: TokenCounter) -> dict[str, Callable[[str, int], frozenset[str]]]:
+    told = [(message.id, message.text) for message in messages if message.text]
     sizes = {message_id: counter.text(text) + 4 for message_id, text in told}
     terms = {message_id: Counter(re.findall(r"\w+", text.lower())) for message_id, text in told}
     known: Counter[str] = Counter(term for found in terms.values() for term in found)
@@ -201,7 +206,3 @@ def _baselines(
         return frozenset(shown)
 
     return {"recent": recent, "lexical": lexical, "both": both, _FEW: lexical}
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0

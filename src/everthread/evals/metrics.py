@@ -28,13 +28,14 @@ from typing import Any
 
 from langgraph.store.base import BaseStore
 
-from everthread.errors import RecordError
+from everthread.errors import RecordError, SettingsError
 from everthread.evals.baselines import BASELINES, play_baseline
 from everthread.evals.parallel import spread
+from everthread.evals.picking import playable
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
-from everthread.evals.sizing import playable
-from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.evals.suites import Options, Report, Table, Tick, refusals
+from everthread.evals.tally import share
 from everthread.ledger import events
 from everthread.memory.consolidation.duplicates import says_the_same
 from everthread.memory.consolidation.wording import wording
@@ -50,6 +51,7 @@ _MEMORY = ("profile", "notes", "session_notes", "summary", "recalled")
 _THIRD_PERSON = frozenset({"they're", "they've", "they'll", "they'd", "themselves"})
 """What "I'm", "I've", "I'll", "I'd" and "myself" become in a note."""
 _DATABASES = (".db", ".sqlite", ".sqlite3")
+_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,19 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     """Measure memory.
 
     Raises:
+        SettingsError: a path is the URL of a database and not its file.
         RecordError: a file cannot be read, or holds neither threads nor conversations.
     """
-    databases = [path for path in paths if path.suffix in _DATABASES]
-    files = [path for path in paths if path.suffix not in _DATABASES]
+    databases = [path for path in paths if _is_database(path)]
+    files = [path for path in paths if path not in databases]
     found = [one for path in databases for one in _database(path)]
     sent: Counter[str] = Counter()
+    remarks: list[str] = []
     stopped: list[str] = []
     if files:
-        records = playable(files, options.limit)
-        work = partial(played, window=options.budget or WINDOW)
-        done: dict[int, tuple[Measured, Counter[str]] | str] = {}
-        for place, result in spread(work, records, options.jobs):
-            done[place] = result
-            tick(len(done), len(records), records[place].id)
-        for _, result in sorted(done.items()):
+        picked = playable(files, options.limit)
+        remarks += picked.remarks
+        for result in _each(picked.records, options, tick):
             if isinstance(result, str):
                 stopped.append(result)
             else:
@@ -87,7 +87,34 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     if not found:
         why = f": {stopped[0]}" if stopped else ""
         raise RecordError(f"no thread to measure in {', '.join(map(str, paths)) or 'nothing'}{why}")
-    return _report(found, sent, stopped)
+    if stopped:
+        remarks.append(refusals(stopped))
+    if databases:
+        remarks.append("Of a database's thread, `everthread simulate --thread THREAD` plays the baselines.")
+    return _report(found, sent, remarks)
+
+
+def _is_database(path: Path) -> bool:
+    """Tell a database by its name or, whatever it is called, by how every SQLite file begins."""
+    if str(path).startswith("sqlite:"):
+        raise SettingsError("`metrics` takes the file of a database, such as `everthread.db`, and not its URL")
+    if path.suffix in _DATABASES:
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def _each(records: Sequence[Record], options: Options, tick: Tick) -> list[tuple[Measured, "Counter[str]"] | str]:
+    """Play every conversation, and return what came of each in their order."""
+    work = partial(played, window=options.budget or WINDOW)
+    done: dict[int, tuple[Measured, Counter[str]] | str] = {}
+    for place, result in spread(work, records, options.jobs):
+        done[place] = result
+        tick(len(done), len(records), records[place].id)
+    return [done[place] for place in sorted(done)]
 
 
 def played(record: Record, window: int) -> tuple[Measured, "Counter[str]"] | str:
@@ -179,27 +206,27 @@ def _of_notes(notes: Sequence[Note]) -> "Counter[str]":
     return counts
 
 
-def _report(found: Sequence[Measured], sent: "Counter[str]", stopped: Sequence[str]) -> Report:
+def _report(found: Sequence[Measured], sent: "Counter[str]", remarks: Sequence[str]) -> Report:
     total: Counter[str] = sum((one.counts for one in found), Counter())
     firsts = [one.first_personal_turn for one in found if one.first_personal_turn is not None]
     attempts = total["note_saved"] + total["note_blocked"]
     figures = {
-        "memory_write_rate": 100 * _ratio(total["note_saved"], total["turns"]),
-        "blocked_write_rate": _ratio(total["note_blocked"], attempts),
-        "memory_conflict_rate": _ratio(total["conflicts"], total["consolidated_notes"]),
+        "memory_write_rate": 100 * share(total["note_saved"], total["turns"]),
+        "blocked_write_rate": share(total["note_blocked"], attempts),
+        "memory_conflict_rate": share(total["conflicts"], total["consolidated_notes"]),
         "time_to_personalization": float(statistics.median(firsts)) if firsts else 0.0,
-        "personalized": _ratio(len(firsts), len(found)),
-        "recency_correctness": _ratio(total["newer_won"], total["replaced"], empty=1.0),
-        "over_influence": _ratio(total["stale_runs"], total["injected"]),
-        "deduplication": _ratio(total["unique"], total["active"], empty=1.0),
-        "non_invention": _ratio(total["grounded"], total["quoted"], empty=1.0),
-        "memory_share": _ratio(total["memory_tokens"], total["prompt_tokens"]),
+        "personalized": share(len(firsts), len(found)),
+        "recency_correctness": share(total["newer_won"], total["replaced"], empty=1.0),
+        "over_influence": share(total["stale_runs"], total["injected"]),
+        "deduplication": share(total["unique"], total["active"], empty=1.0),
+        "non_invention": share(total["grounded"], total["quoted"], empty=1.0),
+        "memory_share": share(total["memory_tokens"], total["prompt_tokens"]),
     }
     tables = [Table("memory", ("figure", "value"), tuple(figures.items()))]
     if sent:
         full = sent[BASELINES[0]]
-        figures["token_efficiency"] = 1 - _ratio(sent["everthread"], full)
-        rows = tuple((name, sent[name], _ratio(sent[name], full)) for name in ("everthread", *BASELINES))
+        figures["token_efficiency"] = 1 - share(sent["everthread"], full)
+        rows = tuple((name, sent[name], share(sent[name], full)) for name in ("everthread", *BASELINES))
         tables.append(Table("prompt tokens beside the baselines", ("method", "tokens", "of full history"), rows))
     counted = (
         "turns",
@@ -213,17 +240,10 @@ def _report(found: Sequence[Measured], sent: "Counter[str]", stopped: Sequence[s
         "injected",
     )
     tables.append(Table("counts", ("of", "number"), tuple((name, total[name]) for name in counted)))
-    remarks = ["A ratio without cases is 0, or 1 where the best is 1; the counts tell which."]
-    if stopped:
-        remarks.append(f"{len(stopped)} conversations were left out; the first: {stopped[0]}")
     return Report(
         suite="metrics",
         figures=figures,
         tables=tuple(tables),
-        remarks=tuple(remarks),
+        remarks=(*remarks, "A figure without cases is 0, or 1 where the best is 1; the counts tell which."),
         settings={"threads": len(found)},
     )
-
-
-def _ratio(part: float, whole: float, *, empty: float = 0.0) -> float:
-    return part / whole if whole else empty

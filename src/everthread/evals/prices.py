@@ -1,8 +1,9 @@
 """What prompts and replies cost at a provider's prices, net of its prompt cache."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -80,14 +81,22 @@ def read_prices(path: Path | None = None) -> Prices:
     where = "the example prices" if path is None else repr(str(path))
     try:
         source = files("everthread.evals") / "prices.yaml" if path is None else path
-        return Prices.model_validate(yaml.safe_load(source.read_text(encoding="utf-8")))
+        told = yaml.safe_load(source.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"cannot read {where}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read {where}: it is not YAML: {str(error).splitlines()[0]}") from error
+    try:
+        return Prices.model_validate(told if isinstance(told, dict) else {})
     except ValidationError as error:
-        found = error.errors(include_url=False)[0]
-        name = ".".join(map(str, found["loc"])) or "the file"
-        raise SettingsError(
-            f"{where}: `{name}`: {found['msg']}; it needs `input`, `cached_input` and `output` per million tokens"
-        ) from error
+        problems = "; ".join(map(_problem, error.errors(include_url=False)))
+        raise SettingsError(f"{where}: {problems}. A price list has {_FORM}") from error
+
+
+_FORM = "`input`, `cached_input` and `output`, each for a million tokens; everthread/evals/prices.yaml is an example"
+
+
+def _problem(found: Mapping[str, Any]) -> str:
+    name = ".".join(map(str, found["loc"]))
+    said = {"missing": "is missing", "extra_forbidden": "is not known"}.get(found["type"])
+    return f"`{name}` {said}" if said else f"`{name}`: {found['msg']}, got {found['input']!r:.40}"

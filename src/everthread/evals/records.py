@@ -1,7 +1,7 @@
 """Read recorded conversations: one JSON object a line, with every mistake named by file and line."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -101,14 +101,12 @@ def read_records(path: Path, toolkits: Path | None = None) -> list[Record]:
     kits = _Toolkits(toolkits or path.with_name(TOOLKITS))
     seen: dict[str, str] = {}
     records = []
-    for where, line in lines(path):
-        record = _record(where, line, kits)
+    for where, value in objects(path):
+        record = _record(where, value, kits)
         if record.id in seen:
             raise RecordError(f"{where}: record {record.id!r} is already on {seen[record.id]}; make the ids unique")
         seen[record.id] = where
         records.append(record)
-    if not records:
-        raise RecordError(f"{path}: the file is empty; it must hold one JSON object a line")
     return records
 
 
@@ -148,7 +146,7 @@ def _read_toolkits(path: Path) -> dict[str, Toolkit]:
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        raise RecordError(f"{path}: {_first(error)}") from error
+        raise RecordError(f"{path}: {first_problem(error)}") from error
     except ValueError as error:
         raise RecordError(f"{path}: not JSON: {error}") from error
     for name, kit in kits.items():
@@ -165,6 +163,8 @@ def lines(path: Path) -> Iterator[tuple[str, str]]:
     """
     try:
         raw = path.read_bytes()
+    except IsADirectoryError:
+        raise RecordError(f"{path}: this is a folder; name the files in it") from None
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
     # Bytes are split, not text: `str.splitlines` also breaks at U+2028, which JSON allows inside a string.
@@ -178,29 +178,43 @@ def lines(path: Path) -> Iterator[tuple[str, str]]:
             yield where, text
 
 
-def _record(where: str, line: str, kits: _Toolkits) -> Record:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"{where}: not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise RecordError(f"{where}: expected a JSON object, got {_kind(value)}")
-    value, instructions = _without_instructions({"id": f"line-{where.rpartition(':')[2]}", **value})
+def objects(path: Path, *, may_be_empty: bool = False) -> list[tuple[str, dict[str, Any]]]:
+    """Return place, as file and line, and value of every line that is not blank.
+
+    Raises:
+        RecordError: the file cannot be read, a line is no JSON object, or there is none although there must be one.
+    """
+    found: list[tuple[str, dict[str, Any]]] = []
+    for where, line in lines(path):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise RecordError(f"{where}: not JSON: {error}; it must be one JSON object a line") from error
+        if not isinstance(value, dict):
+            raise RecordError(f"{where}: expected a JSON object, got {_kind(value)}")
+        found.append((where, value))
+    if not found and not may_be_empty:
+        raise RecordError(f"{path}: the file is empty; it must hold one JSON object a line")
+    return found
+
+
+def _record(where: str, value: dict[str, Any], kits: _Toolkits) -> Record:
+    value, instructions = without_instructions({"id": f"line-{where.rpartition(':')[2]}", **value})
     try:
         read = _Line.model_validate(value)
         kit = kits.named(read.toolkit, where) if read.toolkit else Toolkit(system=read.meta.system, tools=read.tools)
     except ValidationError as error:
-        raise RecordError(f"{where}: {_first(error)}") from error
+        raise RecordError(f"{where}: {first_problem(error)}") from error
     if instructions:
         kit = kit.model_copy(update={"system": "\n\n".join(filter(None, [kit.system, *instructions]))})
     gold = read.gold if isinstance(read.gold, dict) else {}
-    messages = tuple(_converted(where, read.messages))
+    messages = tuple(converted(where, read.messages))
     return Record(
         read.id, where, messages, kind=read.kind, toolkit=kit, gold=gold, session_ends=tuple(_ends(read.sessions))
     )
 
 
-def _without_instructions(value: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def without_instructions(value: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Take the system messages out of a transcript as OpenAI records it: they are the agent's instructions."""
     messages = value.get("messages")
     if not isinstance(messages, list):
@@ -218,8 +232,12 @@ def _ends(sessions: Any) -> Iterator[int]:
             yield session["end"]
 
 
-def _converted(where: str, messages: list[RecordedMessage]) -> Iterator[BaseMessage]:
-    """Check that every call is answered before anything else follows, and convert to LangChain's messages."""
+def converted(where: str, messages: Iterable[RecordedMessage]) -> Iterator[BaseMessage]:
+    """Check that every call is answered before anything else follows, and convert to LangChain's messages.
+
+    Raises:
+        RecordError: a call or a result stands alone, or an id stands twice.
+    """
     ids: set[str] = set()
     waiting: dict[str, str] = {}
     for place, message in enumerate(messages):
@@ -277,7 +295,7 @@ def _kind(value: object) -> str:
     return names.get(type(value), "null")
 
 
-def _first(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
     """Say in one line what is wrong first, as `messages[3].role`."""
     found = error.errors(include_url=False)[0]
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in found["loc"]).lstrip(".")

@@ -4,35 +4,30 @@ import logging
 import tempfile
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
-from pydantic import PrivateAttr
 
 from everthread.errors import BudgetError, RecordError, ScriptError
 from everthread.evals import checks
 from everthread.evals.checks import PromptChecker, Violation
 from everthread.evals.records import Record
+from everthread.evals.tape import Exchange, RecordedModel, Tape, exchanges, played, recorded_agent
 from everthread.graph.agent import build_graph
-from everthread.models.replay import OnPrompt, ReplayModel
 from everthread.models.scripted import Tools
-from everthread.state import Agent, Context, Input, Output, State
+from everthread.state import Context, Input, Output, State
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.transcript import transcript
 from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve
 from everthread.window.tokens import counter_for
 
 logger = logging.getLogger(__name__)
-
-ENDING = "(The recording ends here.)"
-"""Reply to the last tool results of a record that stops inside a turn, so that their prompt is checked too."""
 
 OURS = "replay"
 """Name of the replayed model, whose tokens are o200k tokens."""
@@ -41,16 +36,6 @@ Graph = CompiledStateGraph[State, Context, Input, Output]
 
 _THREAD = "replay"
 _CONFIG: RunnableConfig = {"configurable": {"thread_id": _THREAD}}
-
-
-@dataclass
-class Exchange:
-    """One run of the graph: what is sent, and what the model and the tools say in it."""
-
-    input: list[BaseMessage] = field(default_factory=list)
-    """Ends with the user's question; what the graph could not have produced itself stands before it."""
-    replies: list[AIMessage] = field(default_factory=list)
-    results: list[ToolMessage] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -177,101 +162,6 @@ def total(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[Exchange], list[BaseMessage]]:
-    """Cut a recorded conversation into runs of the graph.
-
-    A run begins with a message of the user and ends with the first assistant message without calls.
-    What no run can produce (an assistant that speaks first or twice, a turn that another message of
-    the user broke off) is sent ahead of the next message of the user.
-
-    Returns:
-        The runs, and the messages at the end that nothing recorded answers.
-    """
-    found: list[Exchange] = []
-    waiting: list[BaseMessage] = []
-    place = 0
-    while place < len(messages):
-        waiting.append(messages[place])
-        place += 1
-        if not isinstance(waiting[-1], HumanMessage):
-            continue
-        end = next((at for at in range(place, len(messages)) if _ends_run(messages[at])), len(messages))
-        answer = messages[place : end + 1]
-        closed = bool(answer) and isinstance(answer[-1], AIMessage)
-        if not answer or (not closed and end < len(messages)):
-            continue
-        found.append(_exchange(waiting, answer, closed=closed))
-        waiting, place = [], end + 1
-    return found, waiting
-
-
-def _ends_run(message: BaseMessage) -> bool:
-    return isinstance(message, HumanMessage) or (isinstance(message, AIMessage) and not message.tool_calls)
-
-
-def _exchange(waiting: list[BaseMessage], answer: Sequence[BaseMessage], *, closed: bool) -> Exchange:
-    replies = [message for message in answer if isinstance(message, AIMessage)]
-    results = [message for message in answer if isinstance(message, ToolMessage)]
-    return Exchange(waiting, replies if closed else [*replies, AIMessage(ENDING, id="everthread-ending")], results)
-
-
-class _Tape:
-    """Recorded results by call id, in the order they were recorded."""
-
-    def __init__(self) -> None:
-        self._results: defaultdict[str, deque[ToolMessage]] = defaultdict(deque)
-
-    def load(self, results: Iterable[ToolMessage]) -> None:
-        for result in results:
-            self._results[result.tool_call_id].append(result)
-
-    def take(self, call_id: str) -> ToolMessage:
-        """Return the result of a call.
-
-        Raises:
-            RecordError: the call was not recorded.
-        """
-        if not self._results[call_id]:
-            raise RecordError(f"no result was recorded for the call {call_id!r}")
-        return self._results[call_id].popleft()
-
-
-class _RecordedTool(BaseTool):
-    """A tool with a recorded schema that answers each call with its recorded result, errors included."""
-
-    _tape: _Tape = PrivateAttr()
-
-    def __init__(self, tape: _Tape, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._tape = tape
-
-    def invoke(
-        self, input: str | dict[str, Any] | ToolCall, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> ToolMessage:
-        """Return the recorded message itself: arguments that the tool refused are not validated again."""
-        call_id = input.get("id") if isinstance(input, dict) else None
-        return self._tape.take(str(call_id)).model_copy(update={"id": None})
-
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("a recorded tool is called by `invoke`, with the id of its call")
-
-
-def recorded_agent(record: Record, tape: _Tape | None = None) -> Agent:
-    """Make the agent of a record: its instructions, and tools that answer from a tape."""
-    tools = list(_tools(record, tape or _Tape()))
-    return Agent(name="replay", title="Replay", instructions=record.toolkit.system, tools=tools)
-
-
-class _RecordedModel(ReplayModel):
-    """The replayed assistant, counted as a model of a given name and never asked to summarise: the rules do that."""
-
-    model_name: str
-    can_summarize: bool = False
-
-    def __init__(self, on_prompt: OnPrompt, model_name: str) -> None:
-        super().__init__(on_prompt, model_name=model_name)
-
-
 class _Run:
     """One record on its way through the graph."""
 
@@ -294,7 +184,7 @@ class _Run:
         self._places = {str(message.id): place for place, message in enumerate(record.messages)}
         self._record = record
         self._context = context
-        self._tape = _Tape()
+        self._tape = Tape()
         self._sent: list[BaseMessage] = []
         self._events: list[dict[str, Any]] = []
         self._window = context.window or UNKNOWN_WINDOW
@@ -306,7 +196,7 @@ class _Run:
             counter=counter_for(count_as),
             instructions=record.toolkit.system,
         )
-        self._model = _RecordedModel(self._look, count_as)
+        self._model = RecordedModel(self._look, count_as)
         self._agent = recorded_agent(record, self._tape)
 
     def play(self) -> None:
@@ -377,7 +267,7 @@ class _Run:
             for event in graph.stream(given, _CONFIG, context=self._context, stream_mode="custom"):
                 self._events.append(event)
         finally:
-            self._sent += _played(run, self._model.calls - before)
+            self._sent += played(run, self._model.calls - before)
         if self._model.left:
             raise ScriptError(f"the run ended with {self._model.left} recorded replies left after call {before}")
 
@@ -413,28 +303,4 @@ class _Run:
             outcome=outcome,
             error=error,
             violations=(*checker.violations, *self._losses),
-        )
-
-
-def _played(run: Exchange, calls: int) -> list[BaseMessage]:
-    """Return what the model and the tools said in a run that came to so many calls, results in the order of calls."""
-    tape = _Tape()
-    tape.load(run.results)
-    played: list[BaseMessage] = []
-    for reply in run.replies[:calls]:
-        played += [reply, *(tape.take(str(call["id"])) for call in reply.tool_calls)]
-    return played
-
-
-def _tools(record: Record, tape: _Tape) -> Iterator[BaseTool]:
-    """Make the toolkit's tools, and one with an open schema for each called function without a schema."""
-    schemas = {tool["function"]["name"]: tool["function"] for tool in record.toolkit.tools}
-    called = (call["name"] for message in record.messages for call in getattr(message, "tool_calls", []))
-    for name in dict.fromkeys([*schemas, *called]):
-        schema = schemas.get(name, {})
-        yield _RecordedTool(
-            tape,
-            name=name,
-            description=schema.get("description") or "",
-            args_schema=schema.get("parameters") or {"type": "object", "properties": {}},
         )

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from langchain_core.tools import tool
 from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.store.base import SearchOp
 
-from everthread.evals.conversations import Conversation, Question, read_conversations
+from everthread.evals.annotations import Question
+from everthread.evals.conversations import Conversation, read_conversations
+from everthread.evals.parallel import spread
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.memory.recall import Passage, render_recalled
 from everthread.memory.recall.rendering import day_line, passage_line
@@ -80,20 +83,18 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         RecordError: a file cannot be read, or there is no conversation with questions.
     """
     budget = options.budget or BUDGET
-    conversations = read_conversations(paths)[: options.limit]
+    picked = read_conversations(paths, options.limit)
+    conversations = picked.records
     budgets = [budget, *(other for other in OTHER_BUDGETS if other != budget)]
+    results: dict[int, tuple[Scores, int]] = {}
+    for place, result in spread(partial(scored, budgets=budgets), conversations, options.jobs):
+        results[place] = result
+        tick(len(results), len(conversations), conversations[place].id)
     scores: Scores = defaultdict(list)
-    most = 0
-    for done, conversation in enumerate(conversations, start=1):
-        with _Thread.of(conversation) as thread:
-            for question in conversation.questions:
-                for limit in budgets:
-                    for method in METHODS:
-                        shown, used = thread.shown(method, question.question, limit)
-                        most = max(most, used if limit == budget else 0)
-                        for name in _names(conversation, question):
-                            scores[method, limit, name].append(thread.score(question, shown))
-        tick(done, len(conversations), conversation.id)
+    for _, (parts, _) in sorted(results.items()):
+        for key, values in parts.items():
+            scores[key] += values
+    most = max(used for _, used in results.values())
     ours = {name: _means(found) for (by, limit, name), found in scores.items() if (by, limit) == (METHODS[0], budget)}
     figures = {f"{name}.{part}": value for name, parts in ours.items() for part, value in parts.items()}
     left_out = sum(one.left_out for one in conversations)
@@ -102,11 +103,27 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         figures={**figures, "questions": sum(len(one.questions) for one in conversations), "most_tokens": most},
         tables=tuple(_tables(scores, budgets, conversations)),
         remarks=(
+            *picked.remarks,
             f"{left_out} questions were left out: they have no evidence, or the source's evidence lacks the answer.",
             "`…/agreed` leaves out the questions on which a second annotation disagrees with the first.",
         ),
         settings={"budget": budget, "budgets": sorted(budgets)},
     )
+
+
+def scored(conversation: Conversation, budgets: Sequence[int]) -> tuple[Scores, int]:
+    """Return the scores of one conversation, and the most tokens that a prompt took of the first budget."""
+    scores: Scores = defaultdict(list)
+    most = 0
+    with _Thread.of(conversation) as thread:
+        for question in conversation.questions:
+            for limit in budgets:
+                for method in METHODS:
+                    shown, used = thread.shown(method, question.question, limit)
+                    most = max(most, used if limit == budgets[0] else 0)
+                    for name in _names(conversation, question):
+                        scores[method, limit, name].append(thread.score(question, shown))
+    return scores, most
 
 
 def _names(conversation: Conversation, question: Question) -> Iterator[str]:

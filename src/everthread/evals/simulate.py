@@ -20,7 +20,9 @@ from everthread.evals.needs import Rules, behind_handles, needed_values, shown_t
 from everthread.evals.parallel import spread
 from everthread.evals.prices import Cost, Prices
 from everthread.evals.records import Record
-from everthread.evals.replay import OURS, exchanges, trace
+from everthread.evals.replay import OURS, trace
+from everthread.evals.tally import share
+from everthread.evals.tape import exchanges
 from everthread.models.scripted import Tools
 from everthread.state import Context
 from everthread.window.budget import UNKNOWN_WINDOW
@@ -331,8 +333,3 @@ def by_call(row: Row) -> Iterator[tuple[int, float]]:
         if len(there) < enough:
             return
         yield place + 1, sum(there) / len(there)
-
-
-def share(part: float, whole: float) -> float:
-    """Return a part of a whole; 0 of nothing."""
-    return part / whole if whole else 0.0

@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 
 from everthread.errors import SettingsError
 
-__all__ = ["SUITES", "Options", "Report", "Suite", "Table", "jsonl_files", "suite"]
+__all__ = ["SUITES", "Options", "Report", "Suite", "Table", "refusals", "suite"]
 
 Tick = Callable[[int, int, str], None]
 """Called after each case with: cases done, cases in all, what was just done."""
@@ -86,6 +86,12 @@ class Report:
         }
 
 
+def refusals(stopped: Sequence[str]) -> str:
+    """Say how many conversations could not be played, and why the first one could not."""
+    several = "conversation" if len(stopped) == 1 else "conversations"
+    return f"No figure has {len(stopped):,} {several} that could not be played; the first: {stopped[0]}"
+
+
 class Suite(Protocol):
     """A module with this function is a suite."""
 
@@ -107,8 +113,3 @@ def suite(name: str) -> Suite:
     if name not in SUITES:
         raise SettingsError(f"there is no suite {name!r}; choose one of {', '.join(SUITES)}")
     return cast(Suite, import_module(f"everthread.evals.{SUITES[name]}"))
-
-
-def jsonl_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files, and of each folder its `.jsonl` files, those of its subfolders included."""
-    return [file for path in paths for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])]

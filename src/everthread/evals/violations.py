@@ -13,9 +13,9 @@ from pathlib import Path
 from everthread.evals import checks
 from everthread.evals.baselines import BASELINES, play_baseline
 from everthread.evals.parallel import spread
+from everthread.evals.picking import playable
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
-from everthread.evals.sizing import playable
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.state import Context
 from everthread.state.context import POLICIES
@@ -42,7 +42,8 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         RecordError: a file cannot be read, or holds no conversation.
     """
     window = options.budget or WINDOW
-    records = playable(paths, options.limit)
+    picked = playable(paths, options.limit)
+    records = picked.records
     totals: dict[str, Counter[str]] = {name: Counter() for name in (*POLICIES, *BASELINES)}
     largest: Counter[str] = Counter()
     results = spread(partial(played, window=window), records, options.jobs)
@@ -74,6 +75,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         figures=figures,
         tables=(Table(f"window {window:,}", columns, tuple(rows)),),
         remarks=(
+            *picked.remarks,
             "Refused: instructions and tools alone do not fit this window; the message says so and nothing is lost.",
         ),
         settings={"window": window, "records": len(records)},

@@ -10,7 +10,7 @@ import pytest
 from everthread import open_storage
 from everthread.cli import main
 from everthread.ledger import EVENTS, record
-from everthread.ledger.events import Evicted, Injected, Regret
+from everthread.ledger.events import Evicted, Injected, PromptAssembled, Regret
 from everthread.state import namespaces
 
 EVICTED = Evicted(policy="salience", reason="over budget", message_ids=["a"], tokens_before=9, tokens_after=5, budget=6)
@@ -31,6 +31,24 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         return main([*arguments, "--database", url]), *capsys.readouterr()
 
     return command
+
+
+def test_a_line_has_the_parts_of_a_prompt_that_are_not_empty(run: Run, tmp_path: Path) -> None:
+    prompt = PromptAssembled(
+        window=8_000,
+        budget=7_000,
+        tokens=1_250,
+        breakdown={"system": 50, "notes": 0, "history": 1_200},
+        cacheable_tokens=0,
+        accuracy="exact",
+        messages=3,
+    )
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        record(storage.store, "t", [prompt], write=lambda _: None, turn=3)
+
+    _, out, _ = run("ledger", "t", "--kind", "prompt_assembled")
+
+    assert "tokens=1,250 breakdown=system:50+history:1,200" in out
 
 
 def test_each_line_of_json_is_an_event(run: Run) -> None:

@@ -6,7 +6,8 @@ from html import escape
 from everthread.evals.baselines import FULL, TRUNCATE
 from everthread.evals.pages.charts import Bar, Line, bars, key, lines
 from everthread.evals.pages.layout import cards, frame, table
-from everthread.evals.simulate import Row, Simulation, by_call, share
+from everthread.evals.simulate import Row, Simulation, by_call
+from everthread.evals.tally import share
 
 __all__ = ["render_simulation"]
 

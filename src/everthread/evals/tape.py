@@ -1,0 +1,151 @@
+"""A recording to be played: the runs of the graph in it, and the assistant and the tools that answer from it."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from pydantic import PrivateAttr
+
+from everthread.errors import RecordError
+from everthread.evals.records import Record
+from everthread.models.replay import OnPrompt, ReplayModel
+from everthread.state import Agent
+
+__all__ = ["ENDING", "Exchange", "RecordedModel", "Tape", "exchanges", "played", "recorded_agent"]
+
+ENDING = "(The recording ends here.)"
+"""Reply to the last tool results of a record that stops inside a turn, so that their prompt is checked too."""
+
+
+@dataclass
+class Exchange:
+    """One run of the graph: what is sent, and what the model and the tools say in it."""
+
+    input: list[BaseMessage] = field(default_factory=list)
+    """Ends with the user's question; what the graph could not have produced itself stands before it."""
+    replies: list[AIMessage] = field(default_factory=list)
+    results: list[ToolMessage] = field(default_factory=list)
+
+
+def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[Exchange], list[BaseMessage]]:
+    """Cut a recorded conversation into runs of the graph.
+
+    A run begins with a message of the user and ends with the first assistant message without calls.
+    What no run can produce (an assistant that speaks first or twice, a turn that another message of
+    the user broke off) is sent ahead of the next message of the user.
+
+    Returns:
+        The runs, and the messages at the end that nothing recorded answers.
+    """
+    found: list[Exchange] = []
+    waiting: list[BaseMessage] = []
+    place = 0
+    while place < len(messages):
+        waiting.append(messages[place])
+        place += 1
+        if not isinstance(waiting[-1], HumanMessage):
+            continue
+        end = next((at for at in range(place, len(messages)) if _ends_run(messages[at])), len(messages))
+        answer = messages[place : end + 1]
+        closed = bool(answer) and isinstance(answer[-1], AIMessage)
+        if not answer or (not closed and end < len(messages)):
+            continue
+        found.append(_exchange(waiting, answer, closed=closed))
+        waiting, place = [], end + 1
+    return found, waiting
+
+
+def _ends_run(message: BaseMessage) -> bool:
+    return isinstance(message, HumanMessage) or (isinstance(message, AIMessage) and not message.tool_calls)
+
+
+def _exchange(waiting: list[BaseMessage], answer: Sequence[BaseMessage], *, closed: bool) -> Exchange:
+    replies = [message for message in answer if isinstance(message, AIMessage)]
+    results = [message for message in answer if isinstance(message, ToolMessage)]
+    return Exchange(waiting, replies if closed else [*replies, AIMessage(ENDING, id="everthread-ending")], results)
+
+
+def played(run: Exchange, calls: int) -> list[BaseMessage]:
+    """Return what the model and the tools said in a run that came to so many calls, results in the order of calls."""
+    tape = Tape()
+    tape.load(run.results)
+    played: list[BaseMessage] = []
+    for reply in run.replies[:calls]:
+        played += [reply, *(tape.take(str(call["id"])) for call in reply.tool_calls)]
+    return played
+
+
+class Tape:
+    """Recorded results by call id, in the order they were recorded."""
+
+    def __init__(self) -> None:
+        self._results: defaultdict[str, deque[ToolMessage]] = defaultdict(deque)
+
+    def load(self, results: Iterable[ToolMessage]) -> None:
+        """Add the results of a run."""
+        for result in results:
+            self._results[result.tool_call_id].append(result)
+
+    def take(self, call_id: str) -> ToolMessage:
+        """Return the result of a call.
+
+        Raises:
+            RecordError: the call was not recorded.
+        """
+        if not self._results[call_id]:
+            raise RecordError(f"no result was recorded for the call {call_id!r}")
+        return self._results[call_id].popleft()
+
+
+class _RecordedTool(BaseTool):
+    """A tool with a recorded schema that answers each call with its recorded result, errors included."""
+
+    _tape: Tape = PrivateAttr()
+
+    def __init__(self, tape: Tape, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._tape = tape
+
+    def invoke(
+        self, input: str | dict[str, Any] | ToolCall, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> ToolMessage:
+        """Return the recorded message itself: arguments that the tool refused are not validated again."""
+        call_id = input.get("id") if isinstance(input, dict) else None
+        return self._tape.take(str(call_id)).model_copy(update={"id": None})
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("a recorded tool is called by `invoke`, with the id of its call")
+
+
+def recorded_agent(record: Record, tape: Tape | None = None) -> Agent:
+    """Make the agent of a record: its instructions, and tools that answer from a tape."""
+    tools = list(_tools(record, tape or Tape()))
+    return Agent(name="replay", title="Replay", instructions=record.toolkit.system, tools=tools)
+
+
+def _tools(record: Record, tape: Tape) -> Iterator[BaseTool]:
+    """Make the toolkit's tools, and one with an open schema for each called function without a schema."""
+    schemas = {tool["function"]["name"]: tool["function"] for tool in record.toolkit.tools}
+    called = (call["name"] for message in record.messages for call in getattr(message, "tool_calls", []))
+    for name in dict.fromkeys([*schemas, *called]):
+        schema = schemas.get(name, {})
+        yield _RecordedTool(
+            tape,
+            name=name,
+            description=schema.get("description") or "",
+            args_schema=schema.get("parameters") or {"type": "object", "properties": {}},
+        )
+
+
+class RecordedModel(ReplayModel):
+    """The replayed assistant, counted as a model of a given name and never asked to summarise: the rules do that."""
+
+    model_name: str
+    can_summarize: bool = False
+
+    def __init__(self, on_prompt: OnPrompt, model_name: str) -> None:
+        super().__init__(on_prompt, model_name=model_name)
