@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from functools import lru_cache
 
-from everthread.memory.distillation.attributes import EXCLUSIVE, Attribute, attributes
+from everthread.memory.distillation.attributes import attributes
 from everthread.memory.distillation.wording import content_words
 from everthread.memory.rendering import newest_first, note_line
+from everthread.memory.subjects import EXCLUSIVE, value_of
 from everthread.state.notes import Note
 
 HALF_LIFE_DAYS = 180
@@ -108,18 +109,13 @@ def overruled(notes: Sequence[Note], said: str) -> list[Note]:
 
 
 @lru_cache(maxsize=4_096)
-def _values(text: str) -> dict[str, set[tuple[frozenset[str], bool]]]:
-    values: dict[str, set[tuple[frozenset[str], bool]]] = {}
+def _values(text: str) -> dict[str, set[tuple[str, bool]]]:
+    values: dict[str, set[tuple[str, bool]]] = {}
     for attribute in attributes(text):
         if attribute.subject in EXCLUSIVE:
-            values.setdefault(attribute.subject, set()).add(_value(attribute))
+            value = value_of(attribute.subject, attribute.phrase) or attribute.phrase.lower()
+            values.setdefault(attribute.subject, set()).add((value, attribute.is_negated))
     return values
-
-
-def _value(attribute: Attribute) -> tuple[frozenset[str], bool]:
-    # "aisle" and "aisle seats" are one value: the noun that all values of a subject share says nothing.
-    words = content_words(attribute.phrase) - content_words("seat class star hotel price room bed car floor ticket")
-    return frozenset(words), attribute.is_negated
 
 
 def _worth(note: Note, newest: str) -> float:

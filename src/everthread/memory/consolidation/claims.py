@@ -4,11 +4,12 @@ Only what can have one value at a time is a claim. `Likes sushi` claims nothing:
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from everthread.memory.consolidation.wording import CHANGE, said, stem, wording
+from everthread.memory.consolidation.wording import CHANGE, SLACK, said, stem, wording
+from everthread.memory.subjects import SUBJECTS, Subject, named, value_of
 
 __all__ = ["Claim", "claims", "is_of_many"]
 
@@ -32,28 +33,6 @@ class Claim:
     """The wording says that something changed, so that the other claim need not be certain."""
 
 
-_CHOICES: dict[str, tuple[str, str]] = {
-    # subject: values (a `|` list), words one of which must be there unless the values speak for themselves
-    "seat": ("aisle|window|middle", ""),
-    "cabin": ("economy|coach|premium economy|business|first", "class|cabin|fly|flies|flights?"),
-    "diet": ("vegetarian|vegan|pescatarian|omnivore|eats? meat", ""),
-    "bed": ("king|queen|twin|double|single", "bed|beds|bedded"),
-    "floor": ("high|higher|low|lower|ground", "floor|floors"),
-    "transmission": ("automatic|manual", "transmission|gearbox|car|cars"),
-    "units": ("metric|imperial", ""),
-    "temperature": ("celsius|fahrenheit", ""),
-    "theme": ("dark|light", "mode|theme"),
-    "departure": ("early|morning|midday|afternoon|evening|night|overnight|red[ -]?eye", "flights?|departures?|trains?"),
-    "price": ("cheap|inexpensive|budget|moderate|mid[ -]?range|expensive|luxury", "price|priced|range|hotels?|places?"),
-    "contact": ("e-?mail|phone|text|sms|chat|post", "contact(?:ed)?|reach(?:ed)?|calls?|updates|reminders|notif\\w+"),
-    "clock": ("12[ -]hour|24[ -]hour", ""),
-    "drink": ("coffee|tea", "morning|mornings|breakfast"),
-}
-_OF_A_THING = frozenset({"price", "departure"})
-"""Choices that are made for each thing anew: cheap hotels go with an expensive flight."""
-
-_VALUES = {name: re.compile(rf"\b(?:{values})\b", re.IGNORECASE) for name, (values, _) in _CHOICES.items()}
-_CUES = {name: re.compile(rf"\b(?:{cues})\b", re.IGNORECASE) for name, (_, cues) in _CHOICES.items() if cues}
 _WEAK = re.compile(
     r"\b(?:likes?|loves?|enjoys?|hates?|dislikes?|allerg\w+|speaks?|knows?|interested|fan of|also|sometimes|either"
     r"|collects?|plays?|visited|has been|tried)\b",
@@ -91,6 +70,32 @@ _ATTRIBUTES = frozenset(
 )
 """Nouns that name a property with one value rather than a thing."""
 
+_KINDS = (
+    "area|category|class|colou?r|cuisine|currency|destination|format|genre|kind|language|level|mode|origin|price "
+    "range|quality|rating|size|style|type"
+)
+_OCCASIONS = (
+    "address|airport|amount|budget|city|country|date|day|deadline|floor|location|model|month|name|number|party size|"
+    "price|station|time|title|year"
+)
+_LOOSE = re.compile(
+    r"^(?:(?:the )?user |i )?(?:now |usually |always |generally )?(?:wants?|needs?|would like|prefers?|chooses?|"
+    r"chose|picks?"
+    r"|asks? for|requires?|takes?) (?:an? |the |my |their )?(?P<subject>(?:[\w/-]+ ){0,4}?"
+    rf"(?:(?P<kind>{_KINDS})|{_OCCASIONS})(?: of \w+)?) (?P<value>(?!(?:for|in|with|at|on|to|and|or|of|from|that|"
+    r"which|is|are|by"
+    r"|near|under|between|before|after|as|when|if|so)\b)\S+(?: \S+){0,4})$",
+    re.IGNORECASE,
+)
+"""`Wants hotel area north`: the noun that names a property ends the subject."""
+
+_OWN_NAME = re.compile(
+    r"(?:the )?(?:(?-i:[A-Z])|\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|(?:this|next) )",
+    re.IGNORECASE,
+)
+"""A name, a number or a day: behind `date` and `city`, which begin compounds such as `city tour`, only these are "
+"values."""
+
 _EMPTY = frozenset("a an the my his her their our of for s user user's".split())  # noqa: SIM905
 _WORD = re.compile(r"\w+")
 _PROPERTIES = _ATTRIBUTES | frozenset(
@@ -110,22 +115,72 @@ _SET = re.compile(
     re.IGNORECASE,
 )
 _GENERIC = frozenset("preference preferred usual default favorite current new choice option standard".split())  # noqa: SIM905
-_NAMED = frozenset({*_CHOICES, "home", "employer", "occupation", "name"})
-"""Subjects that the wording of a sentence tells too; `seat: aisle` is about the same as `prefers aisle seats`."""
+_START = (
+    r"^(?:(?:the )?user |i(?:'m| am|'ve| have)? |is |has |have |just |now |currently |recently |still |usually |always "
+    r"|mostly |also |will be )*"
+)
+_A_NAME = (
+    r"((?:the |st\. |mt\. )?(?-i:[A-Z])[\w'&-]*(?: (?:of |and |de |la |du |am |an |der |upon |the |& )?(?-i:[A-Z])"
+    r"[\w'&-]*)*)"
+)
+"""Names of places and firms: `lives in Berlin`, but `works at night` and `moved to the second floor` name none."""
 
 _STATES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(pattern, re.IGNORECASE))
+    (name, re.compile(_START + pattern, re.IGNORECASE))
     for name, pattern in (
-        (
-            "home",
-            r"\b(?:lives?|living|resides?|based|relocated|moved|moving)\s+(?:now\s+)?(?:in|to|near|at)\s+([^,;.]+)",
-        ),
-        ("home airport", r"\b(?:flies|fly|flying|departs?|travels?)\s+(?:out of|from)\s+([^,;.]+)"),
-        ("employer", r"\b(?:works?|working|employed)\s+(?:at|for)\s+([^,;.]+)"),
-        ("occupation", r"\b(?:works?|working)\s+as\s+an?\s+([^,;.]+)"),
-        ("name", r"\b(?:goes by|call me|(?:my|user's) name is)\s+([^,;.]+)"),
+        ("home", rf"(?:lives?|living|resides?|based|relocated|moved|moving) (?:now )?(?:in|to|at) {_A_NAME}"),
+        ("home", r"(?:lives?|living|resides?|based) (?:now )?in ((?!an?\b|the\b|my\b)[a-z]+)$"),
+        ("home airport", rf"(?:flies|fly|flying|departs?) (?:out of|from) {_A_NAME}"),
+        ("employer", rf"(?:works?|working|employed) (?:now )?(?:at|for) {_A_NAME}"),
+        ("employer", rf"(?:started|begun|began) (?:work(?:ing)? |a (?:new )?job )?(?:at|with) {_A_NAME}"),
+        ("occupation", r"(?:works?|working) as an? ([^,;.]+)"),
+        ("name", rf"(?:goes by|call me|(?:my|user's) name is) {_A_NAME}"),
     )
 )
+_ELSEWHERE = re.compile(r"\b(?:to|via)\b", re.IGNORECASE)
+"""`Flies from Berlin to Rome` tells of a route, not of where somebody's trips begin."""
+
+_AMOUNT = (
+    r"(?:[$€£]\s?(?P<one>\d[\d.,]*k?)|(?P<two>\d[\d.,]*k?)\s?(?:[$€£]|dollars?|euros?|pounds?|bucks|usd|eur|gbp|chf|"
+    r"francs?)(?!\w))"
+)
+_LIMIT = re.compile(
+    rf"{_AMOUNT}|\b(?:budgets?\b(?: \w+){{0,4}}?|spend|pay|afford|cost|maximum|max\.?|at most|up to|no more than|"
+    r"under|below"
+    r"|ceiling of|limit of|cap of|more than|over) (?:about |around |only |of |is |now |up to |at most )"
+    r"*(?P<three>\d[\d.,]*k?)"
+    r"(?=$|[.,;!?]| (?:an? |per |for |on |in (?:all|total)|all in|total|max|now|at most|instead|this|is|these)\b)",
+    re.IGNORECASE,
+)
+_CAPPED = re.compile(
+    r"\b(?:budgets?|spend|pay|afford|costs?|maximum|max|at most|up to|no more than|not more than|under|below|over|"
+    r"ceiling"
+    r"|limit|cap)\b",
+    re.IGNORECASE,
+)
+_FORMER = re.compile(r"\bfrom \S+(?: \w+)?(?= to\b)", re.IGNORECASE)
+_UNIT = re.compile(
+    r"\b(?:an?|per|each|every) (?P<unit>night|day|week|month|year|person|head|guest|ticket|trip|meal|hour)\b"
+    r"|\b(?P<adverb>nightly|daily|weekly|monthly|yearly)\b",
+    re.IGNORECASE,
+)
+_ADVERBS = {
+    "nightly": "night",
+    "daily": "day",
+    "weekly": "week",
+    "monthly": "month",
+    "yearly": "year",
+    "head": "person",
+}
+_BOUGHT = re.compile(
+    r"\b(?:hotels?|rooms?|stays?|lodging|flights?|airfare|cars?|rentals?|trains?|food|meals?|dinners?|lunch(?:es)?"
+    r"|breakfasts?|tickets?|gifts?|taxis?|activit(?:y|ies)|museums?|laptops?|phones?|hardware|insurance|project)\b",
+    re.IGNORECASE,
+)
+_LODGED = frozenset({"hotel", "room", "stay", "lodging"})
+"""What is paid by the night: `150 a night` and `hotels up to 150 a night` limit the same."""
+
+_FOR = re.compile(r"\b(?:for|in|during|when|on) (?!all\b|total\b)((?:\w+ ?){1,4})", re.IGNORECASE)
 _CONDITION = re.compile(
     r"\b(?:on|during|when|while|if|whenever|in case of|in|at|for|with|after|before|to|from)\s+(.+)$", re.IGNORECASE
 )
@@ -140,8 +195,7 @@ def claims(text: str, subject: str = "") -> tuple[Claim, ...]:
         subject: what the note is about, when that is known; it stands beside what the wording tells.
     """
     plain = " ".join(said(text).replace("’", "'").split())
-    keyed = _keyed(plain)
-    found = [keyed] if keyed else [*_choices(plain), *_states(plain), *_roles(plain)]
+    found = _keyed(plain) or [*_limits(plain), *_choices(plain), *_states(plain), *_roles(plain)]
     if not found and subject and not _WEAK.search(plain):
         found = [_of_subject(plain, subject)]
     is_change = CHANGE.search(plain) is not None
@@ -155,40 +209,79 @@ def is_of_many(text: str) -> bool:
     return _WEAK.search(text) is not None
 
 
-def _keyed(plain: str) -> Claim | None:
+def _keyed(plain: str) -> list[Claim]:
     """Read `hotel area: north`."""
     match = _KEYED.match(plain)
-    if match is None:
-        return None
-    return Claim(_subject(match[1]), _value(match[2]), when=frozenset())
+    return _named(match[1], match[2], when=frozenset()) if match else []
+
+
+def _named(subject: str, value: str, *, when: frozenset[str] = _ALWAYS) -> list[Claim]:
+    """Return what a sentence claims that names its subject; `seat: aisle` claims what `prefers aisle seats` does."""
+    words = _subject(subject)
+    found = [Claim(words, _value(value), when=when)]
+    if name := named(words):
+        known = value_of(name, value) if SUBJECTS[name].values else ""
+        if known or not SUBJECTS[name].values:
+            found.append(Claim(frozenset({f"{name}?"}), frozenset({known}) if known else _value(value), when=when))
+    return found
+
+
+def _limits(plain: str) -> list[Claim]:
+    """Read what may be spent, on what, and for how long: `at most €150 a night` and `can spend 700`."""
+    if not _CAPPED.search(plain):
+        return []
+    told = _FORMER.sub("", plain)
+    amounts = [match["one"] or match["two"] or match["three"] for match in _LIMIT.finditer(told)]
+    if len(amounts) != 1:
+        return []
+    unit = _UNIT.search(told)
+    per = (unit["unit"] or unit["adverb"] or "").lower() if unit else ""
+    about = {stem(match.group().lower()) for match in _BOUGHT.finditer(told)}
+    about = (about - _LODGED if per in ("night", "nightly") else about) | ({_ADVERBS.get(per, per)} if per else set())
+    when = frozenset().union(*(wording(match[1]).words for match in _FOR.finditer(told)))
+    return [
+        Claim(
+            frozenset({"budget?", *about}),
+            frozenset({_number(amounts[0])}),
+            when=frozenset(word for word in when - about - _LODGED - SLACK if not word[0].isdigit()),
+        )
+    ]
+
+
+def _number(text: str) -> str:
+    plain = text.lower().rstrip(".,")
+    thousand = plain.endswith("k")
+    plain = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", plain.rstrip("k"))
+    return f"{plain}000" if thousand and plain.isdigit() else plain
 
 
 def _choices(plain: str) -> Iterator[Claim]:
     """Read what is said of subjects with a closed list of values."""
-    read = wording(plain)
-    for name, pattern in _VALUES.items():
-        told = [match.group().lower() for match in pattern.finditer(plain)]
-        if not told or (name in _CUES and not _CUES[name].search(plain)):
+    read, is_weak = wording(plain), _WEAK.search(plain) is not None
+    for name, subject in SUBJECTS.items():
+        told = list(subject.told(plain))
+        if not told or not (subject.has_cue(plain) or _says_no_more(plain, [words for _, words in told])):
             continue
-        excluded = frozenset(value for value in told if wording(value).words & read.denied)
-        value = frozenset(told) - excluded
-        if excluded and not value and _WEAK.search(plain) is None and len(told) > 2:
+        excluded = frozenset(value for value, words in told if wording(words).words & read.denied)
+        value = frozenset(value for value, _ in told) - excluded
+        if excluded and not value and not is_weak and len(told) > 2:
             continue
-        is_certain = _WEAK.search(plain) is None
-        yield Claim(_choice(name, plain), value, excluded, _conditions(plain, pattern), is_certain)
+        things = frozenset(map(stem, subject.things_in(plain)))
+        when = _conditions(plain, subject) - things
+        yield Claim(frozenset({f"{name}?"}) | things, value, excluded, when, subject.is_single and not is_weak)
 
 
-def _choice(name: str, plain: str) -> frozenset[str]:
-    """Return the subject of a choice; what costs little or leaves early belongs to it."""
-    things = _CUES[name].findall(plain) if name in _OF_A_THING else []
-    return frozenset({f"{name}?", *(stem(str(thing).lower()) for thing in things)})
+def _says_no_more(plain: str, told: Sequence[str]) -> bool:
+    """Tell whether a text says nothing beside some words: `Window, please.`"""
+    changes = frozenset(word for found in CHANGE.finditer(plain) for word in wording(found.group()).words)
+    return not wording(plain).words - wording(" ".join(told)).words - changes - SLACK
 
 
 def _states(plain: str) -> Iterator[Claim]:
     """Read where someone lives, works and flies from."""
     for name, pattern in _STATES:
         match = pattern.search(plain)
-        if match and not wording(plain).denied:
+        if match and not wording(plain).denied and not (name == "home airport" and _ELSEWHERE.search(plain)):
             yield Claim(frozenset({f"{name}?"}), _value(_CONDITION.sub("", match[1]) or match[1]))
 
 
@@ -198,16 +291,18 @@ def _roles(plain: str) -> Iterator[Claim]:
         return
     role = _ROLE.match(plain)
     if role:
-        subject = _subject(role[3])
         last = wording(role[3]).signed[-1:]
-        named = role[2].lower() == "as" or (bool(last) and last[0][0] in _ATTRIBUTES)
         # `a vegetarian meal for the flight` is for a thing: two such wishes may both hold.
-        if named and subject:
-            yield Claim(subject, _value(role[1]))
+        if role[2].lower() == "as" or (bool(last) and last[0][0] in _ATTRIBUTES):
+            yield from _named(role[3], role[1])
+        return
+    loose = _LOOSE.match(plain)
+    if loose and (loose["kind"] or _OWN_NAME.match(loose["value"])):
+        yield from _named(loose["subject"], loose["value"])
         return
     told = _CHOSEN.match(plain) or _SET.match(plain)
     if told:
-        yield Claim(_subject(_without_former(told["subject"])), _value(told["value"]))
+        yield from _named(_without_former(told["subject"]), told["value"])
         return
     copula = _COPULA.match(plain)
     # `Rome is a dream` and `Rome is far` are both true: only a property has one value.
@@ -216,7 +311,7 @@ def _roles(plain: str) -> Iterator[Claim]:
     if copula and not re.match(
         r"(?:it|that|this|there|which|what|who|i|he|she|they|we|user)\b", copula[1], re.IGNORECASE
     ):
-        yield Claim(_subject(copula[1]), _value(copula[2]))
+        yield from _named(copula[1], copula[2])
 
 
 def _without_former(subject: str) -> str:
@@ -236,8 +331,7 @@ def _of_subject(plain: str, subject: str) -> Claim:
 def _subject(text: str) -> frozenset[str]:
     # Every word counts but the emptiest: `check in date` and `check out date` are two subjects.
     words = frozenset(map(stem, _WORD.findall(text.lower()))) - _EMPTY
-    subject = words - _GENERIC or words
-    return frozenset({f"{name}?" for name in subject}) if len(subject) == 1 and subject <= _NAMED else subject
+    return words - _GENERIC or words
 
 
 def _value(text: str) -> frozenset[str]:
@@ -247,11 +341,11 @@ def _value(text: str) -> frozenset[str]:
     )
 
 
-def _conditions(plain: str, values: re.Pattern[str] | None) -> frozenset[str]:
+def _conditions(plain: str, subject: Subject | None) -> frozenset[str]:
     match = _CONDITION.search(plain)
     if match is None:
         return _ALWAYS
     # `with a window seat` and `in economy` hold the value itself, not a condition.
-    if values is not None and values.search(match[1]):
+    if subject is not None and any(subject.told(match.group())):
         return _ALWAYS
     return wording(match[1]).words

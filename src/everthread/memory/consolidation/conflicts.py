@@ -4,7 +4,7 @@ import re
 from typing import Literal
 
 from everthread.memory.consolidation.claims import Claim, claims, is_of_many
-from everthread.memory.consolidation.wording import CHANGE, are_opposed, said, wording
+from everthread.memory.consolidation.wording import CHANGE, SLACK, are_opposed, said, wording
 from everthread.state.notes import Note
 
 __all__ = ["Relation", "relation"]
@@ -40,6 +40,15 @@ _SWITCH = re.compile(
     r"\b(?:now|instead|from now on|no longer|these days|switch(?:ed|es)? to|changed to)\b", re.IGNORECASE
 )
 """Wording of a change that leaves no room for both."""
+
+_GONE = re.compile(r"\bno longer\b|(?:\bnot\b|n't\b|\bno\b).*\bany ?more\b|\bstopped\b", re.IGNORECASE)
+"""Wording that ends something."""
+
+_CASE = re.compile(
+    r"\b(?:at|on|in|for|with|when|whenever|during|while|because|before|after|near|from|to|until|unless|if|by)\b",
+    re.IGNORECASE,
+)
+"""Where a case begins that a wish is for."""
 
 _LONGEST_VALUE = 3
 """Content words of a value that replaces another one in the same sentence."""
@@ -105,11 +114,13 @@ def _is_reversed(old: str, new: str) -> bool:
     first, second = wording(old), wording(new)
     if not first.words or first.numbers != second.numbers or set(first.signed) == set(second.signed):
         return False
-    if first.words == second.words:
-        return bool(first.affirmed & second.denied or first.denied & second.affirmed)
-    # `no longer eats any meat` ends `eats meat`, and says a little more.
-    gone = re.search(r"\bno longer\b|\bnot\b.*\bany ?more\b|n't\b.*\bany ?more\b|\bstopped\b", new, re.IGNORECASE)
-    return bool(gone) and bool(first.affirmed) and first.affirmed <= (second.denied | second.affirmed)
+    if first.words - SLACK == second.words - SLACK:
+        return bool((first.affirmed & second.denied or first.denied & second.affirmed) - SLACK)
+    if not _GONE.search(new) or not first.affirmed or not second.denied:
+        return False
+    # `No longer eats any meat` ends `eats meat`, and says a little more; it also ends `eats meat on Sundays`.
+    head = wording(_CASE.split(old, maxsplit=1)[0])
+    return first.affirmed <= (second.denied | second.affirmed) or head.affirmed == second.words - SLACK
 
 
 def _by_frame(old: str, new: str) -> Relation | None:
@@ -133,7 +144,7 @@ def _by_numbers(old: str, new: str) -> Relation | None:
         return None
     digits = frozenset((*first.numbers, *second.numbers))
     shared = (first.words & second.words) - digits
-    rest = (first.words ^ second.words) - digits - _change_words(old) - _change_words(new)
+    rest = (first.words ^ second.words) - digits - SLACK - _change_words(old) - _change_words(new)
     if shared and not rest and (first.denied - digits) == (second.denied - digits):
         is_same_thing = len(shared) >= _FEWEST or _differ_in_kind(old, new) or CHANGE.search(said(new))
         return "replaces" if is_same_thing else "doubt"

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from everthread.memory.consolidation.claims import claims
 from everthread.memory.consolidation.expiry import confidence_on
 from everthread.memory.consolidation.wording import stem, wording
+from everthread.memory.subjects import named
 from everthread.state.notes import Note
 
 __all__ = ["Promotion", "Settled", "field_of", "given_back", "is_promoted", "promotable", "released", "settle"]
@@ -161,7 +162,7 @@ def _fields(note: Note, schema: type[BaseModel]) -> Iterator[tuple[str, str]]:
         # Anything else that the note says is a condition or another matter.
         rest = read.words - subject - frozenset(word for choice in choices for word in wording(choice).words) - _GENERIC
         is_about = bool(subject & read.words) or any(
-            {f"{word}?" for word in subject} == claim.subject for claim in claims(note.text, note.subject)
+            claim.is_certain and {f"{named(subject)}?"} == claim.subject for claim in claims(note.text, note.subject)
         )
         if is_about and not rest:
             yield name, told[0]

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["CHANGE", "Wording", "are_opposed", "said", "stem", "wording"]
+__all__ = ["CHANGE", "SLACK", "Wording", "are_opposed", "said", "stem", "wording"]
 
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?|[,;.!?()]")
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)\b", re.IGNORECASE)
@@ -20,6 +20,12 @@ CHANGE = re.compile(
     re.IGNORECASE,
 )
 """Wording that tells of a change, so that little else must agree for a new value to replace an old one."""
+
+SLACK = frozenset(
+    """again all best better come default enough fine good max maximum more ok okay one only plenty price rule thing
+    total trip usual whole""".split()  # noqa: SIM905
+)
+"""Content words that add nothing to a value: `the window, please`, `200 is fine`, `two bags are enough`."""
 
 _FILLER = frozenset(
     """a an the is are am was were be been being i me my mine we us our you your he him his she her they them their
@@ -104,7 +110,7 @@ def wording(text: str) -> Wording:
             number = _NUMBERS.get(word, word)
             numbers.append(number)
             signed.append((number, is_denied))
-        elif word not in _FILLER and word[0].isalpha():
+        elif word.partition("'")[0] not in _FILLER and word[0].isalpha():
             found = stem(word)
             signed.append((found, is_denied))
             if place and token[0].isupper():

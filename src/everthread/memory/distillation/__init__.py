@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from everthread.memory.capture import is_for_this_time, kind_of
 from everthread.memory.distillation.answers import answered
-from everthread.memory.distillation.attributes import Attribute, subject_of
+from everthread.memory.distillation.attributes import Attribute, attributes, subject_of
 from everthread.memory.distillation.requests import wishes
 from everthread.memory.distillation.sentences import Sentence, sentences
 from everthread.memory.distillation.statements import (
@@ -18,6 +18,8 @@ from everthread.memory.distillation.statements import (
     Statement,
     asked_to_remember,
     is_hypothetical,
+    is_of_another,
+    is_own,
     speaks_of_later,
     statements,
 )
@@ -52,6 +54,13 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 _BUDGET = re.compile(
+    r"\b(?:can't|cannot|can not|won't|don't want to|mustn't|shouldn't|not) (?:go|spend|pay|be) (?:any )?(?:over|"
+    r"above|beyond|past|more than)"
+    r"\b.{0,12}\d|\b(?:keep|stay|remain|come in)\b.{0,25}\b(?:under|below|within|at most)"
+    r"\s+[$€£]?\s?\d[\d,.]*(?!\s?(?:min|hour|h\b|km|mile"
+    r"|stop|people|kg|gb|mb|%))"
+    r"|\b(?:have|got|'ve got)\b.{0,12}\d[\d,.]*k?\s?\w* (?:to spend|for (?:everything|the whole))"
+    r"|\d.{0,20}\b(?:is|'s) (?:my|our|the) (?:absolute |hard )?(?:ceiling|limit|cap|max|maximum|upper limit)\b|"
     r"\b(?:my|our|the|total|a) (?:\w+ )?budget (?:is|of|for|would be|will be)\b|\b(?:i|we) (?:can|could|want to|"
     r"'d like to) (?:only )?(?:spend|pay|afford)\b.*\d"
     r"|\b(?:no more than|at most|up to|maximum(?: of)?|max|under|below|not (?:more|over)(?: "
@@ -69,7 +78,9 @@ _DATED = re.compile(
 )
 _LIMITED = re.compile(
     r"^(?:.{0,20}\b)?(?:(?:just |only )?(?:for )?this (?:time|trip|once|stay|flight|booking|visit|journey|"
-    r"case)(?: only)?|just (?:this )?once|for (?:now|today)|on this occasion)[,:]?\s+(?P<rest>.+)$",
+    r"case)(?: only)?|just (?:this )?once|for (?:now|today)|on this occasion|(?:just |only )?for (?:the|my|our) "
+    r"(?:\w+ ){0,2}"
+    r"(?:trip|stay|flight|booking|visit|journey)(?: only| alone)?)[,:]?\s+(?P<rest>.+)$",
     re.IGNORECASE,
 )
 
@@ -82,6 +93,22 @@ _EXCEPTION = re.compile(
     r"booking|visit)|today|tonight|tomorrow)\b.*)$",
     re.IGNORECASE,
 )
+
+
+_DEFAULT = re.compile(
+    r"\b(?:usually|normally|generally|as a (?:general )?rule|in general|by default|always|every time|each time|at "
+    r"all times|"
+    r"(?:whenever|wherever) (?:you can|possible|available|it's possible)|as (?:usual|always))\b",
+    re.IGNORECASE,
+)
+_ORDER = re.compile(
+    r"(?:please |just |only |also |and |so )*(?:put|seat|sit|give|get|book|find|choose|pick|reserve|make|keep|use|"
+    r"show|take|rent|order|select|"
+    r"look for|go for|stick to|no)\b",
+    re.IGNORECASE,
+)
+_ADDRESSED = re.compile(r"\b(?:i|i'm|i'd|i'll|i've|me|my|we|us|our|please)\b", re.IGNORECASE)
+_LEADING = re.compile(rf"(?:{_DEFAULT.pattern}[,:]? |the |an? )*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -153,6 +180,8 @@ def _from_sentence(sentence: Sentence) -> list[Candidate]:
     told = statements(sentence)
     if told:
         return _stated(sentence, told)
+    if _is_default(sentence):
+        return _default(sentence)
     if _UNWANTED.match(sentence.bare) and not sentence.is_question:
         return [
             Candidate(sentence.quote, quotation(sentence.text), "session", "preference", subject_of(sentence.text), 0.8)
@@ -189,6 +218,33 @@ def _stated(sentence: Sentence, told: Sequence[Statement]) -> list[Candidate]:
     if kind == "constraint" and _NOTHING.match(text):
         kind = "fact"
     made = [Candidate(sentence.quote, text, scope, kind, subject_of(clause), confidence)]
+    if exception:
+        now = quotation(exception.group(1))
+        made.append(Candidate(sentence.quote, now, "session", kind_of(now), subject_of(now)))
+    return made
+
+
+def _is_default(sentence: Sentence) -> bool:
+    """Tell whether a request sets a default: `window seats, as a rule`, `put me on the aisle whenever you can`."""
+    bare = sentence.bare
+    if sentence.is_question or is_hypothetical(bare) or is_of_another("", bare) or not is_own("", bare):
+        return False
+    if speaks_of_later(sentence):
+        return _ADDRESSED.search(bare) is not None or bool(attributes(bare))
+    if not _DEFAULT.search(bare) or not attributes(bare):
+        return False
+    begin = _LEADING.match(bare)
+    start = begin.end() if begin else 0
+    return _ORDER.match(bare, start) is not None or any(bare.startswith(one.phrase, start) for one in attributes(bare))
+
+
+def _default(sentence: Sentence) -> list[Candidate]:
+    """Make a lasting note of a request that sets a default, and one for this time of an exception to it."""
+    exception = _EXCEPTION.search(sentence.text, 2)
+    clause = sentence.text[: exception.start()] if exception else sentence.text
+    made = [
+        Candidate(sentence.quote, quotation(clause), "durable", kind_of(clause), subject_of(clause), CONFIDENCE["rule"])
+    ]
     if exception:
         now = quotation(exception.group(1))
         made.append(Candidate(sentence.quote, now, "session", kind_of(now), subject_of(now)))

@@ -3,8 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from everthread.memory.distillation.attributes import EXCLUSIVE, attributes
+from everthread.memory.distillation.attributes import attributes
 from everthread.memory.distillation.sentences import sentences
+from everthread.memory.subjects import EXCLUSIVE
 from everthread.state.notes import NoteKind, NoteScope
 
 _LONGEST = 8
@@ -35,7 +36,7 @@ _YES = re.compile(
 _NO = re.compile(r"^(?:no|nope|nah|not really|i don't|i'm not|none)\b[,.! ]*", re.IGNORECASE)
 _POLITE = re.compile(
     r"\b(?:please|thanks|thank you|definitely|i'd|i would|i think|i|prefer|like|want|the|an?|would be (?:great|"
-    r"good|nice)|is (?:fine|good|better)|for me|one|it's|always|usually)\b"
+    r"good|nice)|is (?:fine|good|better)|for me|one|it's|always|usually|as usual|as always|by default)\b"
     r"|[,.!]",
     re.IGNORECASE,
 )
@@ -43,6 +44,11 @@ _OPEN = re.compile(
     r"\b(?:whatever|either|anything|both|don't (?:care|mind|know)|no preference|not sure|doesn't matter|you "
     r"(?:choose|decide)|up to you)\b|\?",
     re.IGNORECASE,
+)
+_ELLIPTIC = re.compile(r"^(?:the |an? )?(?P<options>[\w -]{2,40} or (?:the |an? )?[\w -]{2,40})\?$", re.IGNORECASE)
+"""`Aisle or window?`"""
+_ALWAYS = re.compile(
+    r"\b(?:always|usually|normally|generally|as (?:usual|always)|by default|every time)\b", re.IGNORECASE
 )
 _LAST_NOUN = re.compile(r"(?:^|\s)([a-z-]+)$", re.IGNORECASE)
 
@@ -68,12 +74,14 @@ def answered(reply: str, question: str) -> Answer | None:
     reply = " ".join(reply.split())
     if not asked or len(asked) > 1 or not reply or len(reply.split()) > _LONGEST or _OPEN.search(reply):
         return None
-    is_general, is_offer = is_general_question(asked[0]), _OFFER.search(asked[0])
+    is_general, is_offer = is_general_question(asked[0]), _OFFER.search(asked[0]) or _ELLIPTIC.match(asked[0])
     if not (is_general or is_offer):
         return None
     # "Do you prefer window or aisle?" asks for a taste; "do you prefer the 4th?" for this one booking.
-    lasting = is_general or (
-        _PREFER.search(asked[0]) and EXCLUSIVE & {wanted.subject for wanted in attributes(asked[0])}
+    lasting = (
+        is_general
+        or _ALWAYS.search(reply)
+        or (_PREFER.search(asked[0]) and EXCLUSIVE & {wanted.subject for wanted in attributes(asked[0])})
     )
     scope: NoteScope = "durable" if lasting else "session"
     return _chosen(reply, asked[0], scope) or _told(reply, asked[0], scope)
@@ -86,7 +94,7 @@ def is_general_question(question: str) -> bool:
 
 def _chosen(reply: str, question: str, scope: NoteScope) -> Answer | None:
     """Read `Aisle.` as the answer to `Do you prefer a window or an aisle seat?`."""
-    found = _CHOICE.search(question)
+    found = _CHOICE.search(question) or _ELLIPTIC.match(question)
     said = " ".join(_POLITE.sub(" ", _YES.sub("", reply)).split()).lower()
     if found is None or not said:
         return None

@@ -1,11 +1,13 @@
 """Attributes of what people book, order or ask for: what a request says that may matter again in the session.
 
-General vocabulary of travel and service, by what it is about. Two values of one subject exclude each other.
+General vocabulary of travel and service, by what it is about; which of it excludes each other is in `subjects`.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from everthread.memory.subjects import SUBJECTS
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,7 @@ _CUISINES = (
 )
 
 _PATTERNS: tuple[tuple[str, str], ...] = (
-    ("seat", r"(?:aisle|window|middle|bulkhead|exit[- ]row|front[- ]row)(?: seats?)?(?=\b(?! shopping))"),
-    (
-        "class",
-        r"(?:premium economy|economy(?: extra| plus)?|business|first|coach)(?:[- ]class| tickets?| seats?| cabin| "
-        r"fare)",
-    ),
-    ("class", r"premium economy|economy class|business class|first class"),
+    *((name, subject.phrase) for name, subject in SUBJECTS.items() if subject.phrase),
     ("fare", r"(?:fully )?(?:flexible|refundable|non-?refundable|value|saver|economy)(?: (?:tickets?|fares?))"),
     (
         "stops",
@@ -43,22 +39,13 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"stopovers?)",
     ),
     ("airline", r"(?-i:(?:[A-Z]\w+ ){1,2}(?:Airlines?|Airways))"),
-    ("stars", r"(?:[1-5]|one|two|three|four|five)[- ]stars?(?:[- ]rat(?:ed|ing))?(?: (?:hotels?|places?|rating))?"),
     (
         "lodging",
         r"guest ?houses?|hostels?|bed and breakfasts?|b&bs?|motels?|resorts?|holiday apartments?|boutique hotels?",
     ),
-    (
-        "price",
-        r"(?:very |more |fairly )?(?:cheap(?:er|est)?|inexpensive|affordable|budget[- ]friendly|"
-        r"moderate(?:ly)?(?:[- ]priced)?"
-        r"|mid-?range|expensive|pricey|high[- ]end|upscale|luxury|luxurious)(?: (?:price range|hotels?|"
-        r"restaurants?|places?))?",
-    ),
     ("internet", r"(?:free )?(?:wi-?fi|internet)(?: access)?"),
     ("parking", r"(?:free )?parking"),
     ("pets", r"pets? (?:friendly|welcome|allowed)|pet-friendly|dog-friendly|(?:my|a) (?:dog|cat|pet)"),
-    ("smoking", r"(?:non-?)?smoking(?: rooms?)?"),
     ("laundry", r"laundry(?: services?)?"),
     ("breakfast", r"breakfast included"),
     (
@@ -75,13 +62,6 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"|near the (?:airport|beach|station|cent(?:re|er)|conference)",
     ),
     ("cuisine", rf"(?:{_CUISINES})(?:[- ](?:food|cuisine|type food|restaurants?|place|options?|dishes))?"),
-    (
-        "car",
-        r"(?:compact|standard|full-?size|mid-?size|intermediate|electric|hybrid|automatic|economy) (?:car|vehicle|"
-        r"rental)"
-        r"|(?:suv|hatchback|sedan|minivan|convertible|pick-?up truck)",
-    ),
-    ("car", r"(?<=make it a )(?:compact|standard|full-?size)|(?:compact|standard|full-?size)(?= will do)"),
     ("ride", r"(?:pool(?:ed)?|shared|regular|luxury|private) rides?"),
     (
         "attraction",
@@ -96,9 +76,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     ("insurance", r"(?:trip |travel |rental |car )?(?:insurance|trip protection)"),
     ("luggage", r"(?:checked|carry-?on|extra|additional) (?:bags?|luggage|baggage)|hand luggage(?: only)?"),
-    ("bed", r"(?:king|queen|twin|double|single)(?:[- ]size)? (?:beds?|rooms?)|non-?smoking room"),
     ("view", r"(?:sea|ocean|lake|mountain|city|garden) view"),
-    ("floor", r"(?:high|low|higher|lower|ground|top) floors?"),
 )
 _COMPILED = tuple((subject, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)) for subject, pattern in _PATTERNS)
 _NEGATION = re.compile(
@@ -106,9 +84,6 @@ _NEGATION = re.compile(
     r"(?: (?:a|an|any|the|need|to|add|be))*[ -])$",
     re.IGNORECASE,
 )
-
-EXCLUSIVE = frozenset({"seat", "class", "stars", "price", "car", "smoking", "bed", "floor", "budget"})
-"""Subjects of which one value holds at a time."""
 
 
 def attributes(text: str) -> list[Attribute]:
@@ -132,5 +107,7 @@ def _places(text: str) -> Iterator[tuple[str, int, int]]:
 
 def subject_of(text: str) -> str:
     """Return the exclusive subject that a statement is about; empty when there is none or more than one."""
-    subjects = {attribute.subject for attribute in attributes(text)} & EXCLUSIVE
+    named = {attribute.subject for attribute in attributes(text)} & SUBJECTS.keys()
+    # `The middle of town` and `a room with a window` name no seat.
+    subjects = {name for name in named if any(SUBJECTS[name].told(text))}
     return subjects.pop() if len(subjects) == 1 else ""

@@ -6,7 +6,7 @@ from everthread.memory.distillation.attributes import Attribute, attributes
 from everthread.memory.distillation.sentences import Sentence
 
 _REQUEST = re.compile(
-    r"\b(?:i|we)(?:'d| would| also| really| still| do| will| just|'ll)* (?:like|love|want|need|prefer|rather|be "
+    r"\b(?:i|we)(?:'d| would| also| really| still| do| will| just|'ll)* (?:like|love|want|need|prefer|rather|take|be "
     r"(?:needing|looking|interested)|require|wanna)\b"
     r"|\b(?:looking|searching|hoping|interested) (?:for|to|in)\b|\b(?:find|search|book|reserve|rent|get|show|"
     r"recommend|suggest|look for|look up)\b"

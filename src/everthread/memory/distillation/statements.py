@@ -69,11 +69,22 @@ _BODILY = (
     r"(?:eat|drink|stand|tolerate|stomach|bear|handle|consume|digest|fly|climb|swim|drive|walk (?:far|long)|"
     r"take stairs|sleep (?:with|in|on|well))"
 )
+_THING = (
+    r"(?!(?:it|that|this|these|those|he|she|they|you|there|what|the (?:first|second|third|last|other))\b)[\w'-]+(?: "
+    r"[\w'-]+){0,3}?"
+)
+"""A subject that is no pronoun."""
 _UNLASTING = (
     r"(?!(?:think|know|wonder|forget|forgot|want|wanted|need|get|look|try|end|find|feel|hear|see|say|said|ask|"
     r"have to|had|"
     r"knew|thought|heard|saw|been|got|was|were|did|meant|mean|hope|expect|guess|mind|wish|struggle|wanting|"
     r"looking|trying|\w+ed|is|are)\b)"
+)
+
+_OTHERS = (
+    r"(?:my|our|his|her|their) (?:\w+ )?(?:wife|husband|partner|spouse|son|daughter|kids?|child(?:ren)?|"
+    r"boss|manager|supervisor|company|employer|office|friends?|colleagues?|mother|mom|mum|father|dad|brother|sister|parents?|girlfriend|boyfriend|fianc\w+|"
+    r"client|team)"
 )
 
 _RULES: tuple[tuple[Manner, NoteKind | None, str], ...] = (
@@ -96,7 +107,56 @@ _RULES: tuple[tuple[Manner, NoteKind | None, str], ...] = (
         r"i (?:must (?:not |never |always )?(?!say|admit|have|know|see)|(?:absolutely |strictly )?refuse to |"
         r"insist (?:on|that) |will not (?:ever )?|won't (?:ever )?(?=eat|fly|stay|use|drink))\w+",
     ),
+    (
+        "rule",
+        "constraint",
+        r"(?:please )?(?:ask|check with|check back with|confirm with|consult|wait for|hold off|get back to)\b.{0,60}\b"
+        r"(?:before|first|until|till)\b",
+    ),
+    ("rule", "constraint", r"(?:nothing|no \w+|nobody|no one)\b.{0,60}\bwithout (?:my|me|asking|checking)\b"),
+    ("rule", "constraint", r"(?:under|in) no circumstances?\b|(?:please )?(?:don't|do not|never) ever (?!mind)\w+"),
+    ("rule", "constraint", r"you (?:may|can|must|should) (?:only|never|not) (?!imagine|be\b|see\b|know\b)\w+"),
+    (
+        "rule",
+        "constraint",
+        rf"{_OTHERS} (?:is|are|must|may|should|shall|can) (?:not|never) (?:to )?(?:hear|know|learn|see|find out|read|"
+        r"be "
+        r"told|be informed|get wind)\b",
+    ),
+    ("rule", "constraint", r"only \w+ .{0,80}\b(?:after|once|when) (?:i|i've|we|we've)\b"),
+    (
+        "rule",
+        "constraint",
+        r"(?:please )?(?:do not|don't) (?:share|disclose|mention|forward|publish|call|text|phone|ring|contact|charge) "
+        r"(?:my|me|any\w*|to|us|our|on|this|it)\b",
+    ),
+    ("rule", "constraint", r"only .{3,40} (?:works|is ok(?:ay)?|is fine|is possible) for (?:me|us)\b"),
     # A body and a diet: what hurts when it is forgotten.
+    (
+        "stated",
+        "constraint",
+        rf"(?!(?:it|that|this|he|she|they|you)\b)[\w' -]{{2,40}}? (?:could|would|can|will|might) kill (?:me|us)\b"
+        rf"|(?!(?:it|that|this|he|she|they)\b)[\w' -]{{2,40}}? (?:is|are) (?:strictly |absolutely |completely )"
+        r"?(?:off[- ]limits|"
+        rf"deadly|poison)(?: (?:for|to) (?:me|us))?(?=[,.;!]|$)",
+    ),
+    ("stated", "constraint", r"(?:i|we) (?:always )?carry (?:an? |my )?(?:epi-?pen|inhaler|insulin|auto-?injector)"),
+    (
+        "stated",
+        "constraint",
+        r"(?:i|we) (?:use|need|travel with|walk with|have|wear) (?:an? )?(?:wheelchair|walker|cane|crutches|pacemaker|"
+        r"service dog|guide dog|hearing aids?|walking stick)\b|(?:i'm|i am) (?:in a wheelchair|hard of hearing|"
+        r"pregnant|"
+        r"colou?r-?blind)\b",
+    ),
+    ("stated", "constraint", rf"we (?:always |strictly )?(?:keep|eat|follow|are) (?:a |an |strictly )?{_DIET}\b"),
+    (
+        "stated",
+        "constraint",
+        r"no (?!problem|need|worr|idea|hurry|thank|rush|way|reason|matter|doubt|difference|big|good|luck)[a-z-]+(?: "
+        r"[a-z-]+){0,2} "
+        r"(?:for (?:me|us)\b|ever\b|in any \w+|of any kind|whatsoever|at all\b)",
+    ),
     (
         "stated",
         "constraint",
@@ -201,11 +261,107 @@ _RULES: tuple[tuple[Manner, NoteKind | None, str], ...] = (
     (
         "stated",
         "preference",
+        rf"my (?:personal |usual |general |clear |strong )?(?:go-to|preference|default|favou?rite)(?: \w+){{0,3}}? "
+        r"(?:is|are|would be|"
+        rf"has always been)\b(?: for| to)?{_IT}",
+    ),
+    (
+        "stated",
+        "preference",
+        r"(?:i'm|i am|we're|we are) (?:more of |very much |definitely |really |just |not |a bit of )*(?:an? )"
+        r"?(?!(?:new|nice|different|"
+        r"bad|first|good|busy|real)\b)(?:[\w-]+ ){1,3}(?:person|people|guy|girl|type|lover|traveller|traveler|eater|"
+        r"sleeper|drinker)\b",
+    ),
+    ("stated", "preference", rf"for (?:me|us),? {_THING} (?:has|have|need|needs|must) (?:to )?be\b"),
+    (
+        "stated",
+        "constraint",
+        r"(?:i|we) can only (?:travel|fly|eat|drink|sleep|work|walk|drive|meet|leave|stay|take)\b",
+    ),
+    (
+        "stated",
+        "preference",
+        r"(?:being|as|since i'm|because i'm|with) (?!soon|long|far|well|for|to|always|you|i|we|it|usual)[^,]{3,40}, "
+        r"(?:i|we) (?:always |usually |really |do )?(?:need|want|"
+        rf"prefer|require)\b{_IT}",
+    ),
+    (
+        "stated",
+        "preference",
+        r"i(?:'ve| have) (?:recently |just |finally |since |now )?(?:(?:switched|changed|converted) (?:over |back )"
+        r"?to (?!the|this|that|"
+        rf"these|your|my|another|it|option|plan)\w+|(?:become|turned|gone) (?:an? )?{_DIET}|gone off|sworn off|given "
+        r"up|cut out|"
+        r"come to (?:prefer|like|love|hate|dislike|avoid|enjoy))\b(?! (?:on|looking|trying|the|hope|waiting|that|"
+        r"this|it)\b)",
+    ),
+    (
+        "stated",
+        "preference",
+        r"i(?:'ve| have)? (?:recently |just )?(?:stopped|quit|gave up) (?:eating|drinking|flying|driving|smoking|"
+        r"using|buying|taking|"
+        r"wearing|staying|travell?ing|meat|alcohol|sugar|coffee|dairy|gluten)\b",
+    ),
+    (
+        "stated",
+        "preference",
+        r"(?:i|we) (?:really |just )?(?:don't|do not) do (?!this|that|it|so|much|anything|any|the|well|a)[a-z-]+",
+    ),
+    (
+        "stated",
+        "preference",
+        rf"{_THING} (?:really |just )?(?:isn't|aren't|is not|are not|is|are) (?:really |just )?(?:my thing|not my "
+        r"thing|for me|not for me|my "
+        r"style|my cup of tea|not my cup of tea)(?=[,.;!]|$)",
+    ),
+    ("stated", "preference", rf"{_THING} (?:doesn't|don't|does not|do not|never) agrees? with me\b"),
+    (
+        "stated",
+        "preference",
+        r"i(?:'d| would) (?:much |always )?rather .{3,60}\b(?:generally|in general|any day|every time|as a rule|"
+        r"usually)\b",
+    ),
+    (
+        "stated",
+        "preference",
+        r"(?:early |late )?(?:mornings|afternoons|evenings|nights|weekends|weekdays|(?:mon|tues|wednes|thurs|fri|"
+        r"satur|sun)days|e-?mail|"
+        r"phone calls|text messages|trains|buses) (?:usually |generally |always )?(?:is|are|works?|suits?) (?:me )"
+        r"?(?:usually |always )?"
+        r"(?:best|better|easiest)\b",
+    ),
+    (
+        "stated",
+        "preference",
+        r"(?:please )?(?:always |only )?(?:write|answer|reply|respond|talk|speak|text|message) (?:to )?me (?:only |"
+        r"always |back )*in "
+        r"(?-i:[A-Z])\w+",
+    ),
+    (
+        "stated",
+        "preference",
+        r"(?:please )?(?:just )?(?:call|address) me (?:as )?(?-i:(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|A|The|"
+        r"When|If|On|At|In)[A-Z])"
+        r"[a-z]+(?=[.!,]|$)",
+    ),
+    # Where somebody lives, works and leaves from: what trips begin with.
+    (
+        "stated",
+        "fact",
+        rf"(?:i|we) {_ADVERBS}(?:live|reside|work|fly|am based|are based) (?:in|at|for|from|out of) (?-i:[A-Z])|"
+        r"(?:i'm|we're) based in "
+        r"(?-i:[A-Z])|my home (?:airport|town|city|base) is\b",
+    ),
+    (
+        "stated",
+        "preference",
         r"(?:\w+ ){1,3}(?:makes? me|gives? me) (?:\w+ )?(?:sick|ill|nervous|anxious|dizzy|uncomfortable|"
         r"migraines?|headaches?)\b",
     ),
     # Habits: the adverb says that it lasts.
     ("stated", "habit", rf"(?:i|we) (?:{_HABITUALLY} (?:just |also |only )?){_UNLASTING}[a-z]+(?<!ing)\b{_IT}"),
+    ("stated", "habit", rf"{_HABITUALLY},? (?:i|we) (?:just |also |only )?{_UNLASTING}[a-z]+(?<!ing)\b{_IT}"),
     (
         "stated",
         "habit",
@@ -256,11 +412,6 @@ _OTHERS_SAY = re.compile(
     r"\b(?:says?|said|tells?|told|thinks?|claims?|insists?|believes?|writes?|wrote|joked|asked|according to)\b(?! "
     r"(?:you|to you))[^,;]{0,30}$",
     re.IGNORECASE,
-)
-_OTHERS = (
-    r"(?:my|our|his|her|their) (?:\w+ )?(?:wife|husband|partner|spouse|son|daughter|kids?|child(?:ren)?|"
-    r"boss|friends?|colleagues?|mother|mom|mum|father|dad|brother|sister|parents?|girlfriend|boyfriend|fianc\w+|"
-    r"client|team)"
 )
 _ANOTHER = re.compile(rf"\b{_OTHERS}\b|^(?:he|she|they|it|you)\b", re.IGNORECASE)
 _ANOTHER_SUBJECT = re.compile(rf"(?:\b{_OTHERS}|\b(?:he|she|they|you))(?: \w+)?$", re.IGNORECASE)
