@@ -135,10 +135,10 @@ _RULES: tuple[tuple[Manner, NoteKind | None, str], ...] = (
     (
         "stated",
         "constraint",
-        rf"(?!(?:it|that|this|he|she|they|you)\b)[\w' -]{{2,40}}? (?:could|would|can|will|might) kill (?:me|us)\b"
-        rf"|(?!(?:it|that|this|he|she|they)\b)[\w' -]{{2,40}}? (?:is|are) (?:strictly |absolutely |completely )"
+        r"(?!(?:it|that|this|he|she|they|you)\b)[\w' -]{2,40}? (?:could|would|can|will|might) kill (?:me|us)\b"
+        r"|(?!(?:it|that|this|he|she|they)\b)[\w' -]{2,40}? (?:is|are) (?:strictly |absolutely |completely )"
         r"?(?:off[- ]limits|"
-        rf"deadly|poison)(?: (?:for|to) (?:me|us))?(?=[,.;!]|$)",
+        r"deadly|poison)(?: (?:for|to) (?:me|us))?(?=[,.;!]|$)",
     ),
     ("stated", "constraint", r"(?:i|we) (?:always )?carry (?:an? |my )?(?:epi-?pen|inhaler|insulin|auto-?injector)"),
     (
