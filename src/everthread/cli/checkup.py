@@ -17,7 +17,7 @@ import everthread
 from everthread.errors import EverthreadError
 from everthread.models.provider import describe, input_limit, resolve
 from everthread.state.scrubbing import scrub
-from everthread.storage.lexical.schema import VERSION
+from everthread.storage.lexical.words import VERSION
 from everthread.storage.locations import locate, prepare
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.tokens import counter_for
