@@ -208,6 +208,69 @@ def test_a_large_namespace_ranks_like_one_that_is_read_whole(
     assert found == keys(store, query, limit=10)
 
 
+@pytest.fixture
+def few_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a word be frequent from 50 items on."""
+    for name, bound in (("PROBE", 8), ("READ", 50), ("SURE", 100)):
+        monkeypatch.setattr(searching, name, bound)
+
+
+def answers(store: LexicalSqliteStore, query: str) -> list[tuple[str, float | None]]:
+    return [(item.key, item.score) for item in store.search(SPACE, query=query, limit=5)]
+
+
+@pytest.mark.usefixtures("few_entries")
+def test_a_frequent_word_tells_apart_the_items_of_a_rare_one(store: LexicalSqliteStore) -> None:
+    texts = ["tea and cake"] * 400
+    texts[10:40:10] = ["zeppelin and cake", "zeppelin and tea", "zeppelin and cake"]
+
+    say(store, *texts)
+
+    assert keys(store, "zeppelin tea")[0] == "m20"
+
+
+@pytest.mark.usefixtures("few_entries")
+def test_a_rare_word_of_long_ago_is_read_whole(store: LexicalSqliteStore) -> None:
+    say(store, *("tea and porto" if number < 20 else "tea and cake" for number in range(400)))
+
+    assert set(keys(store, "tea porto", limit=20)) == {f"m{number}" for number in range(20)}
+
+
+@pytest.mark.usefixtures("few_entries")
+def test_what_a_store_remembers_changes_no_answer(store: LexicalSqliteStore) -> None:
+    say(store, *(f"tea milk{number % 2} cake{number % 30}" for number in range(400)))
+    answers(store, "tea milk1 cake7")
+    store.batch([PutOp(SPACE, f"m{number}", None) for number in range(250)])
+
+    assert answers(store, "tea milk1 cake7") == answers(LexicalSqliteStore(store.conn), "tea milk1 cake7")
+
+
+@pytest.mark.usefixtures("few_entries")
+def test_a_search_over_all_threads_tells_nothing_of_one(store: LexicalSqliteStore) -> None:
+    say(store, *(f"tea {'porto ' if number % 40 == 7 else 'cake'}{number % 3}" for number in range(400)))
+    say(store, *("porto",) * 200, space=("threads", "u", "transcript"))
+    store.search(("threads",), query="tea porto")
+    store.batch([PutOp(SPACE, f"more{number}", {"text": "tea"}) for number in range(300)])
+
+    assert answers(store, "tea porto") == answers(LexicalSqliteStore(store.conn), "tea porto")
+
+
+def test_items_keep_their_score_when_lengths_are_forgotten(
+    store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "_MOST_LENGTHS", 1)
+    say(store, "tea", "tea and tea", "milk")
+    keys(store, "tea")
+
+    assert len(keys(store, "tea milk")) == 3
+
+
+def test_a_long_query_over_many_items_is_answered(store: LexicalSqliteStore) -> None:
+    say(store, *(f"word{number % 90} tea" for number in range(5_000)))
+
+    assert keys(store, "tea " + " ".join(f"word{number}" for number in range(60)), limit=3)
+
+
 @pytest.mark.parametrize(
     ("index", "found"), [(None, {"one", "two"}), (False, set()), (["a"], {"one"}), (["b.c"], {"two"}), ([], set())]
 )

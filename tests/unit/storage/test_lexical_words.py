@@ -119,6 +119,23 @@ def test_a_timestamp_leaves_no_meaningless_digits() -> None:
     assert set(document_words(["2025-03-04T10:20:30+00:00"])) == {"¤m03", "¤d0304", "¤y202503", "¤20250304", "2025"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2025-03-04t10:20:30.5+00:00",
+        "2025-03-04t10:20z",
+        "2025-13-04t10:20",
+        "2025-03-04t1",
+        "0000-01-01t10:20",
+        "2025-03-04",
+    ],
+)
+def test_a_timestamp_alone_has_the_words_it_has_in_a_text(text: str) -> None:
+    words, rest = dates.date_words(text)
+
+    assert (tuple(words), rest) == dates._date_words(text, has_month=True)
+
+
 def test_scripts_without_spaces_are_found_by_any_part() -> None:
     document = document_words(["東京タワーに行きました"])
 

@@ -26,6 +26,9 @@ PROBE = 128
 READ = 4_000
 """Entries read of all words together that are read whole."""
 
+READ_MORE = 20_000
+"""The same where there are no more than `SURE` items, and over many namespaces, where frequent words are not met."""
+
 MET = 25_000
 """Entries of more frequent words, all together, that are looked through for items of the words read."""
 
@@ -49,8 +52,14 @@ _NO_BOUND = 1 << 62
 _SKIPPED = 60
 """Entries of a long list that take as long as to skip to one item of it."""
 
+_AMONG = 24
+"""Words that items are looked for among; each has to be found again in every namespace, for every frequent word."""
+
 _MOST_LENGTHS = 20_000
 _MOST_FREQUENT = 4_096
+
+
+Frequent = dict[tuple[int, str, int], tuple[int, int]]
 
 
 @dataclass
@@ -59,9 +68,9 @@ class Known:
 
     lengths: dict[int, int] = field(default_factory=dict)
     """Words of an item by its number; it stays true for ever, since a changed item gets a new number."""
-    frequent: dict[tuple[int, str, int], tuple[int, int]] = field(default_factory=dict)
-    """By namespace, word and a number of entries, for words with more: the item behind these, and the items
-    of the namespace then. It stays true while the namespace does not shrink: new items get higher numbers.
+    frequent: Frequent = field(default_factory=dict)
+    """By namespace, word and a number of entries, for words with more: the item behind these, and how many items
+    the namespace had then. It stays true while the namespace does not shrink, since new items get higher numbers.
     """
 
 
@@ -179,7 +188,8 @@ def find(op: SearchOp, condition: Condition, loader: Any, known: Known) -> Plan[
     if not spaces.numbers or op.limit <= 0:
         return []
     rows: list[tuple[Row, float]] = []
-    for read in (READ, _NO_BOUND):
+    is_large = spaces.docs > SURE and len(spaces.numbers) < _MANY_SPACES
+    for read in (READ if is_large else READ_MORE, _NO_BOUND):
         found = yield from _find(spaces, words, op.limit + op.offset, read, known)
         scores = yield from _score(found, spaces, known.lengths)
         rows = yield from _page(op, scores, condition)
@@ -240,7 +250,7 @@ def _find(spaces: Spaces, texts: list[str], wanted: int, read: int, memory: Know
     return _Found(words, items, is_whole)
 
 
-def _look(spaces: Spaces, text: str, read: int, known: dict[tuple[int, str, int], tuple[int, int]]) -> Plan[_Word]:
+def _look(spaces: Spaces, text: str, read: int, known: Frequent) -> Plan[_Word]:
     """Tell how rare a word is, exactly as long as it can be read whole."""
     place = (spaces.numbers[0], text, read)
     behind, docs = known.get(place, (0, 0))
@@ -251,16 +261,21 @@ def _look(spaces: Spaces, text: str, read: int, known: dict[tuple[int, str, int]
     if len(items) < PROBE:
         return _Word(text, set(items), float(len(items)), is_whole=True)
     if rows := (yield Statement(spaces.next_one, (expression, read))):
-        if len(known) >= _MOST_FREQUENT:
-            known.clear()
-        known[place] = rows[0][0], spaces.docs
-        return _Word(text, set(), spaces.holders(read, rows[0][0]), is_whole=False)
+        behind = int(rows[0][0])
+        if len(spaces.numbers) == 1:
+            if len(known) >= _MOST_FREQUENT:
+                known.clear()
+            known[place] = behind, spaces.docs
+        return _Word(text, set(), spaces.holders(read, behind), is_whole=False)
     rows = yield Statement(spaces.counted, (expression, _NO_BOUND))
     return _Word(text, set(), float(rows[0][0]), is_whole=False)
 
 
 def _meet(spaces: Spaces, known: list[_Word], frequent: list[_Word]) -> Plan[None]:
     """Find which items of the words that were read hold the frequent ones too."""
+    known = known[: _AMONG // len(spaces.numbers)]
+    if not known:
+        return
     left, items = MET, sum(len(word.items) for word in known)
     among = spaces.match([word.text for word in known])
     for word in frequent:
