@@ -1,6 +1,7 @@
 """What-if on conversations made for these tests."""
 
 import json
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from everthread import build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
-from everthread.errors import RecordError, SettingsError
+from everthread.errors import EverthreadError, RecordError, SettingsError
 from everthread.evals.needs import Rules, found_values, needed_values
 from everthread.evals.pages import render_simulation
 from everthread.evals.parallel import spread
@@ -96,6 +97,11 @@ def test_work_is_spread_over_processes_and_every_result_knows_its_item() -> None
 def test_a_failure_in_another_process_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
         list(spread(partial(divmod, 1), [1, 0], jobs=2))
+
+
+def test_a_process_that_is_ended_from_outside_is_one_sentence() -> None:
+    with pytest.raises(EverthreadError, match=r"ended from outside.*--jobs 1"):
+        list(spread(os._exit, [1, 1], jobs=2))
 
 
 def test_the_growth_of_prompts_ends_where_few_conversations_go_on() -> None:

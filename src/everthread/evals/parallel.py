@@ -4,7 +4,10 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
+
+from everthread.errors import EverthreadError
 
 __all__ = ["cores", "spread"]
 
@@ -24,6 +27,9 @@ def spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[tu
         work: a function of a module, or a `partial` of one: another process has to find it.
         items: what to work on; they and the results travel between processes.
         jobs: processes; 1 works in this one.
+
+    Raises:
+        EverthreadError: a process was ended from outside.
     """
     if jobs <= 1 or len(items) <= 1:
         for place, item in enumerate(items):
@@ -36,6 +42,10 @@ def spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[tu
             waiting = {pool.submit(work, item): place for place, item in enumerate(items)}
             for done in as_completed(waiting):
                 yield waiting[done], done.result()
+        except BrokenProcessPool:
+            raise EverthreadError(
+                "a process was ended from outside, perhaps because memory ran out; try `--jobs 1`"
+            ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
