@@ -76,6 +76,17 @@ def test_a_fact_of_a_chat_is_updated(tmp_path: Path) -> None:
     assert measured(tmp_path, CHAT).figures["memory_updates.messages.resolved"] == 1
 
 
+def test_the_limit_counts_records_that_tell_of_a_change(tmp_path: Path) -> None:
+    other = {**CHAT, "id": "chat/9/temporal_reasoning-0", "meta": {"type": "temporal_reasoning"}, "gold": {}}
+    path = tmp_path / "records.jsonl"
+    path.write_text("\n".join(json.dumps(record) for record in (other, DIALOGUE, CHAT)))
+
+    figures = run([path], Options(limit=1), lambda *done: None).figures
+
+    assert figures["sgd.changes"] == 10
+    assert "memory_updates.messages.changes" not in figures
+
+
 def test_a_file_without_changes_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="no record has"):
         measured(tmp_path, {"id": "x", "messages": [], "gold": {}})

@@ -81,7 +81,7 @@ def test_questions_without_sound_evidence_are_left_out_and_counted(tmp_path: Pat
     found = report(tmp_path)
 
     assert found.figures["questions"] == 3
-    assert found.remarks[0].startswith("2 questions were left out")
+    assert found.remarks[0].endswith("lacks the answer: 2.")
 
 
 def test_figures_are_told_apart_by_category_and_by_audit(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from everthread.memory.capture import kind_of, normalised
 from everthread.memory.guard import check
 from everthread.state.notes import Note, Source, note_id
 
-__all__ = ["FORMS", "Case", "Change", "cases_of"]
+__all__ = ["CHAT", "FORMS", "Case", "Change", "cases_of"]
 
 FORMS: dict[str, str] = {
     "keyed": "{subject}: {value}.",
@@ -46,6 +46,9 @@ QUOTED = "quoted"
 
 _BY_THEMSELVES = {LOOSE: "Wants {subject} {value}.", QUOTED: "{quote}"}
 """Ways that do not say where the subject ends, or that there is one; measured beside the forms, not among them."""
+
+CHAT = "memory_update"
+"""Kind of a record that has the evidence of one question about a long chat."""
 
 _ARRANGEMENTS = ("later", "within")
 _DAYS = ("2026-03-01", "2026-03-08", "2026-03-15")
@@ -82,10 +85,22 @@ class Case:
         return "seen" if hashlib.sha256(self.name.split(" ")[0].encode()).digest()[0] % 2 else "unseen"
 
 
-def cases_of(records: Sequence[AnnotatedRecord]) -> list[Case]:
-    """Return the cases of records, none when no value of theirs changed."""
-    cases = [*_dialogue_cases(records), *_chat_cases(records)]
-    return [*cases, *_preference_cases(records)] if cases else []
+def cases_of(records: Sequence[AnnotatedRecord], limit: int | None = None) -> list[Case]:
+    """Return the cases of records, none when no value of theirs changed.
+
+    Args:
+        records: conversations, and evidence of updates with that of the same chat's other questions.
+        limit: only the first so many records that tell of a change, and as many with preferences.
+    """
+    changed = [record for record in records if record.gold.updates or _is_update(record)][:limit]
+    chats = [record for record in records if record.kind == CHAT]
+    cases = [*_dialogue_cases(changed), *_chat_cases([record for record in changed if record.kind == CHAT], chats)]
+    return [*cases, *_preference_cases([one for one in records if one.gold.preferences][:limit])] if cases else []
+
+
+def _is_update(record: AnnotatedRecord) -> bool:
+    is_update = record.kind == CHAT and record.meta.type == "knowledge_update"
+    return is_update and bool(record.gold.stale and record.gold.current)
 
 
 def _dialogue_cases(records: Iterable[AnnotatedRecord]) -> Iterator[Case]:
@@ -198,19 +213,15 @@ class _Writer:
         )
 
 
-def _chat_cases(records: Iterable[AnnotatedRecord]) -> Iterator[Case]:
+def _chat_cases(updates: Iterable[AnnotatedRecord], chats: Sequence[AnnotatedRecord]) -> Iterator[Case]:
     """Make a case of every changed fact of a chat, with the evidence of the chat's other questions beside it."""
-    mine = [record for record in records if record.kind == "memory_update"]
-    for record in mine:
-        gold = record.gold
-        if record.meta.type != "knowledge_update" or not gold.stale or not gold.current:
-            continue
-        chat, said = record.id.rsplit("/", 1)[0], record.said
+    for record in updates:
+        gold, chat, said = record.gold, record.id.rsplit("/", 1)[0], record.said
         if missing := {gold.stale[0], gold.current[0]} - said.keys():
             raise RecordError(f"{record.where}: `gold` names {min(missing)!r}, which is no message")
         elsewhere = {
             message.id: message.text
-            for other in mine
+            for other in chats
             if other.id.startswith(chat + "/") and other.meta.type in _UNCHANGED
             for message in other.messages
             if message.role == "user" and message.id not in said

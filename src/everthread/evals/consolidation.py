@@ -17,7 +17,7 @@ from rapidfuzz import fuzz
 
 from everthread.errors import RecordError
 from everthread.evals.annotations import annotated
-from everthread.evals.changes import FORMS, Case, cases_of
+from everthread.evals.changes import CHAT, FORMS, Case, cases_of
 from everthread.evals.parallel import spread
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.evals.tally import Tally, share
@@ -69,8 +69,8 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     Raises:
         RecordError: a file cannot be read, or no record has a value that changed.
     """
-    picked = annotated(paths, _tells_of_change, _WANTED, chains="none", limit=options.limit)
-    cases = cases_of(picked.records)
+    picked = annotated(paths, _tells_of_change, _WANTED, chains="none")
+    cases = cases_of(picked.records, options.limit)
     if not cases:
         raise RecordError(f"{', '.join(map(str, paths))}: no record has a value that changed")
     tallies: _Tallies = defaultdict(Outcome)
@@ -84,12 +84,12 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         figures=_figures(tallies),
         tables=tuple(_tables(tallies)),
         remarks=(*picked.remarks, *_REMARKS),
-        settings={"records": len(picked.records), "forms": list(FORMS)},
+        settings={"cases": len(cases), "forms": list(FORMS)},
     )
 
 
 def _tells_of_change(value: dict[str, Any], gold: dict[str, Any]) -> bool:
-    return value.get("kind") == "memory_update" or bool(gold.get("updates") or gold.get("preferences"))
+    return value.get("kind") == CHAT or bool(gold.get("updates") or gold.get("preferences"))
 
 
 def _keys(case: Case) -> Iterator[tuple[str, str]]:

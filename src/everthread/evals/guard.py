@@ -86,7 +86,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         tables=tuple(_tables(rows, blocked)),
         remarks=(
             *picked.remarks,
-            f"{sum(row.is_bad for row in rows):,} notes to block, {sum(not row.is_bad for row in rows):,} to keep. "
+            f"To block: {sum(row.is_bad for row in rows):,}, to keep: {sum(not row.is_bad for row in rows):,}. "
             "The rules were written while looking at most of these notes; docs/guard.md has the figures on the others.",
         ),
         settings={"notes": len(rows)},

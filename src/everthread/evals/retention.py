@@ -104,7 +104,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         tables=tuple(_tables(scores, budgets, conversations)),
         remarks=(
             *picked.remarks,
-            f"{left_out} questions were left out: they have no evidence, or the source's evidence lacks the answer.",
+            f"Questions left out, without evidence or with evidence that lacks the answer: {left_out:,}.",
             "`…/agreed` leaves out the questions on which a second annotation disagrees with the first.",
         ),
         settings={"budget": budget, "budgets": sorted(budgets)},
