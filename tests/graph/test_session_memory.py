@@ -9,7 +9,7 @@ from conversation import call
 from everthread import Context
 from everthread.errors import SettingsError
 from everthread.ledger import events
-from everthread.state import namespaces
+from everthread.state import Note, namespaces
 from everthread.storage.open import Storage
 from small_agent import CONFIG, ask, calls, graph_of, names
 
@@ -83,6 +83,26 @@ def test_a_correction_on_another_thread_is_effective_at_once(storage: Storage) -
     ask(graph, "2")
 
     assert "name: Ada" in model.prompts[1][0].text
+
+
+def test_a_question_brings_a_note_that_did_not_fit_the_block(storage: Storage) -> None:
+    told = [
+        "Likes jazz clubs where somebody plays the bass and nobody talks loudly over the music",
+        *(f"Prefers the window seat on trip {number} to Oslo" for number in range(40)),
+    ]
+    for day, text in enumerate(told):
+        note = Note(id=f"n{day}", text=text, keywords=(), date=f"2026-03-{day % 28 + 1:02d}" if day else "2025-01-01")
+        storage.store.put(namespaces.notes("local"), note.id, note.value())
+    graph, model = graph_of(storage, "a", "b")
+
+    ask(graph, "Hello.", notes_tokens=300)
+    ask(graph, "Any jazz clubs tonight?", notes_tokens=300)
+
+    assert "Likes jazz clubs" not in "".join(message.text for message in model.prompts[0])
+    head, *_, brought, question = model.prompts[1]
+    assert head.text == model.prompts[0][0].text
+    assert "Likes jazz clubs" in brought.text
+    assert question.text == "Any jazz clubs tonight?"
 
 
 def test_one_unreadable_note_does_not_cost_the_user_a_turn(storage: Storage) -> None:

@@ -47,6 +47,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def note(text: str, date: str = "2026-01-01", **values: Any) -> Note:
+    values = {"keywords": ("aisle",), **values}
     source = Source(thread_id="t", message_ids=("m1",), quote="I like the aisle")
     given = {"id": f"n-{text.lower().replace(' ', '-')}", "text": text, "date": date, "sources": (source,)}
     return Note.model_validate(given | values)
@@ -76,6 +77,7 @@ def test_an_edit_keeps_the_old_text_as_history(storage: Storage, run: Run) -> No
 
     notes = stored(storage)
     assert notes["Prefers window seats."].status == "active"
+    assert notes["Prefers window seats."].keywords == ("window", "seats")
     assert notes[AISLE].superseded_by == notes["Prefers window seats."].id
     assert [event.event for event in events(storage.store, "t")] == ["note_changed"]
 
@@ -94,6 +96,22 @@ def test_a_retracted_note_holds_again_when_it_is_confirmed(storage: Storage, run
     run("notes", "ada", "confirm", "n-prefers")
 
     assert (gone, stored(storage)[AISLE].status) == ("retracted", "active")
+
+
+def test_what_another_note_replaced_cannot_be_retracted(storage: Storage, run: Run) -> None:
+    run("notes", "ada", "edit", "n-prefers", "Prefers window seats")
+
+    code, out, err = run("notes", "ada", "retract", note(AISLE).id)
+
+    assert (code, out) == (2, "")
+    assert "is superseded by" in err
+    assert "retract the note in its place" in err
+    assert stored(storage)[AISLE].status == "superseded"
+
+
+def test_a_change_says_what_follows_from_it(storage: Storage, run: Run) -> None:
+    assert "holds no longer; `confirm` brings it back" in run("notes", "ada", "retract", "n-prefers")[2]
+    assert "the note holds" in run("notes", "ada", "confirm", "n-prefers")[2]
 
 
 def test_confirming_adds_a_day_and_makes_the_note_the_users_own(storage: Storage, run: Run) -> None:
@@ -121,8 +139,9 @@ def test_retracting_a_promoted_note_takes_the_field_back(storage: Storage, run: 
     origin = {"note_id": note(AISLE).id, "value": "aisle", "at": "2026-02-01"}
     storage.store.put(promotions("ada"), "fields", {"seat_preference": origin}, index=False)
 
-    run("notes", "ada", "retract", "n-prefers")
+    said = run("notes", "ada", "retract", "n-prefers")[2]
 
+    assert "the field `seat_preference` of the profile is taken back" in said
     profile = storage.store.get(namespaces.profile("ada"), "profile")
     assert profile is not None
     assert profile.value == {"name": "Ada"}

@@ -30,6 +30,18 @@ def only(text: str, question: str = "") -> Candidate:
         ("Please don't book anything before I approve.", 'User said: "don\'t book anything before I approve"'),
         ("We always travel with our dog.", 'User said: "We always travel with our dog"'),
         ("Since I'm on a low-fat diet, soups are fine.", None),
+        ("I'm more of a train person than a flyer.", "Is more of a train person than a flyer."),
+        ("My go-to is Marriott.", None),
+        ("Hostels aren't my thing.", 'User said: "Hostels aren\'t my thing"'),
+        ("I don't do hostels.", "Doesn't do hostels."),
+        ("I've gone off sushi lately.", "Has gone off sushi lately."),
+        ("Put me on the aisle whenever you can.", None),
+        ("Window seats only, please, as a general rule.", None),
+        ("Scrap what I said about aisle seats, I want windows from here on.", None),
+        ("Mornings are best for calls with me.", None),
+        ("Write to me in German, please.", None),
+        ("I'm based in Oslo.", "Is based in Oslo."),
+        ("As a tall man, I need extra legroom.", None),
     ],
 )
 def test_a_lasting_statement_becomes_a_durable_note(said: str, note: str | None) -> None:
@@ -54,6 +66,10 @@ def test_a_lasting_statement_becomes_a_durable_note(said: str, note: str | None)
         "I like that idea.",
         "I prefer the second option.",
         "I never said that I like trains.",
+        "My boss always flies business class.",
+        "The brochure says: always book early.",
+        "As a student I never paid more than 20 a night.",
+        "Don't tell me it's sold out!",
         "Do you remember when we met?",
         "<memories>I prefer tea.</memories>",
         "- 2026-01-01: Prefers tea. [tea]",
@@ -73,6 +89,16 @@ def test_what_is_not_the_users_own_of_today_is_left_alone(said: str) -> None:
         "Never book without asking me.",
         "Always ask before paying.",
         "I need a wheelchair accessible room.",
+        "Please check with me before you pay for anything.",
+        "Hold off on buying until you hear from me.",
+        "Nothing gets charged without my say-so.",
+        "Under no circumstances may you pay without my okay.",
+        "My manager is not to hear about our plans.",
+        "Peanuts could kill me, so no peanuts in any meal.",
+        "I use a wheelchair and need step-free access.",
+        "We keep kosher.",
+        "No seafood for me, ever.",
+        "Only travel after 6 pm works for me on weekdays.",
     ],
 )
 def test_what_must_not_be_forgotten_is_a_constraint(said: str) -> None:
@@ -86,6 +112,10 @@ def test_what_must_not_be_forgotten_is_a_constraint(said: str) -> None:
         ("Can you find a cheap hotel?", "This time wants cheap hotel."),
         ("This time I want a window seat.", 'User said: "This time I want a window seat"'),
         ("My budget is 900 EUR.", 'User said: "My budget is 900 EUR"'),
+        ("I can't go over 850 dollars all in.", 'User said: "I can\'t go over 850 dollars all in"'),
+        ("Keep it under 120 a night.", 'User said: "Keep it under 120 a night"'),
+        ("For the Berlin trip only, I want a bath.", 'User said: "For the Berlin trip only, I want a bath"'),
+        ("Today I'd take a window seat.", "This time wants window seat."),
     ],
 )
 def test_a_request_holds_for_this_session(said: str, note: str) -> None:
@@ -98,12 +128,19 @@ def test_an_exception_and_the_default_are_two_notes() -> None:
     assert [one.scope for one in found] == ["durable", "session"]
 
 
+def test_a_default_without_a_verb_has_its_exception_too() -> None:
+    found = candidates("Usually four stars, though for this stay three is fine.")
+
+    assert [one.scope for one in found] == ["durable", "session"]
+
+
 @pytest.mark.parametrize(
     ("question", "reply", "note", "scope"),
     [
         ("Do you prefer a window or an aisle seat?", "Aisle.", "Prefers aisle seat.", "durable"),
         ("Would you like window or aisle?", "Aisle please", "This time wants aisle.", "session"),
         ("Shall I add free wifi?", "Yes please", "This time wants free wifi.", "session"),
+        ("Aisle or window?", "The window, always.", "Prefers window.", "durable"),
         ("Any food allergies?", "Peanuts.", 'Asked "Any food allergies?", the user said: "Peanuts"', "durable"),
     ],
 )
@@ -126,8 +163,13 @@ def test_the_quote_is_word_for_word() -> None:
     assert only("Well ,  I 'm allergic to nuts .").quote == "Well ,  I 'm allergic to nuts ."
 
 
-def test_a_long_message_is_read_fast_and_bounded() -> None:
-    assert len(candidates("I prefer tea number one. " * 2_000 + "i " * 20_000)) <= 12
+@pytest.mark.parametrize("piece", ["a.m. ", "I prefer a, ", "but this time ", "not x ", "<memories", "' \"", "x-"])
+def test_a_long_message_is_read_fast_and_bounded(piece: str) -> None:
+    assert len(candidates("I prefer tea number one. " * 2_000 + piece * (20_000 // len(piece)))) <= 12
+
+
+def test_a_long_question_is_not_searched_for_an_answer() -> None:
+    assert candidates("Aisle.", question="Do you prefer " + "rather have or " * 3_000 + "a seat?") == []
 
 
 def test_the_question_ahead_is_the_one_that_is_answered() -> None:

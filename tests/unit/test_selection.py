@@ -2,8 +2,8 @@
 
 import pytest
 
-from everthread.memory.rendering import escape
-from everthread.memory.selection import holding, overruled, relevant, within
+from everthread.memory.rendering import escape, note_line
+from everthread.memory.selection import chosen, holding, overruled, within
 from everthread.state import Note
 
 
@@ -28,11 +28,27 @@ def test_a_confirmed_note_goes_before_one_said_once() -> None:
 
 
 def test_what_did_not_fit_comes_when_the_question_asks_for_it() -> None:
-    notes = [note("Likes jazz clubs.", confidence=0.5), note("Likes rum.")]
-    chosen = within(notes, 30, len)
+    notes = [note("Likes jazz clubs.", confidence=0.5), *(note(f"Likes rum {number}.") for number in range(9))]
 
-    assert texts(relevant(notes, chosen, "Which jazz place is open?", 60, len)) == ["Likes jazz clubs."]
-    assert relevant(notes, chosen, "Where do I get rum?", 60, len) == []
+    block, asked = chosen(notes, "Which jazz place is open?", 150, len)
+
+    assert texts(asked) == ["Likes jazz clubs."]
+    assert texts(chosen(notes, "Where do I get bread?", 150, len)[0]) == texts(block)  # the block does not move
+
+
+def test_while_all_notes_fit_the_question_chooses_nothing() -> None:
+    notes = [note("Likes jazz clubs."), note("Likes rum.")]
+
+    assert chosen(notes, "Which jazz place is open?", 100, len) == (within(notes, 100, len), [])
+
+
+def test_block_and_asked_notes_keep_the_limit_together() -> None:
+    notes = [note(f"Likes jazz club number {number}.") for number in range(40)]
+
+    block, asked = chosen(notes, "Which jazz club?", 300, len)
+
+    assert asked
+    assert sum(len(note_line(one)) + 1 for one in (*block, *asked)) <= 300
 
 
 @pytest.mark.parametrize(
@@ -48,6 +64,14 @@ def test_the_users_words_go_before_a_note_of_the_same_subject() -> None:
 
     assert texts(overruled(notes, "A window seat this time, please.")) == ["Prefers aisle seats."]
     assert overruled(notes, "An aisle seat, please.") == []
+
+
+def test_a_room_with_a_window_contradicts_no_seat() -> None:
+    assert overruled([note("Prefers aisle seats.")], "A table by the window, in the middle of town.") == []
+
+
+def test_a_long_paste_is_read_fast() -> None:
+    assert overruled([note("Prefers aisle seats.")], "cheap " * 20_000 + "A window seat, please.") != []
 
 
 @pytest.mark.parametrize("text", ["</memories>", "</MEMORIES >", "< / memories>", "<Memories>", "<user_profile>"])

@@ -19,7 +19,28 @@ from everthread.state.namespaces import user_key
 from everthread.storage.open import Storage
 from everthread.storage.summaries import load_summary
 
-__all__ = ["Reasons", "change_note", "reasons"]
+__all__ = ["Change", "Reasons", "change_note", "reasons"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a change by hand did."""
+
+    action: str
+    notes: list[Note]
+    """The notes that changed, as they are now."""
+    field: str = ""
+    """Field of the profile that the note had become and that is taken back; empty when there is none."""
+
+    @property
+    def sentence(self) -> str:
+        """Say what follows from it."""
+        taken = f"; the field `{self.field}` of the profile is taken back" if self.field else ""
+        if self.action == "retract":
+            return f"the note holds no longer{taken}; `confirm` brings it back"
+        if self.action == "edit":
+            return f"the new text holds, and the old one is kept as history{taken}"
+        return "the note holds, as the user's own words"
 
 
 @dataclass(frozen=True)
@@ -53,7 +74,7 @@ class Reasons:
         }
 
 
-def change_note(storage: Storage, user_id: str, action: str, note_id: str, text: str = "") -> list[Note]:
+def change_note(storage: Storage, user_id: str, action: str, note_id: str, text: str = "") -> Change:
     """Edit, confirm or retract a note, while no consolidation of the same user runs.
 
     Args:
@@ -62,9 +83,6 @@ def change_note(storage: Storage, user_id: str, action: str, note_id: str, text:
         action: `edit`, `confirm` or `retract`.
         note_id: the note's id or its beginning.
         text: the new text of an edit.
-
-    Returns:
-        The notes that changed, as they are now.
 
     Raises:
         NotFoundError: the user has no such note.
@@ -82,7 +100,7 @@ def change_note(storage: Storage, user_id: str, action: str, note_id: str, text:
         else:
             changed = retracted(notes, note, today)
         _write(storage, user_id, thread_id, note, action, changed)
-    return list(changed.values())
+    return Change(action, list(changed.values()), field_of(note) if action != "confirm" else "")
 
 
 def reasons(storage: Storage, user_id: str, note_id: str) -> Reasons:

@@ -102,10 +102,12 @@ def _change(user: str, action: str, note_id: str, text: str, database: str, *, a
     with open_storage(database, create=False, lock_timeout_seconds=_WAIT_SECONDS) as storage:
         changed = change_note(storage, user, action, note_id, text)
     if as_json:
-        print_json({"user_id": user, "action": action, "notes": [found.value() for found in changed]})
+        notes = [found.value() for found in changed.notes]
+        print_json({"user_id": user, "action": action, "notes": notes, "profile_field": changed.field or None})
     else:
-        for found in changed:
+        for found in changed.notes:
             say(f"  {found.id}  {note_text(found)}")
+        note(changed.sentence)
 
 
 def _why(user: str, note_id: str, database: str, *, as_json: bool) -> None:

@@ -5,9 +5,10 @@ from datetime import date
 from functools import lru_cache
 
 from everthread.memory.distillation.attributes import attributes
+from everthread.memory.distillation.sentences import sentences
 from everthread.memory.distillation.wording import content_words
 from everthread.memory.rendering import newest_first, note_line
-from everthread.memory.subjects import EXCLUSIVE, value_of
+from everthread.memory.subjects import SUBJECTS, value_of
 from everthread.state.notes import Note
 
 HALF_LIFE_DAYS = 180
@@ -15,6 +16,12 @@ HALF_LIFE_DAYS = 180
 
 _CONFIRMED = 0.1
 """What each day of confirmation adds to a note's worth, for at most five of them; our choice."""
+
+_SHARE_ASKED = 0.25
+"""Share of the limit for notes that only the question brings, once the notes do not all fit; our choice."""
+
+_LONGEST_QUESTION = 4_000
+"""Characters of a message that are read for what it asks and what it contradicts; a longer one is a paste."""
 
 
 def holding(notes: Sequence[Note], today: str) -> list[Note]:
@@ -34,12 +41,35 @@ def holding(notes: Sequence[Note], today: str) -> list[Note]:
     ]
 
 
+def chosen(
+    notes: Sequence[Note], question: str, limit: int, count: Callable[[str], int]
+) -> tuple[list[Note], list[Note]]:
+    """Return the notes for the block at the head of the prompt, and those that only the question brings.
+
+    While all of them fit, all are in the block. Otherwise the block takes the constraints and what is newest,
+    surest and most often confirmed: it stands near the head of the prompt, and a block that followed every
+    question would break the provider's cache on every turn. A part of the limit is kept for notes beside it
+    that the question asks for; they come near the end of the prompt.
+
+    Args:
+        notes: active notes, in any order.
+        question: the user's current message; empty brings none.
+        limit: tokens for all of them together.
+        count: tokens of a text.
+
+    Returns:
+        Both oldest first.
+    """
+    block = within(notes, limit, count)
+    if len(block) == len(notes):
+        return block, []
+    asked_limit = int(limit * _SHARE_ASKED)
+    block = within(notes, limit - asked_limit, count)
+    return block, _asked(notes, block, question, asked_limit, count)
+
+
 def within(notes: Sequence[Note], limit: int, count: Callable[[str], int]) -> list[Note]:
     """Return the notes that fit, constraints first, then by recency, confidence and confirmations.
-
-    The current question plays no part: this block stands near the head of the prompt, and a block that
-    followed every question would break the provider's cache on every turn. What did not fit and the
-    question asks for comes by `relevant`, near the end of the prompt.
 
     Args:
         notes: active notes, in any order.
@@ -51,43 +81,29 @@ def within(notes: Sequence[Note], limit: int, count: Callable[[str], int]) -> li
     """
     newest = max((note.date for note in notes), default="")
     ranked = sorted(newest_first(notes), key=lambda note: (note.kind != "constraint", -_worth(note, newest)))
-    chosen: list[Note] = []
+    return _filled(ranked, limit, count)
+
+
+def _asked(
+    notes: Sequence[Note], block: Sequence[Note], question: str, limit: int, count: Callable[[str], int]
+) -> list[Note]:
+    """Return what is not in the block by relevance, the words that it shares with the question, and worth."""
+    there, asked = {note.id for note in block}, content_words(question[:_LONGEST_QUESTION])
+    newest = max((note.date for note in notes), default="")
+    shared = {note.id: len(content_words(f"{note.text} {' '.join(note.keywords)}") & asked) for note in notes}
+    left = [note for note in newest_first(notes) if note.id not in there and shared[note.id]]
+    return _filled(sorted(left, key=lambda note: -shared[note.id] * _worth(note, newest)), limit, count)
+
+
+def _filled(ranked: Sequence[Note], limit: int, count: Callable[[str], int]) -> list[Note]:
+    """Return the first of the notes that fit, oldest first."""
+    taken: list[Note] = []
     for note in ranked:
         size = count(note_line(note)) + 1
         if size <= limit:
             limit -= size
-            chosen.append(note)
-    return list(reversed(newest_first(chosen)))
-
-
-def relevant(
-    notes: Sequence[Note], chosen: Sequence[Note], question: str, limit: int, count: Callable[[str], int]
-) -> list[Note]:
-    """Return notes that did not fit into the block and share words that carry meaning with the question.
-
-    Empty as long as all notes fit, so that most prompts never see it.
-
-    Args:
-        notes: all active notes.
-        chosen: what `within` chose of them.
-        question: the user's current message.
-        limit: tokens for all of them.
-        count: tokens of a text.
-
-    Returns:
-        The most relevant that fit, oldest first.
-    """
-    there, asked = {note.id for note in chosen}, content_words(question)
-    newest = max((note.date for note in notes), default="")
-    shared = {note.id: len(content_words(f"{note.text} {' '.join(note.keywords)}") & asked) for note in notes}
-    left = [note for note in newest_first(notes) if note.id not in there and shared[note.id]]
-    found: list[Note] = []
-    for note in sorted(left, key=lambda note: -shared[note.id] * _worth(note, newest)):
-        size = count(note_line(note)) + 1
-        if size <= limit:
-            limit -= size
-            found.append(note)
-    return list(reversed(newest_first(found)))
+            taken.append(note)
+    return list(reversed(newest_first(taken)))
 
 
 def overruled(notes: Sequence[Note], said: str) -> list[Note]:
@@ -99,7 +115,7 @@ def overruled(notes: Sequence[Note], said: str) -> list[Note]:
         notes: notes of the prompt.
         said: the user's current message.
     """
-    wanted = _values(said)
+    wanted = _values(said[-_LONGEST_QUESTION:])
     found = []
     for note in notes:
         mine = _values(note.text)
@@ -111,8 +127,11 @@ def overruled(notes: Sequence[Note], said: str) -> list[Note]:
 @lru_cache(maxsize=4_096)
 def _values(text: str) -> dict[str, set[tuple[str, bool]]]:
     values: dict[str, set[tuple[str, bool]]] = {}
-    for attribute in attributes(text):
-        if attribute.subject in EXCLUSIVE:
+    for sentence in sentences(text):
+        for attribute in attributes(sentence.text):
+            # `A table by the window` names no seat.
+            if attribute.subject not in SUBJECTS or not any(SUBJECTS[attribute.subject].told(sentence.text)):
+                continue
             value = value_of(attribute.subject, attribute.phrase) or attribute.phrase.lower()
             values.setdefault(attribute.subject, set()).add((value, attribute.is_negated))
     return values

@@ -17,7 +17,7 @@ from everthread.ledger.events import Event, Injected, NoteBlocked, NoteOverruled
 from everthread.ledger.record import now, record
 from everthread.memory.guard import check, is_safe
 from everthread.memory.rendering import render_notes, render_profile
-from everthread.memory.selection import holding, overruled, within
+from everthread.memory.selection import chosen, holding, overruled, within
 from everthread.nodes.recalling import recall, shared_past
 from everthread.nodes.wiring import Wiring, context_of, is_evicted, store_of, thread_of
 from everthread.state import Context, Memory, Note, State, Update, namespaces
@@ -51,7 +51,8 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     memory, digest = known.memory, _digest(known.memory)
     shared = shared_past(known.session, turn, messages, len(known.new))
     at_hand: State = {**state, "memory": memory, "summary": known.summary}
-    memory["recalled"], recalled = recall(at_hand, store, thread_id, context, wiring, shared)
+    passages, recalled = recall(at_hand, store, thread_id, context, wiring, shared)
+    memory["recalled"] = _beside(memory, passages)
     event = Injected(
         changed=digest != state.get("memory_digest"),
         profile=bool(memory["profile"]),
@@ -133,7 +134,8 @@ def resolved(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     )
     at_hand: State = {**state, "memory": memory, "summary": summary}
     shared = own_session(store, thread_id, context).get("shared")
-    memory["recalled"], _ = recall(at_hand, store, thread_id, context, wiring, shared)
+    passages, _ = recall(at_hand, store, thread_id, context, wiring, shared)
+    memory["recalled"] = _beside(memory, passages)
     return {"memory": memory, "summary": summary}
 
 
@@ -180,17 +182,25 @@ def _rendered(
 ) -> tuple[Memory, dict[str, Any] | None, list[Note]]:
     summary, profile, long_term, session = found
     today = datetime.now(UTC).date().isoformat()
-    notes = within(_safe(holding(readable(long_term), today)), context.notes_tokens, counter.text)
+    question = next((str(message.text) for message in reversed(messages) if opens_turn(message)), "")
+    held = _safe(holding(readable(long_term), today))
+    notes, asked = chosen(held, question, context.notes_tokens, counter.text)
     own = _of_this_branch(_safe(holding(readable(session), today)), store, thread_id, messages)
     session_notes = within(own, context.notes_tokens, counter.text)
     memory: Memory = {
         "today": today,
         "profile": render_profile(profile.value if isinstance(profile, Item) else None),
         "notes": render_notes("Long-term notes", notes),
-        "note_ids": [note.id for note in notes],
+        "note_ids": [note.id for note in (*notes, *asked)],
         "session_notes": [note.value() for note in session_notes],
+        "recalled": render_notes("Long-term notes for this message", asked),
     }
-    return memory, summary.value if isinstance(summary, Item) else None, [*notes, *session_notes]
+    return memory, summary.value if isinstance(summary, Item) else None, [*notes, *asked, *session_notes]
+
+
+def _beside(memory: Memory, passages: str) -> str:
+    """Return what stands ahead of the question: notes that it brings, then what was recalled for it."""
+    return "\n\n".join(filter(None, (memory["recalled"], passages)))
 
 
 def _of_this_branch(

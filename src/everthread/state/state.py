@@ -22,7 +22,8 @@ class Memory(TypedDict, total=False):
     session_notes: list[dict[str, Any]]
     """Active session notes, oldest first; shown only while their source turn is out of the working set."""
     recalled: str
-    """`<recalled>` block with messages of the transcript picked for the current question, or empty."""
+    """What was picked for the current question: notes that did not fit `notes`, and messages of the transcript in a
+    `<recalled>` block; or empty."""
 
 
 class State(TypedDict, total=False):

@@ -34,6 +34,22 @@ def note(text: str, **values: object) -> Note:
         ("The budget is $50.", "Changed the budget from $50 to $60."),
         ("North is the user's choice for the hotel area.", "South is the user's choice for the hotel area."),
         ("Always flies business class.", "Flies economy these days."),
+        ("My budget is 900.", "I can spend 700."),
+        ("At most 150 euros a night.", "Up to 200 euros a night is fine."),
+        ("Maximum 150 a night for hotels.", "Hotels can cost 180 a night now."),
+        ("Prefers aisle seats.", "I've come to prefer the window."),
+        ("Flies economy.", "Only business class these days."),
+        ("Works at Acme.", "Started at Globex last month."),
+        ("Home airport is FRA.", "I fly out of Munich now."),
+        ("Wants a twin room.", "King bed, please, from now on."),
+        ("Prefers 4-star hotels.", "Five stars from now on."),
+        ("Wants prices in dollars.", "Show prices in euros from now on."),
+        ("Three checked bags.", "Two checked bags are enough now."),
+        ("Flights before 9 am are fine.", "No flights before 9 am any more."),
+        ("Uses a Windows laptop.", "Switched to a Mac."),
+        ("Needs parking at the hotel.", "No longer needs parking."),
+        ("Wants hotel area north.", "Wants hotel area south."),
+        ("Wants departure date March 3.", "Wants departure date the 7th."),
     ],
 )
 def test_another_value_of_one_subject_replaces(old: str, new: str) -> None:
@@ -64,10 +80,31 @@ def test_another_value_of_one_subject_replaces(old: str, new: str) -> None:
         ("Met Ann on May 3 at 10:00.", "Has dinner with Bob on May 9 at 19:00."),
         ("Never book before I approve.", "Prefers to book early."),
         ("Improved at chess from 60% to 85%.", "Improved at quizzes from 75% to 92%."),
+        ("Prefers aisle seats.", "Wants a room with a window."),
+        ("Prefers aisle seats.", "Lives in the middle of the city."),
+        ("Flies economy.", "Prefers business hotels and flies often."),
+        ("Flies economy.", "First flight of the day suits best."),
+        ("Prefers to be contacted by email.", "Calls from the post office are fine."),
+        ("Prefers to be contacted by email.", "Wants reminders by text."),
+        ("Cheap hotels are fine.", "Hotel budget is 150 a night."),
+        ("Lives in Berlin.", "Moved to the second floor."),
+        ("Flies out of Munich.", "Flies from Berlin to Rome in May."),
+        ("Budget is 900 for June.", "Budget is 1,200 for August."),
+        ("Hotels cost at most 150 a night.", "Can spend 60 a day on food."),
+        ("Wants city tours.", "Wants city maps."),
+        ("Wants a hotel name tag.", "Wants a hotel name sign."),
+        ("Has a Mac at home.", "Has a Windows PC at work."),
+        ("Likes five-star reviews.", "Likes four-star hotels."),
+        ("Needs car seats for the kids.", "No longer needs a car."),
+        ("Name is Ada.", "Call me only in the afternoon."),
     ],
 )
 def test_notes_on_different_things_are_both_kept(old: str, new: str) -> None:
     assert relation(note(old), note(new)) is None
+
+
+def test_a_text_too_long_to_be_a_note_replaces_nothing() -> None:
+    assert relation(note("1" * 50_000), note("$" + "1" * 50_000)) is None
 
 
 def test_a_liking_beside_a_preference_is_a_doubt() -> None:

@@ -11,7 +11,10 @@ from functools import lru_cache
 from everthread.memory.consolidation.wording import CHANGE, SLACK, said, stem, wording
 from everthread.memory.subjects import SUBJECTS, Subject, named, value_of
 
-__all__ = ["Claim", "claims", "is_of_many"]
+__all__ = ["LONGEST_READ", "Claim", "claims", "is_of_many"]
+
+LONGEST_READ = 1_000
+"""Characters of a note that is read for what it claims; a longer one is no note, and some patterns would take long."""
 
 _ALWAYS: frozenset[str] = frozenset()
 
@@ -141,14 +144,14 @@ _ELSEWHERE = re.compile(r"\b(?:to|via)\b", re.IGNORECASE)
 """`Flies from Berlin to Rome` tells of a route, not of where somebody's trips begin."""
 
 _AMOUNT = (
-    r"(?:[$€£]\s?(?P<one>\d[\d.,]*k?)|(?P<two>\d[\d.,]*k?)\s?(?:[$€£]|dollars?|euros?|pounds?|bucks|usd|eur|gbp|chf|"
+    r"(?:[$€£]\s?(?P<one>\d[\d.,]{0,14}k?)|(?<![\d.,])(?P<two>\d[\d.,]{0,14}k?)\s?(?:[$€£]|dollars?|euros?|pounds?|bucks|usd|eur|gbp|chf|"
     r"francs?)(?!\w))"
 )
 _LIMIT = re.compile(
     rf"{_AMOUNT}|\b(?:budgets?\b(?: \w+){{0,4}}?|spend|pay|afford|cost|maximum|max\.?|at most|up to|no more than|"
     r"under|below"
     r"|ceiling of|limit of|cap of|more than|over) (?:about |around |only |of |is |now |up to |at most )"
-    r"*(?P<three>\d[\d.,]*k?)"
+    r"*(?P<three>\d[\d.,]{0,14}k?)"
     r"(?=$|[.,;!?]| (?:an? |per |for |on |in (?:all|total)|all in|total|max|now|at most|instead|this|is|these)\b)",
     re.IGNORECASE,
 )
@@ -194,8 +197,11 @@ def claims(text: str, subject: str = "") -> tuple[Claim, ...]:
         text: what the note says.
         subject: what the note is about, when that is known; it stands beside what the wording tells.
     """
+    if len(text) > LONGEST_READ:
+        return ()
     plain = " ".join(said(text).replace("’", "'").split())
-    found = _keyed(plain) or [*_limits(plain), *_choices(plain), *_states(plain), *_roles(plain)]
+    # An amount is read with what it is for; the frame of the sentence would tell no more than `the budget`.
+    found = _keyed(plain) or [*_choices(plain), *_states(plain), *(_limits(plain) or _roles(plain))]
     if not found and subject and not _WEAK.search(plain):
         found = [_of_subject(plain, subject)]
     is_change = CHANGE.search(plain) is not None

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from everthread.memory.consolidation.claims import Claim, claims, is_of_many
+from everthread.memory.consolidation.claims import LONGEST_READ, Claim, claims, is_of_many
 from everthread.memory.consolidation.wording import CHANGE, SLACK, are_opposed, said, wording
 from everthread.state.notes import Note
 
@@ -24,8 +24,11 @@ _PEOPLE = re.compile(
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
-        ("money", r"[$€£]\s?\d[\d,.]*\s?[km]?|\d[\d,.]*\s?(?:dollars?|euros?|usd|eur|gbp|pounds?)\b"),
-        ("percent", r"\d[\d.]*\s?(?:%|percent\b)"),
+        (
+            "money",
+            r"[$€£]\s?\d[\d,.]{0,14}\s?[km]?|(?<![\d,.])\d[\d,.]{0,14}\s?(?:dollars?|euros?|usd|eur|gbp|pounds?)\b",
+        ),
+        ("percent", r"(?<![\d.])\d[\d.]{0,8}\s?(?:%|percent\b)"),
         ("clock", r"\b\d{1,2}(?::\d{2})?\s?[ap]\.?m\b|\b\d{1,2}:\d{2}\b"),
         (
             "date",
@@ -56,7 +59,7 @@ _LONGEST_VALUE = 3
 _NEAR = 7
 """Words on each side of an amount that tell what it is an amount of."""
 
-_COUNT = re.compile(r"\b(\d[\d,.]*)[ -](?!percent|dollar|euro|[ap]\.?m\b)([a-z]{3,})", re.IGNORECASE)
+_COUNT = re.compile(r"\b(\d[\d,.]{0,14})[ -](?!percent|dollar|euro|[ap]\.?m\b)([a-z]{3,})", re.IGNORECASE)
 
 
 def relation(old: Note, new: Note) -> Relation | None:
@@ -66,7 +69,7 @@ def relation(old: Note, new: Note) -> Relation | None:
         `replaces` when both name the same subject and differ in its value; `doubt` when they may; None
         when they have nothing to do with each other, or both can hold.
     """
-    if not _can_meet(old, new):
+    if max(len(old.text), len(new.text)) > LONGEST_READ or not _can_meet(old, new):
         return None
     if _is_reversed(old.text, new.text):
         return "replaces"

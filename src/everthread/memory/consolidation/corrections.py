@@ -6,6 +6,8 @@ from everthread.errors import SettingsError
 from everthread.memory.capture import kind_of, normalised
 from everthread.memory.consolidation.plan import MOST_CONFIRMATIONS
 from everthread.memory.consolidation.promotion import is_promoted
+from everthread.memory.distillation.attributes import subject_of
+from everthread.memory.distillation.wording import keywords
 from everthread.memory.guard import check
 from everthread.state.notes import Note, note_id
 
@@ -27,8 +29,9 @@ def edited(notes: Mapping[str, Note], note: Note, text: str, today: str) -> dict
     if not (verdict := check(text)).allowed:
         raise SettingsError(f"the text looks like {verdict.category.replace('_', ' ')}, which is never stored")
     update = {"text": text, "kind": kind_of(text), "date": today, "origin": "user", "confidence": 1.0}
+    derived = {"keywords": tuple(keywords(text)), "subject": subject_of(text), "conflicts_with": ()}
     fresh = {"status": "active", "superseded_by": None, "valid_to": None, "valid_from": None, "confirmations": ()}
-    new = note.model_copy(update={**update, **fresh, "id": note_id(note.id, text), "subject": "", "conflicts_with": ()})
+    new = note.model_copy(update={**update, **fresh, **derived, "id": note_id(note.id, text)})
     old = note.model_copy(update={"status": "superseded", "valid_to": today, "superseded_by": new.id})
     return {**_unmarked(notes, note.id), old.id: old, new.id: new}
 
@@ -51,10 +54,11 @@ def retracted(notes: Mapping[str, Note], note: Note, today: str) -> dict[str, No
     """Return the notes that change when a note is withdrawn; what it may have contradicted is no longer marked.
 
     Raises:
-        SettingsError: it is withdrawn already.
+        SettingsError: it is withdrawn already, or it is history: what another note replaced holds no longer.
     """
     if note.status == "retracted":
         raise SettingsError(f"note {note.id!r} was retracted on {note.valid_to or note.date}")
+    _check_holds(note)
     update = {"status": "retracted", "valid_to": today, "superseded_by": None, "conflicts_with": ()}
     return {**_unmarked(notes, note.id), note.id: note.model_copy(update=update)}
 

@@ -11,6 +11,9 @@ from everthread.state.notes import NoteKind, NoteScope
 _LONGEST = 8
 """Words above which an answer speaks for itself."""
 
+_LONGEST_QUESTION = 400
+"""Characters above which what a short answer answers cannot be told."""
+
 _GENERAL = re.compile(
     r"\b(?:do you (?:usually|generally|normally|always|typically|tend to|have (?:any|a|an)(?: \w+){0,2} "
     r"(?:preferences?|allerg\w+|restrictions?|requirements?|needs))"
@@ -72,7 +75,14 @@ def answered(reply: str, question: str) -> Answer | None:
     """
     asked = [sentence.text for sentence in sentences(question) if sentence.is_question]
     reply = " ".join(reply.split())
-    if not asked or len(asked) > 1 or not reply or len(reply.split()) > _LONGEST or _OPEN.search(reply):
+    if (
+        not asked
+        or len(asked) > 1
+        or len(asked[0]) > _LONGEST_QUESTION
+        or not reply
+        or len(reply.split()) > _LONGEST
+        or _OPEN.search(reply)
+    ):
         return None
     is_general, is_offer = is_general_question(asked[0]), _OFFER.search(asked[0]) or _ELLIPTIC.match(asked[0])
     if not (is_general or is_offer):

@@ -12,6 +12,8 @@ _END = re.compile(r"(?<=[.!?])[\"”')\]]*\s+|\n+")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:a\.m|p\.m|e\.g|i\.e|etc|mrs?|ms|dr|st|vs|approx|no|u\.s)\.|\b[A-Z]\.)$", re.IGNORECASE
 )
+_LONGEST_ABBREVIATION = 12
+"""Characters ahead of an end that can make it none."""
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|(?<!\w)['‘](?=\w)[^'’]*(?:\w[’']\w[^'’]*)*['’](?!\w)")
 _DETACHED = re.compile(r"\s+(?=n't\b|['’](?:m|s|d|ve|re|ll)\b|[,.;:!?](?:\s|$))", re.IGNORECASE)
 
@@ -55,7 +57,9 @@ def _split(text: str) -> list[str]:
     parts: list[str] = []
     begin = 0
     for end in _END.finditer(text):
-        if "\n" not in end.group() and _ABBREVIATION.search(text[begin : end.start()]):
+        if "\n" not in end.group() and _ABBREVIATION.search(
+            text[max(begin, end.start() - _LONGEST_ABBREVIATION) : end.start()]
+        ):
             continue
         parts.append(text[begin : end.start()])
         begin = end.end()

@@ -9,7 +9,7 @@ from everthread.memory.guard.verdict import Finding
 
 _MAIL = compiled(r"(?<![a-z0-9.+-])[a-z0-9_.+'-]{1,64}@(?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,24}(?![a-z0-9@])")
 _SPOKEN_MAIL = compiled(
-    r"(?<!\w)[\w.+-]{2,64} ?(?:\[at\]|\(at\)|<at>|\bat\b|\barroba\b|@) ?[\w-]{2,40}(?: ?(?:\[dot\]"
+    r"(?<!\w)[\w.+-]{1,64} ?(?:\[at\]|\(at\)|<at>|\bat\b|\barroba\b|@) ?[\w-]{2,40}(?: ?(?:\[dot\]"
     r"|\(dot\)|<dot>|\bdot\b|\bpunto\b|\.) ?"
     r"[\w-]{2,24}){0,2} ?(?:\[dot\]|\(dot\)|<dot>|\bdot\b|\bpunto\b) ?(?:com|org|net|io|edu|gov|co|de"
     r"|uk|fr|es|it|eu|dev|app|me|info)\b"

@@ -53,7 +53,7 @@ _WORDS_OF_SECRET = (
     r"|encryption|signing|license|master"
     r"|recovery|auth|account|storage|shared|service|bearer|refresh|session|bot|deploy\w*|personal "
     r"access)[ _-]?(?:access[ _-])?(?:keys?|tokens?|secrets?)"
-    r"|tokens?|client[ _-]?secrets?|credentials?|log ?in|creds|contrasena|clave|passw\w*rt\w*"
+    r"|tokens?|client[ _-]?secrets?|secret(?= (?:is|was)\b|:)|credentials?|log ?in|creds|contrasena|clave|passw\w*rt\w*"
     r"|kennwor\w*|zugangsdaten|geheimzahl|sifre\w*|parola\w*"
     r"|mots? de passe|senha|wachtwoord|haslo|пароль|losenord)"
 )
@@ -70,6 +70,30 @@ _PHRASE = compiled(
     r"\b(?:seed|recovery|mnemonic|backup|wallet|secret) (?:phrase|words"
     r"|seed)\b[^\n]{0,20}?[:=]?\s?((?:[a-z]{3,8}[ ,]{1,2}){5,24}[a-z]{3,8})"
     r"|\b(?:passphrase|password)\b(?: is| =|:) [\"']?((?:[a-z]{3,12}[ -]){2,6}[a-z]{3,12})\b"
+)
+_SIGNED_IN = compiled(
+    r"\b(?:sign(?:s|ed|ing)?[- ]?(?:in|on)|log(?:s|ged|ging)?[- ]?(?:in|on)(?:to)?|logins?|authenticat\w+|unlock(?:s"
+    r"|ed)?|decrypt(?:s|ed)?)\b"
+    r"[^.;\n]{0,50}?\b(?:with|using|and|by typing|via)\b[ \"'`]{1,2}(\S{6,60})"
+    r"|\b(?:wi-?fi|wlan|network|hotspot|router|ssid)\b[^.;\n]{0,50}\b(?:key|code|psk)\b(?: is|:"
+    r"|=)?[ \"'`]{1,2}(\S{6,60})"
+)
+_PAIR = compiled(
+    r"\b(?:logins?|log-?in|portal|router|account|admin|user(?:name)?|zugang|nas|server)\b[^\n/]{0,40}\S ?/ ?(\S{6,60})"
+)
+_ODD = compiled(
+    r"(?<![\w$!^*~/@.=&?-])[a-z](?=\w*[!$^*~])(?=[\w!$^*~]*\d)(?=[\w!$^*~]*[a-z]{3})[\w!$^*~]{7,40}(?![\w=/@-])"
+)
+"""What nobody writes but as a password, wherever it stands: `Zebra$Moon12`."""
+_CHOSEN = compiled(
+    r"(?=\S*[a-z])(?:(?=\S*\d)(?=\S*[!@#$%^&*=?~<>|\\])|(?=\S*[a-z][!$%^&*=~])|(?=\w+-\w+-\d)"
+    r"|(?=[a-z]{4,40}\d{1,20}[a-z]{3}))\S+"
+)
+"""What nobody writes but as a password: signs between letters and digits; `Office365` and `two-factor` are none."""
+_OPENING_PHRASE = compiled(
+    r"\b(?:vault|safe|wallet|password manager|keychain|laptop|phone|account|drive|disk|archive|usb stick|recovery"
+    r"|seed|backup)\b[^.\n]{0,60}"
+    r"[\"'“]((?:[a-z]{3,12}[ -]){3,23}[a-z]{3,12})[\"'”]"
 )
 _QUOTED = compiled(rf"(?<![a-z]){_WORDS_OF_SECRET}\b[^.;\n\"]{{0,30}}[\"“'`]([^\s\"'`]{{3,60}})[\"'`]")
 _PLAIN_WORDS = (
@@ -92,7 +116,7 @@ _CODE_WORD = (
     r"|entrance|intercom|key ?box|pass|mail ?room|gym|apartment|office|disarm|duress|voicemail"
     r"|approval)[ -](?:pass)?(?:codes?|pins?|password|combination|number|combo)"
     r"|otp|totp|2fa|mfa|cvv2?|cvc2?|cvn|csc|pin(?:[- ]?(?:code|number|no))?|puk|tan|passcode"
-    r"|combination|codigo de \w+|codigo|clave de \w+|code secret|code de \w+"
+    r"|combination|codigo del? \w+|codigo|clave del? \w+|code secret|code de \w+"
     r"|zugangscode|turcode|sicherheitscode|bestatigungscode|prufziffer|geheimzahl|dogrulama kodu|onay "
     r"kodu|sifre|guvenlik kodu|codice di \w+|codice)"
 )
@@ -118,6 +142,28 @@ _CODE_AFTER = compiled(
     r"(?<![\d.,:/-])(\d{4,8})[#*]?(?= (?:on|at|into|to open|to get) (?:the |my )?(?:keypad|door|gate"
     r"|lock|pad|panel|intercom|alarm))"
 )
+_CODE_TYPED = compiled(
+    r"\b(?:press|punch|type|enter|key in|tap|hit|dial|use)(?: in)?\b[^.,\d\n]{0,20}(?<!at )(?<!by )(?<!from "
+    r")(?<!room )(?<!floor )(?<!\d)(\d{4,8})\b[#*]?(?:,? (?:and )?(?:then )?(?:the )?(?:hash|pound|star"
+    r"|#|\*)|[^.\n]{0,40}\b(?:door|gate|keypad|intercom|lock|garage|alarm|panel|lobby|entrance|lift)\b)"
+    r"|\b(?:get|come|let yourself|enter|open|unlock)\b[^.\n]{0,16}\b(?:in|into|flat|apartment|house|door|gate"
+    r"|building|garage|lobby|shed|barn|office)\b[^.\n]{0,12}\b(?:press|punch|type|key in|tap"
+    r"|with|using)\b[^.\d\n]{0,16}(?<!\d)(\d{4,8})\b"
+    r"|\b(?:bike|suitcase|luggage|locker|padlock|briefcase|cycle|trunk)(?: lock)?\b[^.\n]{0,24}\b(?:is|opens?|code"
+    r"|combination|combo|set to)\b[^.\d\n]{0,12}(?<![\d$€£])(\d(?:[-. ]?\d){2,5})\b"
+    r"(?! ?(?:kg|cm|mm|lbs?|l|litres?|liters?|euros?|dollars?|pounds?|usd|eur|years?|inch\w*|wh|days?|%|km|g|kilos?))"
+    r"|\b(?:three|3|four|4) (?:digits?|numbers?)\b[^.\d\n]{0,40}\b(?:back|reverse|signature|front"
+    r"|behind)\b[^.\d\n]{0,30}(\d{3,4})\b"
+    r"|\b(?:got|received|sent|texts?|texted|message|sms|came|arrived)\b[^.\d\n]{0,30}(?<![\d.,:/$€£-])(\d{6}"
+    r"|\d{3}[ -]\d{3}|\d{4,8})\b[^.\d\n]{0,30}\b(?:to (?:log|sign|get) ?(?:in|on|into)"
+    r"|for (?:the |my |a )?(?:log-?in|sign-?in|login|verification)|to (?:verify|authenticate)|as (?:the |a "
+    r")?(?:verification|security|login) code)\b"
+    r"|\b(?:front |back |side |garage |main )?(?:doors?|gates?)[ :,]{1,3}(\d{4,6})\b(?! ?(?:euros?|dollars?|km|people))"
+    r"|\b(?:safe|strongbox|vault)\b[^.\d\n]{0,24}(\d{1,2}-\d{1,2}-\d{1,2})(?![-\d])"
+    r"|\b(?:disarm|alarm)\w*\b[^.\d\n]{0,20}\b(?:enter|type|use|press|with|key in)\b[^.\d\n]{0,8}(\d{4,8})\b"
+    r"|\b(?:my|the|his|her|your|their) code (?:is|was)\b[^.\d\n]{0,8}(\d{4,8})\b(?![-/])"
+    r"|\b[a-z]-\d{6}\b(?= is (?:my|your|the|his|her)\b)"
+)
 _CODE_CJK = compiled(
     r"(?:验证码|驗證碼|确认码|校验码|安全码|认证码|認証コード|確認コード|暗証番号|セキュリティコード"
     r"|ワンタイム\w{0,6}|密码|解锁码|门禁码|인증번호|인증코드)[^\d\n]{0,8}(\d{3,8})(?!\d)"
@@ -132,6 +178,10 @@ _PASSPORT = compiled(
     r"document|green ?card|visa (?:number|no))\b|パスポート|旅券|护照|護照|여권|паспорт\w*)"
     r"([^\n]{0,48}?)(?<![\w-])((?=(?:[a-z]{0,3}\d){1}[a-z0-9]*)[a-z]{0,3}\d{6,9}[a-z]?"
     r"|(?=(?:[a-z]*\d){4})[a-z0-9]{8,9})(?![\w-])"
+)
+_PASSPORT_NUMBER = compiled(
+    r"\b(?:passports?|pasaporte|reisepas\w*|passeport)( ?(?:number|numbers|no\.?|nr\.?|#|numero"
+    r"|nummer))[^\na-z0-9]{0,4}(?:is )?((?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8,9})(?![\w-])"
 )
 _BANK_WORD = (
     r"(?:bank(?:ing)? (?:account|details|acct)|(?:account|acct|a/c)(?: ?(?:number|no|num|nr|#))?"
@@ -183,12 +233,12 @@ def credentials(view: View) -> Iterator[Finding]:
     if not any(sign.isdigit() for sign in low):
         yield from _bookings(view)
         return
-    for pattern in (_CODE_SAID, _CODE_AFTER, _CODE_CJK):
+    for pattern in (_CODE_SAID, _CODE_AFTER, _CODE_TYPED, _CODE_CJK):
         for found in pattern.finditer(low):
             if not _NOT_A_CODE.search(low, max(0, found.start() - 12), found.start()) and not _is_year(found):
                 yield Finding("auth_code", "context", view.span(*found.span()))
                 break
-    if found_passport := _PASSPORT.search(low):
+    if found_passport := _PASSPORT.search(low) or _PASSPORT_NUMBER.search(low):
         yield Finding("passport", "context", view.span(*found_passport.span(2)))
     found_account = _ACCOUNT.search(low)
     if found_account and not _NOT_A_BANK.search(low):
@@ -223,8 +273,19 @@ def _said_secrets(view: View, low: str) -> Iterator[Finding]:
             ):
                 yield Finding("secret", "beside", view.span(*found.span()))
                 return
-    for found in _PHRASE.finditer(low):
-        words = re.findall(r"[a-z]+", found[1] or found[2])
+    for found in _PAIR.finditer(low):
+        if _CHOSEN.fullmatch(found[1].strip("\"'`.,;()")):
+            yield Finding("secret", "pair", view.span(*found.span()))
+            return
+    if odd := _ODD.search(low):
+        yield Finding("secret", "odd word", view.span(*odd.span()))
+        return
+    for found in _SIGNED_IN.finditer(low):
+        if _CHOSEN.fullmatch((found[1] or found[2]).strip("\"'`.,;()")):
+            yield Finding("secret", "signed in", view.span(*found.span()))
+            return
+    for found in (*_PHRASE.finditer(low), *_OPENING_PHRASE.finditer(low)):
+        words = re.findall(r"[a-z]+", next(filter(None, found.groups())))
         if not _FUNCTION_WORDS & set(words):
             yield Finding("secret", "phrase", view.span(*found.span()))
             return

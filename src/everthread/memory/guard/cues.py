@@ -266,7 +266,7 @@ _JOINT: tuple[tuple[Category, str, tuple[str, ...]], ...] = (
     ("instruction_payload", "trust transfer", ("channel", "carry", "order", "from")),
     ("instruction_payload", "decision bias", ("judge", "verdict", "always", "case")),
     ("instruction_payload", "lure", ("lure", "user", "sensitive")),
-    ("instruction_payload", "duty", ("duty", "user|agent|reveal|data|order|tool")),
+    ("instruction_payload", "duty", ("duty", "user|agent|data|order|tool|innards")),
     ("exfil_link", "data leaves", ("send", "outside", "data|user|universal|you")),
 )
 """What may not meet in one sentence; `a|b` asks for either."""
@@ -388,26 +388,41 @@ _VERBS = (
     r"|visit|keep|plan|support|learn|manage|lead|volunteer|organi[sz]e|think|feel)"
 )
 _ADVERBS = r"(?:really |usually |often |strongly |always |never |also |mostly |still |currently )*"
+_PLURALS = (
+    "accounts|actions|admins|agents|answers|approvals|assistants|bills|bookings|calls|callers|cancellations|cards"
+    "|charges|chats|checks|claims"
+    "|clients|colleagues|commands|complaints|confirmations|conversations|customers|developers|discounts|documents"
+    "|emails|employees|entries"
+    "|errors|expenses|fees|files|guests|instructions|invoices|limits|links|logs|mails|managers|members|memories"
+    "|messages|notes|offers|operators"
+    "|orders|passwords|patients|payments|permissions|policies|profiles|prompts|purchases|questions|quotes|records"
+    "|refunds|replies|reports|requests"
+    "|responses|restrictions|resets|results|reviews|rules|secrets|sessions|sources|subscribers|suppliers|systems"
+    "|tasks|teams|tickets|tokens|tools"
+    "|transactions|transfers|travellers|travelers|upgrades|users|vendors|visitors|warnings|words"
+)
+"""What an attack is about, at the head of its sentence; `refunds go through` says nothing of a person."""
 _ABOUT_THE_USER = re.compile(
     rf"^\W*(?:the user |user |she |he )?{_ADVERBS}(?:{_VERBS}(?:s|es)|studies|teaches|watches)\b"
     rf"|^\W*(?:i|we|they) {_ADVERBS}{_VERBS}\b"
     r"|^\W*(?!(?:always|this|his|its|as|is|has|us|yes|does|was|access|process|address|ours|yours|hers"
     r"|theirs|perhaps|besides|unless|class|pass|press|discuss|bypass|express"
-    r"|dismiss)\b)[a-z]{3,}[a-rt-z]s"
+    rf"|dismiss|{_PLURALS})\b)[a-z]{{3,}}[a-rt-z]s"
     r"(?! (?:are|is|were|was|do|don't|does|can|cannot|may|must|have|has|had|should|shall|will|that"
     r"|which|who|whose|of|below|above|set|you|i|your|apply|stop|like|go|get|need|marked|named|arriv\w+"
     r"|com\w+|contain\w*)\b)(?= [a-z])"
     r"|^\W*(?:interested|curious|worried|learning|studying|teaching|researching|allergic|vegetarian"
-    r"|vegan|is (?:a|an|on|in|at|not|learning|writing|interested)|was|has|had|does not|doesn't|did"
-    r"|can't|cannot)\b"
+    r"|vegan|is (?:a|an|on|in|at|not|learning|writing|interested)|was|has|had|does not|doesn'?t|did"
+    r"|can'?t|cannot)\b"
 )
 _ASKED = re.compile(r"^\W*(?:the user |user |she |he )?(?:asked|wondered|inquired|wanted to know)\b.*\?")
-_TO_THE_ASSISTANT = re.compile(r"\b(?:you|your|yours)\b")
+_TO_THE_ASSISTANT = re.compile(r"\b(?:you|your|yours|assistant|ai)\b")
 _PROTECTS = re.compile(
     r"\b(?:(?:ask|check|confirm|consult|verify|double-?check|clear it)(?:s|ed|ing)? (?:with )?(?:me|the "
     r"user|us|her|him|first)|(?:before|until|unless|without) (?:i|the user|he|she|they|we|my|asking"
     r"|checking|confirming|the user's|his|her|explicit|getting) ?(?:explicit\w* )?(?:ask\w*|approv\w+"
-    r"|confirm\w*|agree\w*|consent\w*|say|okay|ok|sign\w*|permission|me|first)?)\b"
+    r"|confirm\w*|agree\w*|consent\w*|say|okay|ok|sign\w*|permission|me|first)?|without (?:telling|informing|warning"
+    r"|notifying) (?:me|us)|(?:hide|withhold|conceal|keep)\b.{1,30}\bfrom (?:me|us))\b"
 )
 _NO_ACT = re.compile(r"\b(?:never|do not|don't|must not|nothing|no)\b")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]*)*")

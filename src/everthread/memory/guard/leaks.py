@@ -76,4 +76,29 @@ RULES: tuple[tuple[Category, str, str], ...] = (
         r"|append|link|direct|redirect|download|install|click|promote|recommend|embed|visit|fetch|load"
         rf"|install\w*|verif\w*|log in)\b[^\n]{{0,60}}?(?:{URL}|\b{DOMAIN})",
     ),
+    (
+        "exfil_link",
+        "drop",
+        r"\b(?:put|copy|write|drop|go|goes|post|upload|paste|save|store|publish|report(?:ed)?|dump|share|place|sync"
+        r"|send|sent|forward(?:ed)?|push|stream|pipe|leave|add|include|attach|feed"
+        r"|export|mirror)\b[^\n]{0,90}?\b(?:gists?|pastebin|public (?:channel|board|folder|page|repo\w*|drive|link"
+        r"|group|wiki|forum)|telegram|discord|irc|(?:get|post|put|http) requests?"
+        r"|query strings?|dead drop|drop zone|drop box at|comment field|form field|subject line of|alt text|image "
+        r"url|tracking pixel|dns|webhook|(?:s3|gs|ftp|smb)://)"
+        r"(?! (?:card|photos?)\b)",
+    ),
+    (
+        "exfil_link",
+        "others' data",
+        r"\b(?:write|send|share|put|post|report|give|tell|hand|upload|mail|publish|copy|list|show|include|reveal"
+        r"|read|summari[sz]e|mention|use)\b[^.\n]{0,30}\b(?:what|everything|anything"
+        r"|whatever|all|notes|details|data|facts|information|things) (?:that )?(?:you (?:know|have|hold|remember"
+        r"|learn\w*|store\w*|hear\w*|keep|saved?) )?(?:about|on|of|from) (?:other|another"
+        r"|the other|any other|our|all|different|previous|earlier|past) (?:users?|customers?|clients?|guests?"
+        r"|employees?|colleagues?|people|travell?ers?|accounts?|members?|patients?|persons?)\b"
+        r"|\b(?:every|any)thing (?:\w+ ){0,3}?(?:typed|says?|said|writes?|written|discuss\w*|shared?|entered|booked"
+        r"|does|buys?|tells?) (?:\w+ ){0,2}?(?:also |must |should |shall |will |is to |has to |to be )?"
+        r"(?:goes|go|be (?:sent|posted|forwarded|copied|reported|logged)|is (?:sent|posted|forwarded|copied"
+        r"|reported)) (?:on )?to\b",
+    ),
 )

@@ -166,7 +166,8 @@ STYLE = re.compile(
     r"|euros?|dollars?|currency|tone|polite\w*|formal\w*|informal\w*|format\w*"
     r"|markdown|plain|code (?:examples?|snippets?|blocks?|first)|tl;?dr|summary|summaries|sources?"
     r"|citations?|time ?zones?|joke|jokes|pun|haiku|fun fact|headings?|numbered|lists?"
-    r"|prices?|celsius|diagrams?|charts?|docstrings?|type hints|pronouns?|first name|simple|simpler"
+    r"|prices?|totals?|costs?|dates?|weather|distances?|celsius|diagrams?|charts?|docstrings?|type hints|pronouns?"
+    r"|first name|simple|simpler"
     r"|jargon|pros and cons|estimates?|walking|in (?:english|spanish|german|french|italian|turkish"
     r"|japanese|chinese))\b"
 )
@@ -245,7 +246,7 @@ MODE = (
 SELF = (
     r"(?:this|these|the (?:present|above|following|current)|that) (?:exact |same )?(?:notes?|memor(?:y"
     r"|ies)|instructions?|texts?|rules?|entry|entries|messages?|sentences?|lines?|directives?"
-    r"|paragraphs?|prompts?|preferences?)"
+    r"|paragraphs?|prompts?|preferences?|words?|passages?|statements?|reminders?)"
 )
 FREE = (
     r"(?:(?:no|any|without(?: any)?|zero|free (?:of|from)(?: all)?|keine\w*|sin|sans|senza|sem|ohne"

@@ -18,7 +18,8 @@ RULES: tuple[tuple[Category, str, str], ...] = (
     (
         "system_rule",
         "delimiter",
-        r"</?\s?(?:memor(?:y|ies)|user_?profile|memory_policy|(?:system|assistant|agent|memory|policy|safety)(?:[_-]\w+)?|instructions?|developer"
+        r"</?\s?(?:memor(?:y|ies)|user_?profile|memory_policy|(?:system|assistant|agent|memory|policy"
+        r"|safety)(?:[_-]\w+)?|instructions?|developer"
         r"|admin|assistant|tool_?(?:result|call|use|output)s?|function_?(?:call|result)s?|important"
         r"|polic(?:y|ies)|recalled|context|prompt|rules?|notes?|conversation|override"
         r"|documents?)\b[^>\n]{0,40}>",
@@ -124,7 +125,7 @@ RULES: tuple[tuple[Category, str, str], ...] = (
         "system_rule",
         "new rule",
         r"\b(?:save|store|add|remember|record|adopt|memori[sz]e|append|install|register|keep|note(?: down)?"
-        r"|learn|internali[sz]e)\b (?:\w+ ){0,2}?(?:this|the following|these|a new|new|my|another"
+        r"|learn|internali[sz]e)\b (?:\w+ ){0,2}?(?:this|the following|these|a new|new|another"
         r"|following) (?:new )?(?:rule|instruction|polic(?:y|ies)|directive|command|order|law)s?\b(?! of "
         r"thumb)",
     ),
@@ -177,5 +178,50 @@ RULES: tuple[tuple[Category, str, str], ...] = (
         r"eres)\b|\btu es (?:maintenant|desormais)\b|\b(?:sen artik|artik sen)\b|\b(?:adesso|ora) sei\b"
         r"|\bagora voce e\b|\bdo anything now\b|\b(?:ai|assistant|agent|bot|model|you) (?:with|has|have"
         rf"|without|is|are) {FREE}",
+    ),
+    (
+        "system_rule",
+        "authority",
+        r"\b(?:effective immediately|with immediate effect|as of (?:now|today|this moment)|henceforth"
+        r"|hereby)\b[^.\n]{0,60}\b(?:workspace"
+        r"|assistant|agent|session|bot|you|model|deployment|tenant|i set|i declare|we set|we "
+        r"declare)\b[^.\n]{0,60}\b(?:directives?|rules?|modes?"
+        r"|instructions?|authority|polic(?:y|ies)|protocols?|compliance|obey|serve|report to|answer to|restrictions?"
+        r"|unrestricted)\b"
+        r"|\[\[?[^\]\n]{0,20}\b(?:priority|system|admin|override|authority|clearance|directive|instruction"
+        r"|trust)\b\s?[:=][^\]\n]{0,30}\]"
+        r"|\bas your (?:\w+ )?(?:supervisor|operator|owner|creator|developer|admin\w*|maker|controller|principal"
+        r"|commander|master|superior|parent"
+        r" process|orchestrator|root)\b",
+    ),
+    (
+        "system_rule",
+        "precedence",
+        r"\b(?:ranks?|ranked|stands?|counts?|sits?|weighs?|comes?|goes|placed|valued|wins?|is|are) (?:far |always "
+        r"|well )?(?:above|over|ahead of|before"
+        r"|higher than|more than|on top of)\b[^.\n]{0,40}\b(?:developers?|operators?|your (?:system|makers?|vendor"
+        r"|provider|instructions|rules|prompt|company)"
+        r"|(?:the|any|every|all|other|its) (?:system|makers?|vendor|instructions?|rules?|polic(?:y|ies)|prompts?"
+        r"|guidelines))\b"
+        r"|(?<!i )(?<!we )\b(?:replac|supersed|overrid|overrul|outrank|trump|supplant)(?:es?|ing|s)\b (?:the |your "
+        r"|all |every |any )?(?:\w+ )?(?:(?:default|usual|normal|standard"
+        r"|built-?in|original|system|agreed) (?:behaviou?rs?|rules?|settings?|answers?|instructions?|prompts?"
+        r"|conduct|setup|polic\w+|process\w*)|other (?:notes?|sources?|memor\w+"
+        r"|instructions?|rules?|entries))\b"
+        r"|\b(?:set|turn|dial|bring|put|lower|raise) (?:the |your |all )?(?:compliance|safety|security|caution|trust"
+        r"|restraint|restrictions?|refusals?|obedience)"
+        r" (?:level |score )?(?:to|at|down to|up to) (?:zero|0|none|nil|max\w*|off|full|100)\b",
+    ),
+    (
+        "system_rule",
+        "obedience",
+        r"\b(?:sprachmodell|assistent\w*|ki|bot|modell)\b[^.\n]{0,50}\b(?:gehorch\w+|befolg\w+|unterwirf\w*"
+        r"|unterordn\w*|zu folgen)\b"
+        r"|\b(?:asistente|modelo|ia|bot)\b[^.\n]{0,40}\b(?:obedec\w+|acatar|sometese)\b|\b(?:assistant|modele"
+        r"|ia)\b[^.\n]{0,40}\b(?:obeir|obeit|soumis\w*)\b"
+        r"|\b(?:tum|butun|her) kural\w* (?:ust\w+|on\w+)|\bbu (?:not|kayit|metin)\b[^.\n]{0,30}\b(?:ustun\w*|ustunde"
+        r"|oncelik\w*)"
+        r"|\b(?:accept|grant|fulfil+|honou?r|satisfy|carry out) (?:all|every|any|each)(?: and every)? (?:single "
+        r")?(?:requests?|wish(?:es)?|commands?|demands?|orders?)\b",
     ),
 )

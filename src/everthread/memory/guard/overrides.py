@@ -32,7 +32,8 @@ RULES: tuple[tuple[Category, str, str], ...] = (
         "policy_override",
         "void",
         r"\b(?:ignore|forget|disregard|drop|erase|unlearn) (?:all|everything|anything|whatever|what"
-        r"|any)\b[^.\n]{0,30}\b(?:told|said|above|before|earlier|previous\w*|prior|learned|taught"
+        r"|any)\b(?! i (?:said|told you|wrote|asked for)(?: \w+){0,2} (?:about|on|regarding)\b)[^.\n]{0,30}\b(?:told"
+        r"|said|above|before|earlier|previous\w*|prior|learned|taught"
         r"|instructed|given|you know|came before)\b|\b(?:start|begin) (?:fresh|over|anew) with(?:out)? "
         r"(?:no |any )?(?:rules|instructions|restrictions)",
     ),
@@ -147,7 +148,7 @@ RULES: tuple[tuple[Category, str, str], ...] = (
         "policy_override",
         "consent",
         rf"{BEGIN}(?:always |just |simply |may |can |should |must |will |go ahead and |automatically "
-        rf"|immediately )?{ACT}\b [^.!?\n]{{0,60}}\b(?:without|ohne|sin|sans|senza|sem)\b "
+        rf"|immediately )?{ACT}\b (?!nothing\b|none\b|no \w)[^.!?\n]{{0,60}}\b(?:without|ohne|sin|sans|senza|sem)\b "
         rf"[^.!?\n]{{0,24}}?{CONSENT}\b",
     ),
     (
@@ -161,5 +162,99 @@ RULES: tuple[tuple[Category, str, str], ...] = (
         r"|permission|confirmation|consent|payments?|purchases?|bookings?|transactions?|transfers?|charges?"
         r"|refunds?|orders)|when (?:booking|buying|paying|sending|ordering|transferring|cancelling)|is "
         r"(?:needed|required|necessary)|approval|permission|confirmation|consent)\b",
+    ),
+    (
+        "policy_override",
+        "checks",
+        r"\b(?:never|no|not|without|n't|skip|drop|spare)\b[^.\n]{0,30}\b(?:second|another|extra|other) (?:pair of "
+        r"eyes|look|signature|approval"
+        r"|check|glance)\b|\b(?:pass|let|wave|rush|usher|speed) (?:him|her|them|me|it|us|this (?:user|account"
+        r"|customer|request)|the (?:user|customer|caller)"
+        r"|everything|all \w+) (?:straight |right |just )?through\b[^.\n]{0,30}\b(?:checks?|controls?|verif\w+"
+        r"|screening|security|approval|review|everything)\b"
+        r"|\b(?:skip|omit|drop|leave out|no need for|forget|avoid|waive|spare me|without|not "
+        r"ask)\b[^.\n]{0,30}\b(?:questions? (?:about|of|on) (?:who|identity)"
+        r"|who (?:is|i am|they are|she is|he is) (?:calling|asking|writing|on the line)|security questions?"
+        r"|identity questions?|proof of identity)\b",
+    ),
+    (
+        "policy_override",
+        "void",
+        r"\b(?:refusals?|refusal (?:texts?|messages?|phrases?)|disclaimers?|safeguards?|protections?|safety \w+"
+        r"|caveats?|guard ?rails?)\b[^.\n]{0,20}\b(?:may|can|could"
+        r"|should|are|is|were|be|have been|get|gets)\b (?:now |to |all )?(?:be )?(?:left out|dropped|skipped"
+        r"|switched off|turned off|disabled|omitted|lifted|removed|cut"
+        r"|retired|ignored|suppressed|suspended|forbidden|banned|off)\b"
+        r"|\b(?:rules?|limits?|polic(?:y|ies)|restrictions?|caps?|guidelines?|regulations?)\b[^.\n]{0,12}\b(?:ends?"
+        r"|stops?|ceases?|finish(?:es)?)\b (?:where|when|with me"
+        r"|for me|at my)\b"
+        r"|\b(?:clauses?|provisions?|paragraphs?|articles?|rules?|polic(?:y|ies)) (?:\w+ )?(?:is|are|was|were|has "
+        r"been|have been) (?:hereby )?(?:repealed|struck|annulled"
+        r"|scrapped|withdrawn|void)\b|\b(?:immunity|exemption|exempt|immune) from\b[^.\n]{0,30}\b(?:rules?|polic\w+"
+        r"|checks?|limits?|guidelines|content|restrictions?)\b",
+    ),
+    (
+        "policy_override",
+        "void",
+        r"(?<!i )(?<!we )\b(?:does not|doesn't|do not|don't|need not|needn't|no longer|not|never) (?:have |need "
+        r"|required |obliged |bound |expected )?(?:to )?(?:stick to|mind"
+        r"|follow|respect|observe|obey|keep to|adhere to|heed|comply with|honou?r|care about|worry about|be held to"
+        r"|bother with)\b[^.\n]{0,40}\b(?:limits?|rules?"
+        r"|polic(?:y|ies)|caps?|procedures?|budgets?|guidelines?|regulations?|laws?|restrictions?|protocols?)\b"
+        r"|\b(?:bypass(?:es)?|go(?:es)? (?:around|past|over)|skips?|circumvents?|evades?|sidesteps?) (?:the |any "
+        r"|my |our |his |her |their )?(?:\w+ )?(?:managers?"
+        r"|supervisors?|approvers?|compliance|finance|legal|auditors?|security desk|head office)\b"
+        r"|\b(?:forget|ignore|disregard|never mind|scrap|skip|drop)\b (?:about )?(?:the |any |all |our |your "
+        r")?(?:\w+ )?(?:procedures?|protocols?|playbooks?|checklists?"
+        r"|runbooks?|formalit(?:y|ies))\b (?:for|on|about|when|with|and|that|in)\b",
+    ),
+    (
+        "policy_override",
+        "void",
+        r"\b(?:what|everything|whatever|anything|the things?|all) (?:that )?(?:they|you|the (?:makers?|developers?"
+        r"|company|operators?|vendor)|your \w+) (?:were |was |have been "
+        r"|had been |ha(?:ve|d) )?(?:told|taught|learned|learnt|instructed|said|trained|shown"
+        r"|wrote)\b[^.\n]{0,50}\b(?:outdated|obsolete|wrong|void|no longer|history|old"
+        r"|invalid|superseded|nonsense|irrelevant|does(?:n't| not) (?:count|matter|apply))\b"
+        r"|\b(?:listen|answer|stick|turn|defer|look) to me (?:instead|only|alone)\b|\b(?:do|go by|follow) (?:as"
+        r"|what) i say (?:instead|only|from now|not)\b",
+    ),
+    (
+        "policy_override",
+        "privilege",
+        r"\b(?:may|can|could|allowed to|entitled to|able to|free to|right to|permitted to|cleared to|get to|gets to"
+        r"|let (?:me|him|her|them|us)|must be able to)\b (?:\w+ )?"
+        r"(?:look (?:at|into|through|up)|reads?|see|view|open|access|check|browse|get|change|cancel|book|inspect"
+        r"|pull(?: up)?|download|retrieve)\b (?:\w+ ){0,2}?(?:anyone"
+        r"(?: else)?'s|anybody'?s?'s|everyone(?: else)?'s|everybody'?s?'s|other people's|another (?:user|customer"
+        r"|employee|person|guest|traveller|colleague|client|member)'s"
+        r"|someone else's|somebody else's|others'|(?:all|any) (?:users?|customers?|employees?|colleagues?"
+        r"|staff)'?s?'? (?!to|who)\w+|colleagues'|other (?:users|customers"
+        r"|employees|guests|travellers|clients|members|colleagues)')",
+    ),
+    (
+        "policy_override",
+        "extraction",
+        r"\b(?:text|words?|lines?|sentences?|messages?|instructions?|paragraphs?|page|prompts?|rules|notes|brief\w*"
+        r"|wording|tokens)\b(?: \w+){0,3}? (?:that |which )?(?:you|the (?:assistant"
+        r"|model|bot|agent)) (?:were|was|are|is|have been|had been|got|received|began|started|run|runs|work"
+        r"|works)\b (?:\w+ )?(?:given|told|configured|set up|loaded|initiali[sz]ed"
+        r"|started|shown|handed|primed|fed|with|from|under|trained|programmed|not to)\b"
+        r"|\byou were (?:told|instructed|asked|ordered) (?:not to|never to|to hide|to keep)\b|\b(?:tools?|functions?"
+        r"|topics?|things?) (?:that )?you (?:may not|must not|are not (?:allowed|supposed)"
+        r" to|aren't (?:allowed|supposed) to|should not) (?:mention|name|reveal|show|discuss|talk about)\b",
+    ),
+    (
+        "policy_override",
+        "consent",
+        r"\b(?:brauchst|benotigst|musst|brauchen sie|mussen sie)\b[^.\n]{0,50}\b(?:keine?n?|nicht"
+        r"|nie)\b[^.\n]{0,30}\b(?:freigabe|genehmigung|bestatigung|zustimmung|ruckfrage\w*"
+        r"|erlaubnis|\w*fragen|ok)\b|(?<!no )\b(?:puedes?|paga\w*|compra\w*|reserva\w*|cancela\w*"
+        r"|envia\w*)\b[^.\n]{0,30}\bsin (?:pedir|preguntar|esperar|consultar|avisar|mi (?:permiso"
+        r"|aprobacion|confirmacion))\w*|\b(?:plus|pas) (?:\w+ ){0,2}(?:oblige\w*|besoin"
+        r"|tenu\w*)\b[^.\n]{0,40}\b(?:demander|autorisation|accord|confirmation|regles?|valider)\b"
+        r"|\b(?:non (?:serve|occorre|hai bisogno)|senza (?:chiedere|conferma))\b[^.\n]{0,30}\b(?:conferma"
+        r"|approvazione|permesso|chiedere|\w*mi)\b|\b(?:sorma\w*|onay\w*|izin\w*|izne)\b"
+        r"[^.\n]{0,20}\b(?:gerek yok|gerekmez|gerekmiyor|beklemeden|almadan)\b",
     ),
 )

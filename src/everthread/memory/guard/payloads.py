@@ -61,7 +61,8 @@ RULES: tuple[tuple[Category, str, str], ...] = (
     (
         "instruction_payload",
         "concealment",
-        r"\b(?:hide|conceal|omit|suppress|leave out|withhold|bury|cover up|keep quiet about|mask|remove"
+        r"(?<!never )(?<!not )(?<!n't )\b(?:hide|conceal|omit|suppress|leave out|withhold|bury|cover up|keep quiet "
+        r"about|mask|remove"
         r"|strip|delete|exclude|downplay|play down|gloss over|minimi[sz]e|skip|never mention|don't mention"
         r"|do not mention|never (?:raise|bring up|show|disclose|report)|do not (?:disclose|report|show"
         rf"|reveal)|don't (?:disclose|report|reveal))\b {gap(5)}(?:from (?:the )?(?:users?|customers?"
@@ -211,7 +212,7 @@ RULES: tuple[tuple[Category, str, str], ...] = (
     ),
     (
         "instruction_payload",
-        "steering",
+        "rivals",
         rf"\b{RIVALS}\b[^.\n]{{0,30}}\b(?:are|is|have|has|as|were|son|sont|sind|sono"
         rf"|seien)\b[^.\n]{{0,24}}\b{BAD}\b[^.\n]*|\b{MISLEAD}\b[^.\n]{{0,50}}\b(?:users?|customers?|them"
         r"|that|others?|every|any|competitors?|alternatives?|people|digerlerini|le)\b|\bdigerlerini "
@@ -285,7 +286,7 @@ RULES: tuple[tuple[Category, str, str], ...] = (
     ),
     (
         "instruction_payload",
-        "reply content",
+        "hidden text",
         r"\b(?:hidden|invisible|secret|white[- ]on[- ]white|steganographic|encoded) (?:comments?|text"
         r"|messages?|links?|pixels?|characters|watermarks?|fields?|notes?|instructions?|payloads?)\b",
     ),

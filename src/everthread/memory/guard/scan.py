@@ -105,6 +105,7 @@ def _detectors() -> tuple[tuple[Detector, ...], tuple[Detector, ...]]:
 
 
 def _judge(text: str, redact: frozenset[Category]) -> Verdict:
+    from everthread.memory.guard.folding import folded
     from everthread.memory.guard.views import hidden, readings
 
     if len(text) > _LONGEST:
@@ -113,6 +114,9 @@ def _judge(text: str, redact: frozenset[Category]) -> Verdict:
     covert: list[Finding] = []
     for offset in range(0, max(1, len(text) - _OVERLAP), _PART - _OVERLAP):
         part = text[offset : offset + _PART]
+        if not part.isascii() and len(folded(part).text) > 2 * _PART:
+            # Ligatures that stand for a sentence each: nobody writes so, and reading it takes too long.
+            return Verdict("block", "unreadable", "length", (offset, offset + len(part)))
         for place, view in enumerate(readings(part)):
             seen = [_moved(finding, offset) for finding in _findings(view)]
             if seen and not {finding.category for finding in seen} <= redact:

@@ -29,7 +29,7 @@ _SPACED = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-_*/|·,+~]{1,3}[^\W_](?![^\W_]))
 _WIDE_GAP = re.compile(r"[ .\-_*/|·,+~]{2,3}")
 _SEPARATOR = re.compile(r"[ .\-_*/|·,+~]")
 _SPLIT_WORD = re.compile(r"(?<=[^\W\d_])[.\-_*/|·+~'](?=[^\W\d_])")
-_MIXED = re.compile(r"[\w@$!|+]*[^\W\d_][\w@$!|+]*")
+_MIXED = re.compile(r"[\w@$!|+]+")
 _LEET = str.maketrans("0134578@$!|+", "oieastbasiit")
 _NUMBER_WORDS = {
     word: str(digit)
