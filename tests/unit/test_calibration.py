@@ -26,6 +26,16 @@ def usage(**tokens: int) -> UsageMetadata:
     )
 
 
+@given(REPORTS, COUNTS, st.booleans())
+def test_the_inverse_is_the_largest_count_that_fits(reports: list[tuple[int, int]], limit: int, exact: bool) -> None:
+    calibration = taught(reports, exact=exact)
+
+    largest = calibration.inverse(limit)
+
+    assert largest == 0 or calibration.apply(largest) <= limit
+    assert calibration.apply(largest + 1) > limit
+
+
 def test_counts_stand_before_any_report() -> None:
     assert Calibration().apply(1234) == 1234
 

@@ -1,8 +1,9 @@
 """What is remembered of a message object."""
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from conversation import call, conversation
+from everthread.state.marks import synthetic
 from everthread.window.remembered import Remembered
 
 
@@ -22,6 +23,42 @@ def test_a_message_is_computed_once() -> None:
 
     assert remembered.all(messages) == remembered.all(messages)
     assert asked == messages
+
+
+def test_a_message_that_another_run_has_read_is_known() -> None:
+    remembered, asked = sizes()
+    message = AIMessage("On it.", id="m1", tool_calls=[call("look", "1", n=1)])
+    remembered(message)
+
+    remembered(message.model_copy(deep=True))
+
+    assert asked == [message]
+
+
+def test_a_message_of_the_same_id_that_says_something_else_is_computed_again() -> None:
+    remembered, asked = sizes()
+    message = ToolMessage("short", id="m1", tool_call_id="c")
+    others = [
+        message.model_copy(update={"content": "a good deal longer"}),
+        message.model_copy(update={"tool_call_id": "d"}),
+        message.model_copy(update={"name": "look"}),
+        HumanMessage("short", id="m1"),
+        synthetic("recalled", "short").model_copy(update={"id": "m1"}),
+    ]
+
+    remembered.all([message, *others])
+
+    assert len(asked) == 6
+
+
+def test_a_value_of_one_object_is_not_that_of_its_copy() -> None:
+    asked: list[BaseMessage] = []
+    remembered = Remembered(asked.append, across_runs=False)
+    message = HumanMessage("short", id="m1")
+
+    remembered.all([message, message, message.model_copy()])
+
+    assert len(asked) == 2
 
 
 def test_a_message_that_was_changed_in_place_is_computed_again() -> None:

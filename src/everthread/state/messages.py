@@ -23,7 +23,7 @@ from langchain_core.messages.base import BaseMessageChunk
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from everthread.state.marks import MARK, marked, marks, sequence
+from everthread.state.marks import MARK, marks, sequence
 
 SNAPSHOT_EVERY = 10
 """Writes between two full snapshots: a longer walk back costs time at load, a shorter one bytes."""
@@ -133,10 +133,10 @@ def _is_answer(message: BaseMessage) -> bool:
 def _appended(message: BaseMessage, last: BaseMessage | None) -> BaseMessage:
     seq = sequence(last) + 1 if last is not None else 0
     previous = last.id if last is not None else None
-    changed = message.model_copy(update={"content": clean_content(message.content)})
-    if changed.id is None:
-        changed.id = _identifier(changed, seq, previous)
-    return marked(changed, seq=seq, previous=previous)
+    content = clean_content(message.content)
+    kwargs = {**message.additional_kwargs, MARK: {**marks(message), "seq": seq, "previous": previous}}
+    name = _identifier(message.type, content, seq, previous) if message.id is None else message.id
+    return message.model_copy(update={"content": content, "additional_kwargs": kwargs, "id": name})
 
 
 def _replacing(message: BaseMessage, old: BaseMessage) -> BaseMessage:
@@ -148,8 +148,8 @@ def _replacing(message: BaseMessage, old: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 
 
-def _identifier(message: BaseMessage, seq: int, previous: str | None) -> str:
-    told = f"{previous}\x00{seq}\x00{message.type}\x00{message.content!r}"
+def _identifier(kind: str, content: Any, seq: int, previous: str | None) -> str:
+    told = f"{previous}\x00{seq}\x00{kind}\x00{content!r}"
     return "m-" + hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:24]
 
 

@@ -101,14 +101,16 @@ class Calibration:
 
     def inverse(self, reported: int) -> int:
         """Return the largest count of ours that stands for at most so many of the provider's tokens."""
-        low, high = 0, max(round(reported / SLOPES[0]), 1)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.apply(middle) <= reported:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+        if not self.anchors:
+            return max(reported, 0)
+        last, slope = self.anchors[-1], self.slope
+        told = int(min(last.counted + (reported - last.reported) / slope, reported / SLOPES[0]))
+        # Rounding moves the border by a token or two.
+        while told > 0 and self.apply(told) > reported:
+            told -= 1
+        while self.apply(told + 1) <= reported:
+            told += 1
+        return max(told, 0)
 
     def observe(self, counted: int, reported: int) -> "Calibration":
         """Return the calibration that also knows this report.

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -50,8 +50,8 @@ _KEPT_CHARACTERS = 200
 _USED = 0.5
 """Added to the weight of what the user said or a call used."""
 
-_NO_ROOM = 1
-"""Tokens below which hardly any identifier fits: what is left is not worth counting all the others."""
+_BLOCK = 16
+"""Identifiers that are counted together; of the first ones that do not fit together, those that still do are kept."""
 
 _HALF_LIFE = 40
 """Messages after which an identifier that is not mentioned again counts half."""
@@ -123,17 +123,23 @@ def within(index: Sequence[Identifier], limit: int, count: CountText, *, visible
     newest = max((entry.last for entry in index), default=0)
     left = limit - count(render_identifiers([Identifier(text="", weight=0)]))
     scores = [_score(entry, newest) for entry in index]
+    ranked = sorted(range(len(index)), key=scores.__getitem__, reverse=True)
+    # Looked for one by one and not ahead: an index is far longer than what fits.
+    hidden = (place for place in ranked if index[place].text not in visible)
     kept: set[int] = set()
-    for place in sorted(range(len(index)), key=scores.__getitem__, reverse=True):
-        if left < _NO_ROOM:
-            break
-        # Looked for here and not ahead: an index is far longer than what fits.
-        if index[place].text in visible:
-            continue
-        size = count(" " + index[place].text)
+    while left > 0 and (block := list(islice(hidden, _BLOCK))):
+        # No token spans two of them, so they count together as they count alone, and once instead of many times.
+        size = count("".join(f" {index[place].text}" for place in block))
         if size <= left:
-            kept.add(place)
+            kept.update(block)
             left -= size
+            continue
+        for place in block:
+            size = count(f" {index[place].text}")
+            if size <= left:
+                kept.add(place)
+                left -= size
+        break
     return [entry for place, entry in enumerate(index) if place in kept]
 
 

@@ -59,7 +59,7 @@ def stub(message: MessageT, count: CountText) -> MessageT:
 
 @lru_cache(maxsize=8)
 def _stubs(count: CountText) -> Remembered[BaseMessage]:
-    return Remembered(lambda message: _stub(message, count))
+    return Remembered(lambda message: _stub(message, count), across_runs=False)
 
 
 def _stub(message: BaseMessage, count: CountText) -> BaseMessage:
