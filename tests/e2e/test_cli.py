@@ -12,7 +12,7 @@ import pytest
 
 from everthread import build_graph, open_storage
 
-COMMAND = [sys.executable, "-m", "everthread.cli"]
+COMMAND = [sys.executable, "-m", "everthread"]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from everthread.cli import demonstration, main
 def demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("EVERTHREAD_", "OPENAI_"))}
     return subprocess.run(
-        [sys.executable, "-m", "everthread.cli", "demo", *arguments],
+        [sys.executable, "-m", "everthread", "demo", *arguments],
         cwd=folder,
         env={**kept, "PYTHONUTF8": "1"},
         capture_output=True,

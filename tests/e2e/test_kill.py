@@ -20,7 +20,7 @@ class Chat:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "everthread.cli", "chat", "--thread", "t"],
+            [sys.executable, "-m", "everthread", "chat", "--thread", "t"],
             cwd=folder,
             env=_environment(),
             stdin=subprocess.PIPE,
@@ -64,7 +64,7 @@ def _environment() -> dict[str, str]:
 
 def shown(folder: Path) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "everthread.cli", "show", "t", "--json"],
+        [sys.executable, "-m", "everthread", "show", "t", "--json"],
         cwd=folder,
         env=_environment(),
         capture_output=True,
