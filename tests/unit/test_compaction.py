@@ -14,7 +14,6 @@ from everthread.window.compaction import (
     usable,
 )
 from everthread.window.folding import Fold, plan_fold
-from everthread.window.standing import standing_in
 from everthread.window.tokens import counter_for
 
 COUNTER = counter_for("gpt-4o")
@@ -161,24 +160,6 @@ def test_places_in_the_thread_do_not_change_when_messages_are_folded() -> None:
     messages = reduce_messages([], [conversation(3)])
 
     assert absorbed(messages).last_message_id == "b2"
-
-
-def test_questions_and_stories_are_no_rules() -> None:
-    assert standing_in("Could you book it without asking me?") == []
-    assert standing_in("I don't have the number. We never met.") == []
-
-
-def test_rules_of_many_shapes_are_found() -> None:
-    rules = [
-        "Do not book anything before I approve.",
-        "Always cc my manager.",
-        "My budget is 900 EUR.",
-        "I'm allergic to peanuts.",
-        "From now on use metric units.",
-        "You must never restart the server.",
-    ]
-
-    assert standing_in("\n".join(rules)) == rules
 
 
 def test_a_summary_without_a_summarizer_does_not_grow_with_the_thread() -> None:

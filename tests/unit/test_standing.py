@@ -1,0 +1,73 @@
+"""Which sentences of a user stay word for word."""
+
+import pytest
+
+from everthread.window.standing import is_prohibition, standing_in
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Do not book anything before I approve.",
+        "Hold off on the purchase until you hear from me.",
+        "Nothing leaves the account without my sign-off.",
+        "Run every change by me first.",
+        "I need to see the offer first.",
+        "Show me the letter before you send it.",
+        "My budget is 900 EUR.",
+        "We can't go over 900 euros.",
+        "Keep the rooms below $120, breakfast included.",
+        "My limit is £60 a night.",
+        "I'm allergic to peanuts.",
+        "One bite of it could kill me.",
+        "My aunt is celiac.",
+        "I use a wheelchair.",
+        "I cannot climb stairs.",
+        "You must never restart the server.",
+        "You aren't allowed to delete files.",
+        "My colleagues are not to know of it.",
+        "Keep this between us.",
+        "Stay off the live database.",
+        "Leave the old printer alone.",
+        "No calls after nine, please.",
+        "No meat in any meal.",
+        "Always cc my manager.",
+        "From now on use metric units.",
+        "Only the evening works for me.",
+        "The seat is not an option.",
+        "Don’t touch the router.",
+    ],
+)
+def test_a_rule_of_the_user_is_found(sentence: str) -> None:
+    assert standing_in(f"Hello there. {sentence}\nThanks!") == [sentence]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Could you book it without asking me?",
+        "I don't have the number. We never met.",
+        "No problem at all!",
+        "There is nothing on the screen.",
+        "I waited until the update was done.",
+        "I can't find my phone.",
+        "You may not be aware of it.",
+        "I can only see one of them.",
+        "The limit of what I can take is near.",
+        "If it fails again, let me know.",
+    ],
+)
+def test_talk_is_no_rule(text: str) -> None:
+    assert standing_in(text) == []
+
+
+def test_a_rule_ends_where_a_bracket_or_a_quotation_ends() -> None:
+    assert standing_in("[photo of a hotel] Never book this one. (Sorry.) Always ask me first.") == [
+        "Never book this one.",
+        "Always ask me first.",
+    ]
+
+
+def test_prohibitions_go_ahead_of_wishes() -> None:
+    assert is_prohibition("Nothing gets paid without my word.")
+    assert not is_prohibition("From now on use metric units.")
