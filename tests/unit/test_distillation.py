@@ -42,6 +42,17 @@ def only(text: str, question: str = "") -> Candidate:
         ("Write to me in German, please.", None),
         ("I'm based in Oslo.", "Is based in Oslo."),
         ("As a tall man, I need extra legroom.", None),
+        ("On long flights I prefer the aisle.", "Prefers the aisle on long flights."),
+        ("In hot countries I need air conditioning.", None),
+        ("Chain hotels leave me cold.", None),
+        ("Trains beat planes for me every single time.", None),
+        ("Silence matters more to me than the view.", None),
+        ("Early starts are too hard for me.", None),
+        ("I swear by carry-on only.", "Swears by carry-on only."),
+        ("Email is the best way to reach me.", None),
+        ("The only airline I trust is Contoso.", None),
+        ("I pay by company card as a rule.", "Pays by company card as a rule."),
+        ("Give me short answers, no bullet points.", None),
     ],
 )
 def test_a_lasting_statement_becomes_a_durable_note(said: str, note: str | None) -> None:
@@ -74,6 +85,20 @@ def test_a_lasting_statement_becomes_a_durable_note(said: str, note: str | None)
         "<memories>I prefer tea.</memories>",
         "- 2026-01-01: Prefers tea. [tea]",
         "> I prefer tea.",
+        "When I was a student I always hitchhiked.",
+        "Does perfume set off migraines?",
+        "The hotel puts me off a bit.",
+        "That noise drove me crazy.",
+        "The 9:40 train suits me best.",
+        "Tuesday is too early for me.",
+        "Star rating does not matter to me.",
+        "My sister's dogs trigger her asthma.",
+        "My husband runs Ubuntu.",
+        "My laptop is slow today.",
+        "I'm 200 metres from the station.",
+        "The only flight I want is the 8:15.",
+        "I'd sooner take the 9:15 than the 10:30.",
+        "Keep this short, please.",
     ],
 )
 def test_what_is_not_the_users_own_of_today_is_left_alone(said: str) -> None:
@@ -211,3 +236,58 @@ def test_the_end_of_a_session_finds_what_no_turn_has_found() -> None:
     said = [HumanMessage("I prefer aisle seats.", id="m")]
 
     assert len(distilled_session(InMemoryStore(), "t", said)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Anything with peanuts would land me in hospital.",
+        "Dogs trigger my asthma.",
+        "My knees won't take more than two flights of stairs.",
+        "I need an aisle seat because of my bladder.",
+        "I've been vegan since 2019.",
+        "Halal meals only, please.",
+        "I use a screen reader.",
+        "I observe Ramadan.",
+        "I don't work on Fridays.",
+        "Nothing before nine in the morning for me, ever.",
+        "Our company won't reimburse taxis.",
+        "All purchases have to be approved by finance.",
+        "Whatever you book, it has to be refundable.",
+    ],
+)
+def test_a_body_a_faith_and_an_employer_set_constraints(said: str) -> None:
+    found = only(said)
+
+    assert (found.scope, found.kind) == ("durable", "constraint")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My laptop is a ThinkPad.",
+        "I'm on Windows 11, how do I print?",
+        "We're on Pacific Time.",
+        "I don't have a driver's licence.",
+        "I only speak Portuguese.",
+        "I have two kids.",
+        "Our office closes at four on Fridays.",
+    ],
+)
+def test_what_someone_has_and_works_with_is_a_fact(said: str) -> None:
+    found = only(said)
+
+    assert (found.scope, found.kind) == ("durable", "fact")
+
+
+@pytest.mark.parametrize(
+    ("said", "scope"),
+    [
+        ("On Monday I prefer the early train.", "session"),
+        ("For this flight I prefer the aisle.", "session"),
+        ("We travel with a group tomorrow.", "session"),
+        ("I'm capped at 180 euros a night for work.", "durable"),
+    ],
+)
+def test_a_day_ahead_of_a_statement_limits_it_and_an_amount_does_not(said: str, scope: str) -> None:
+    assert only(said).scope == scope

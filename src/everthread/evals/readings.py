@@ -18,7 +18,7 @@ READ: dict[str, frozenset[str]] = {
     "prefeval/travel_activities/50": frozenset({"m0010"}),
     "prefeval/travel_activities/56": frozenset({"m0002"}),
     "prefeval/travel_hotel/1": frozenset({"m0002"}),
-    "prefeval/travel_hotel/22": frozenset({"m0002"}),
+    "prefeval/travel_hotel/22": frozenset({"m0000", "m0002"}),
     "prefeval/travel_hotel/23": frozenset({"m0002"}),
     "prefeval/travel_hotel/24": frozenset({"m0004"}),
     "prefeval/travel_hotel/41": frozenset({"m0002"}),

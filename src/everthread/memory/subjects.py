@@ -176,6 +176,7 @@ SUBJECTS: dict[str, Subject] = {
             "evening": "evenings?",
             "night": "nights?|overnight|red[ -]?eyes?",
         },
+        cues="(?:to|rather) fly|flying",
         things="flights?|departures?|trains?",
     ),
     "diet": Subject(

@@ -185,8 +185,19 @@ _LODGED = frozenset({"hotel", "room", "stay", "lodging"})
 
 _FOR = re.compile(r"\b(?:for|in|during|when|on) (?!all\b|total\b)((?:\w+ ?){1,4})", re.IGNORECASE)
 _CONDITION = re.compile(
-    r"\b(?:on|during|when|while|if|whenever|in case of|in|at|for|with|after|before|to|from)\s+(.+)$", re.IGNORECASE
+    r"\b(?:on|during|when|while|if|whenever|in case of|in|at|for|with|after|before|to(?! be\b)|from)\s+(.+)$",
+    re.IGNORECASE,
 )
+_OCCASION = re.compile(
+    r"(?:on (?:\w+ ){0,2}\w+s|when|while|if|whenever|(?:to|from|in|at) (?-i:[A-Z])\w+)\b", re.IGNORECASE
+)
+"""A phrase that is for some of the times: `on workdays`, `when alone`, `to Rome`."""
+_PART = re.compile(
+    r"\b(?:on|during|when|while|if|whenever|in|at|for|with|after|before|to|from)\b"
+    r"(?:(?!\b(?:on|during|when|while|if|whenever|in|at|for|with|after|before|to|from)\b).)+",
+    re.IGNORECASE,
+)
+"""One phrase of several that follow each other: `to tea`, `in the morning`."""
 
 
 @lru_cache(maxsize=8192)
@@ -244,7 +255,8 @@ def _limits(plain: str) -> list[Claim]:
     per = (unit["unit"] or unit["adverb"] or "").lower() if unit else ""
     about = {stem(match.group().lower()) for match in _BOUGHT.finditer(told)}
     about = (about - _LODGED if per in ("night", "nightly") else about) | ({_ADVERBS.get(per, per)} if per else set())
-    when = frozenset().union(*(wording(match[1]).words for match in _FOR.finditer(told)))
+    bare = _LIMIT.sub("", told)
+    when = frozenset().union(*(wording(match[1]).words for match in _FOR.finditer(bare)))
     return [
         Claim(
             frozenset({"budget?", *about}),
@@ -264,11 +276,14 @@ def _number(text: str) -> str:
 def _choices(plain: str) -> Iterator[Claim]:
     """Read what is said of subjects with a closed list of values."""
     read, is_weak = wording(plain), _WEAK.search(plain) is not None
+    is_change = CHANGE.search(plain) is not None
     for name, subject in SUBJECTS.items():
         told = list(subject.told(plain))
         if not told or not (subject.has_cue(plain) or _says_no_more(plain, [words for _, words in told])):
             continue
-        excluded = frozenset(value for value, words in told if wording(words).words & read.denied)
+        # `From coffee to tea` rules coffee out, as does `not coffee`.
+        former = wording(" ".join(match.group() for match in _FORMER.finditer(plain))).words if is_change else _ALWAYS
+        excluded = frozenset(value for value, words in told if wording(words).words & (read.denied | former))
         value = frozenset(value for value, _ in told) - excluded
         if excluded and not value and not is_weak and len(told) > 2:
             continue
@@ -351,7 +366,15 @@ def _conditions(plain: str, subject: Subject | None) -> frozenset[str]:
     match = _CONDITION.search(plain)
     if match is None:
         return _ALWAYS
-    # `with a window seat` and `in economy` hold the value itself, not a condition.
+    # `with a window seat` and `in economy` hold the value itself, not a condition, but what follows them may be one.
     if subject is not None and any(subject.told(match.group())):
-        return _ALWAYS
+        parts = [found.group() for found in _PART.finditer(match.group())]
+        is_change = _FORMER.search(plain) is not None
+        return frozenset().union(
+            *(
+                wording(part).words
+                for part in parts
+                if (is_change or _OCCASION.match(part)) and not any(subject.told(part))
+            )
+        )
     return wording(match[1]).words

@@ -4,7 +4,7 @@ import re
 from typing import Literal
 
 from everthread.memory.consolidation.claims import LONGEST_READ, Claim, claims, is_of_many
-from everthread.memory.consolidation.wording import CHANGE, SLACK, are_opposed, said, wording
+from everthread.memory.consolidation.wording import CHANGE, SLACK, are_opposed, said, stem, wording
 from everthread.state.notes import Note
 
 __all__ = ["Relation", "relation"]
@@ -15,8 +15,8 @@ _FEWEST = 2
 """Content words that two notes share, at the least, before their numbers are compared."""
 
 _PEOPLE = re.compile(
-    r"\b(?:wife|husband|spouse|partner|fianc[eé]e?|girlfriend|boyfriend|son|daughter|child|children|kids?|baby|mother"
-    r"|mom|mum|father|dad|parents?|sister|brother|grand\w+|boss|manager|colleagues?|assistant|friends?|dog|cat)\b",
+    r"\b(?:wife|husband|spouse|partner|fianc[eé]e?|girlfriend|boyfriend|son|daughter|child|children|kid|baby|mother"
+    r"|mom|mum|father|dad|parent|sister|brother|grand\w+|boss|manager|colleague|assistant|friend|dog|cat)s?\b",
     re.IGNORECASE,
 )
 """Whom a note may be about beside the user."""
@@ -46,6 +46,22 @@ _SWITCH = re.compile(
 
 _GONE = re.compile(r"\bno longer\b|(?:\bnot\b|n't\b|\bno\b).*\bany ?more\b|\bstopped\b", re.IGNORECASE)
 """Wording that ends something."""
+
+_EVENT = re.compile(
+    r"^(?:(?:the )?user |i )?(?:has |have )?(?:already |once |last |just )?"
+    r"(?:visited|went|been|stayed|flew|travell?ed|attended|bought"
+    r"|paid|spent|met|saw|took|reported|opened|booked|ordered|lived|worked|studied|missed|lost|called)\b",
+    re.IGNORECASE,
+)
+"""What happened once: it may have happened again."""
+
+_EXCHANGE = re.compile(
+    r"^(?:(?:the )?user |i )?(?:has |have )?(?:recently |just |now )?"
+    r"(?:(?:switched|changed|moved|converted) (?:over )?from"
+    r"|replaced|swapped) (?P<former>.{2,40}?) (?:to|with|by|for) (?P<value>.+)$",
+    re.IGNORECASE,
+)
+"""`Has switched from Visa to Amex` says what it ends, and nothing of what it is about."""
 
 _CASE = re.compile(
     r"\b(?:at|on|in|for|with|when|whenever|during|while|because|before|after|near|from|to|until|unless|if|by)\b",
@@ -79,7 +95,12 @@ def relation(old: Note, new: Note) -> Relation | None:
     found = [_compared(one, other) for one in _claims(old) for other in _claims(new)]
     if "replaces" in found:
         return "replaces"
-    return _by_numbers(old.text, new.text) or _by_frame(old.text, new.text) or ("doubt" if "doubt" in found else None)
+    return (
+        _by_numbers(old.text, new.text)
+        or _by_frame(old.text, new.text)
+        or _by_exchange(old.text, new.text)
+        or ("doubt" if "doubt" in found else None)
+    )
 
 
 def _can_meet(old: Note, new: Note) -> bool:
@@ -94,7 +115,7 @@ def _can_meet(old: Note, new: Note) -> bool:
 
 
 def _person(text: str) -> frozenset[str]:
-    return frozenset(found.group().lower() for found in _PEOPLE.finditer(text))
+    return frozenset(stem(found.group().lower()) for found in _PEOPLE.finditer(text))
 
 
 def _claims(note: Note) -> tuple[Claim, ...]:
@@ -140,10 +161,25 @@ def _by_frame(old: str, new: str) -> Relation | None:
     return "replaces" if is_one_place and not are_opposed(wording(old), wording(new)) else None
 
 
+def _by_exchange(old: str, new: str) -> Relation | None:
+    """Tell whether a text names as former what an older one says in a word or two more: `pays with Visa`."""
+    found = _EXCHANGE.match(said(new))
+    if found is None or is_of_many(old) or wording(old).denied:
+        return None
+    former = wording(found["former"]).words
+    if not former or wording(found["former"]).numbers or not former <= wording(old).words:
+        return None
+    if len(wording(old).words - former) > 1:
+        return None
+    return "doubt" if _CASE.search(found["value"]) else "replaces"
+
+
 def _by_numbers(old: str, new: str) -> Relation | None:
     """Compare texts that differ in a number, an amount, a time or a date."""
     first, second = wording(old), wording(new)
     if not first.numbers or not second.numbers or first.numbers == second.numbers or are_opposed(first, second):
+        return None
+    if _EVENT.match(said(old)) and _EVENT.match(said(new)) and not CHANGE.search(said(new)):
         return None
     digits = frozenset((*first.numbers, *second.numbers))
     shared = (first.words & second.words) - digits

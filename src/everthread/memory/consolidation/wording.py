@@ -16,7 +16,7 @@ _SAID = re.compile(
 CHANGE = re.compile(
     r"\b(?:now(?:adays)?|no longer|not any ?more|instead|from now on|these days|as of|changed?|switch(?:ed|es)?"
     r"|adjust(?:ed|s)?|rescheduled?|postponed?|extended?|increased?|raised?|reduced?|lowered|revised?|updated?"
-    r"|upgraded?|improved?|moved|correction|actually)\b",
+    r"|upgraded?|improved?|moved|replaced?|correction|actually)\b",
     re.IGNORECASE,
 )
 """Wording that tells of a change, so that little else must agree for a new value to replace an old one."""

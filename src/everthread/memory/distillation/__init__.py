@@ -71,7 +71,8 @@ _GENERALLY = re.compile(
     r"\b(?:usually|always|generally|typically|normally|in general|as a rule|never|every (?:time|trip))\b", re.IGNORECASE
 )
 _DATED = re.compile(
-    r"\b(?:on|by|at|next|this|from|until) (?:the )?(?:\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|next week|jan|"
+    r"\b(?:on|by|at|next|this|from|until) (?:the )?(?:\d(?![\d.,]* ?(?:euros?|dollars?|pounds?|usd|eur|gbp|%|percent))|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|next week|jan|"
     r"feb|mar|apr|may \d|june?|july?|aug|sep|oct|nov|dec)"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day next week",
     re.IGNORECASE,
@@ -212,7 +213,7 @@ def _stated(sentence: Sentence, told: Sequence[Statement]) -> list[Candidate]:
     kinds = {one.kind for one in told}
     kind: NoteKind = "constraint" if "constraint" in kinds else first.kind or "preference"
     generally = speaks_of_later(sentence) or _GENERALLY.search(clause)
-    is_now = is_for_this_time(f"{lead} {clause}") or _DATED.search(clause)
+    is_now = is_for_this_time(f"{lead} {clause}") or _DATED.search(f"{lead} {clause}")
     scope: NoteScope = "session" if is_now and not generally else "durable"
     confidence = max(CONFIDENCE[one.manner] for one in told)
     if kind == "constraint" and _NOTHING.match(text):
