@@ -17,7 +17,12 @@ from everthread.state.marks import marks, sequence, synthetic
 from everthread.window.tokens import TokenCounter
 
 CANDIDATES = 200
-"""Messages that the search may find; the rest of the work does not grow with the thread."""
+"""Messages that the search may find at the most; the rest of the work does not grow with the thread."""
+
+_FEWEST_CANDIDATES = 60
+
+_TOKENS_EACH = 8
+"""Tokens of the block for each message that is looked at: a small block holds few of them."""
 
 _FEW = 3
 """Messages that are looked at to tell whether anything was said of a subject."""
@@ -93,7 +98,7 @@ def recalled(
     Returns:
         What was chosen, and how many messages the search found.
     """
-    found, question = candidates(search, question)
+    found, question = candidates(search, question, max(_FEWEST_CANDIDATES, min(CANDIDATES, limit // _TOKENS_EACH)))
     if not found:
         return Chosen(""), 0
     relevance = Relevance(list(found.values()), question, weights)
@@ -115,13 +120,13 @@ def mentioned(search: Search, words: Sequence[str]) -> bool:
     return bool(_found(search, " ".join(words), _FEW))
 
 
-def candidates(search: Search, question: Question) -> tuple[dict[str, Passage], Question]:
-    """Return the messages that match, by id, and the question with the speakers it names."""
-    found = _found(search, question.query, CANDIDATES)
+def candidates(search: Search, question: Question, most: int = CANDIDATES) -> tuple[dict[str, Passage], Question]:
+    """Return the messages that match, at most so many, by id, and the question with the speakers it names."""
+    found = _found(search, question.query, most)
     told = question.among({passage.speaker for passage in found.values() if passage.role != "tool"})
     if told != question:
         question = told
-        found = _found(search, question.query, CANDIDATES)
+        found = _found(search, question.query, most)
     if question.asks_advice:
         top = max((passage.score for passage in found.values()), default=1.0)
         tastes = _found(search, TASTES, _TASTES)

@@ -75,7 +75,7 @@ def _in_any_word(word: str) -> tuple[tuple[str, float], ...]:
     return _in_word(word) if len(word) <= _KEPT_CHARACTERS else _in_word.__wrapped__(word)
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=20_000)
 def _in_word(word: str) -> tuple[tuple[str, float], ...]:
     plain = word.strip(_PUNCTUATION)
     if plain.isalpha() and plain.islower():

@@ -10,7 +10,7 @@ from everthread.state.marks import marks
 
 T = TypeVar("T")
 
-_MOST_CHARACTERS = 8_000_000
+_MOST_CHARACTERS = 3_000_000
 """Text that the remembered messages may hold; beyond it everything is forgotten at once."""
 
 

@@ -63,7 +63,7 @@ _MEDIA_BLOCKS: Final = {
     "video": FILE,
 }
 
-_CACHED_CHARACTERS: Final = 32_000_000
+_CACHED_CHARACTERS: Final = 12_000_000
 
 
 class _Cache:

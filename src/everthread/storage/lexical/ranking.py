@@ -1,7 +1,7 @@
 """Pure ranking: BM25 within a namespace, and the fusion of two rankings."""
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import TypeVar
 
 K1 = 1.2
@@ -14,6 +14,8 @@ OFTEN_COUNTS = 2.5
 _FUSION = 60
 """Source: Cormack, Clarke and Büttcher, "Reciprocal rank fusion", SIGIR 2009."""
 
+_NONE: frozenset[int] = frozenset()
+
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -23,8 +25,8 @@ def inverse_frequency(items: int, holders: float) -> float:
 
 
 def bm25(
-    hits: Mapping[str, Iterable[int]],
-    often: Mapping[str, Collection[int]],
+    hits: Mapping[str, Set[int]],
+    often: Mapping[str, Set[int]],
     weights: Mapping[str, float],
     lengths: Mapping[int, int],
     mean_length: float,
@@ -38,20 +40,28 @@ def bm25(
         lengths: by item, its words; items that are not in it get no score.
         mean_length: words of an item on average.
     """
+    every = lengths.keys()
+    base = 0.0
     once: dict[int, float] = {}
     more: dict[int, float] = {}
     for word, items in hits.items():
-        gain, repeated = weights[word] * (K1 + 1), often.get(word, ())
-        for item in items:
-            if item in repeated:
-                more[item] = more.get(item, 0.0) + gain
-            else:
+        gain, repeated = weights[word] * (K1 + 1), often.get(word, _NONE)
+        single = items - repeated if repeated else items
+        for item in items & repeated:
+            more[item] = more.get(item, 0.0) + gain
+        if 2 * len(single) <= len(lengths):
+            for item in single:
                 once[item] = once.get(item, 0.0) + gain
+        else:
+            # Most items hold it: there are fewer to take it from than to give it to.
+            base += gain
+            for item in every - single:
+                once[item] = once.get(item, 0.0) - gain
     # A count is one of two, so what remains is done once for an item and not for each of its words.
     scores: dict[int, float] = {}
     for item, length in lengths.items():
         norm = K1 * (1 - B + B * length / (mean_length or 1))
-        scores[item] = once.get(item, 0.0) / (1 + norm)
+        scores[item] = (base + once.get(item, 0.0)) / (1 + norm)
         if item in more:
             scores[item] += more[item] * OFTEN_COUNTS / (OFTEN_COUNTS + norm)
     return scores

@@ -23,7 +23,7 @@ from everthread.storage.lexical.words import query_words
 PROBE = 128
 """Entries read of every word to learn how rare it is."""
 
-READ = 4_000
+READ = 1_000
 """Entries read of all words together that are read whole."""
 
 READ_MORE = 20_000
