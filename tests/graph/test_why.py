@@ -17,7 +17,7 @@ from everthread.cli.note_changes import change_note
 from everthread.cli.why import known_of
 from everthread.ledger.why import Account, explain
 from everthread.models.scripted import ScriptedModel
-from everthread.state import Agent, namespaces
+from everthread.state import Agent, Note, namespaces
 from everthread.storage.erasure import erase
 from everthread.storage.open import Storage
 from everthread.window.masking import handle_of
@@ -253,3 +253,18 @@ def test_a_text_that_nobody_said_is_an_error(storage: Storage, capsys: pytest.Ca
 
     assert code != 0
     assert "nothing in thread 't' or in its user's notes has 'a yacht'" in err
+
+
+def test_a_note_that_a_question_brought_is_told_apart_from_the_block(storage: Storage) -> None:
+    for number in range(40):
+        note = Note(id=f"n{number}", text=f"Prefers the window seat on trip {number} to Oslo", date="2026-03-02")
+        storage.store.put(namespaces.notes("local"), note.id, note.value())
+    old = Note(id="old", text="Likes jazz clubs " + "where somebody plays the bass " * 3, date="2025-01-01")
+    storage.store.put(namespaces.notes("local"), old.id, old.value())
+    talk(storage, ("Any jazz clubs tonight?", "Two."), notes_tokens=300)
+
+    assert "ahead of the question that brought it" in fact(why(storage, "old"), "in_prompt")
+
+    talk(storage, ("hello", "Hi."), notes_tokens=300)
+
+    assert "not in this thread's newest prompt" in fact(why(storage, "old"), "not_in_prompt")

@@ -104,8 +104,12 @@ class Injected(_Event):
     """False when the rendered blocks are the same as in the last run."""
     profile: bool = False
     note_ids: list[str] = []
+    """Long-term notes in the block at the head of the prompt."""
+    asked_note_ids: list[str] = []
+    """Long-term notes that did not fit there and stand ahead of the question that brought them."""
     session_note_ids: list[str] = []
     tokens: int = 0
+    """Of profile and the block at the head."""
 
 
 class Recalled(_Event):

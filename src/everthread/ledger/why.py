@@ -248,6 +248,9 @@ def _shown(known: Known, note: Note) -> Fact:
     if note.id not in known.session_notes:
         if last is not None and note.id in last.note_ids:
             return Fact("in_prompt", "It is in the prompt, in the category `notes` (long-term notes).", last.turn)
+        if last is not None and note.id in last.asked_note_ids and known.shows_recalled:
+            words = "It is in the prompt, ahead of the question that brought it, in the category `recalled`."
+            return Fact("in_prompt", words, last.turn)
         return Fact("not_in_prompt", "It is a long-term note but was not in this thread's newest prompt.")
     if any(name in known.working_set for source in note.sources for name in source.message_ids):
         return Fact("in_prompt", "It is a session note; the prompt still has the message that it came from.")

@@ -57,6 +57,7 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
         changed=digest != state.get("memory_digest"),
         profile=bool(memory["profile"]),
         note_ids=memory["note_ids"],
+        asked_note_ids=memory["asked_note_ids"],
         session_note_ids=[str(note["id"]) for note in memory["session_notes"]],
         tokens=wiring.counter(context).text(memory["profile"] + memory["notes"]),
     )
@@ -191,7 +192,8 @@ def _rendered(
         "today": today,
         "profile": render_profile(profile.value if isinstance(profile, Item) else None),
         "notes": render_notes("Long-term notes", notes),
-        "note_ids": [note.id for note in (*notes, *asked)],
+        "note_ids": [note.id for note in notes],
+        "asked_note_ids": [note.id for note in asked],
         "session_notes": [note.value() for note in session_notes],
         "recalled": render_notes("Long-term notes for this message", asked),
     }

@@ -19,6 +19,8 @@ class Memory(TypedDict, total=False):
     notes: str
     """`<memories>` block with the long-term notes or empty."""
     note_ids: list[str]
+    asked_note_ids: list[str]
+    """Long-term notes that did not fit `notes` and that the current message brings."""
     session_notes: list[dict[str, Any]]
     """Active session notes, oldest first; shown only while their source turn is out of the working set."""
     recalled: str
