@@ -176,7 +176,7 @@ def measure(told: Sequence[Mapping[str, Any]], notes: Sequence[Note], *, turns: 
             counts["consolidated_notes"] += sum(len(event[name]) for name in ("added", "merged", "dropped"))
             counts["conflicts"] += len(event["superseded"]) + len(event["marked"])
         elif kind == "injected":
-            shown = {*event["note_ids"], *event["asked_note_ids"], *event["session_note_ids"]}
+            shown = {*event["note_ids"], *event.get("asked_note_ids", ()), *event["session_note_ids"]}
             counts["stale_runs"] += bool(shown & gone)
             if shown and first is None:
                 first = int(event.get("turn", 0))
