@@ -11,18 +11,12 @@ from dataclasses import dataclass
 from everthread.memory.capture import is_for_this_time, kind_of
 from everthread.memory.distillation.answers import answered
 from everthread.memory.distillation.attributes import Attribute, attributes, subject_of
+from everthread.memory.distillation.manners import CONFIDENCE
+from everthread.memory.distillation.ownership import is_hypothetical, is_of_another, is_own
+from everthread.memory.distillation.reminders import asked_to_remember, speaks_of_later
 from everthread.memory.distillation.requests import wishes
 from everthread.memory.distillation.sentences import Sentence, sentences
-from everthread.memory.distillation.statements import (
-    CONFIDENCE,
-    Statement,
-    asked_to_remember,
-    is_hypothetical,
-    is_of_another,
-    is_own,
-    speaks_of_later,
-    statements,
-)
+from everthread.memory.distillation.statements import Statement, statements
 from everthread.memory.distillation.wording import content_words, keywords, quotation, third_person
 from everthread.state.notes import Note, NoteKind, NoteScope
 

@@ -15,14 +15,10 @@ from everthread.memory.consolidation.support import unsupported
 from everthread.memory.consolidation.wording import wording
 from everthread.memory.distillation import MOST_PER_MESSAGE, Candidate, share_meaning
 from everthread.memory.distillation.attributes import subject_of
+from everthread.memory.distillation.ownership import is_hypothetical, is_of_another, is_own
+from everthread.memory.distillation.reminders import asked_to_remember
 from everthread.memory.distillation.sentences import Sentence, sentences
-from everthread.memory.distillation.statements import (
-    asked_to_remember,
-    is_hypothetical,
-    is_of_another,
-    is_own,
-    statements,
-)
+from everthread.memory.distillation.statements import statements
 from everthread.memory.provenance import consents
 from everthread.memory.replies import json_of
 from everthread.state.notes import NoteKind, NoteScope
