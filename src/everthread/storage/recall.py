@@ -21,7 +21,7 @@ CANDIDATES = 200
 
 _FEWEST_CANDIDATES = 60
 
-_TOKENS_EACH = 8
+_TOKENS_EACH = 10
 """Tokens of the block for each message that is looked at: a small block holds few of them."""
 
 _FEW = 3

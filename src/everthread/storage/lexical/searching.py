@@ -23,13 +23,13 @@ from everthread.storage.lexical.words import query_words
 PROBE = 128
 """Entries read of every word to learn how rare it is."""
 
-READ = 1_000
+READ = 500
 """Entries read of all words together that are read whole."""
 
 READ_MORE = 20_000
 """The same where there are no more than `SURE` items, and over many namespaces, where frequent words are not met."""
 
-MET = 25_000
+MET = 10_000
 """Entries of more frequent words, all together, that are looked through for items of the words read."""
 
 TOGETHER = 8_000
