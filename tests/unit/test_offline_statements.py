@@ -26,7 +26,11 @@ from everthread.models.offline.statements import keywords_of, statements_in, thi
         ("I am no longer vegetarian", "Is no longer vegetarian."),
         ("I'm allergic to nuts, please remember that.", "Is allergic to nuts."),
         ("Remember that I want eco-friendly hotels", "Wants eco-friendly hotels."),
-        ("Please don't book before I approve", "Asks: don't book before they approve."),
+        ("Please don't book before I approve", "Don't book before I approve."),
+        ("Do not book anything until I confirm.", "Do not book anything until I confirm."),
+        ("Wait for my approval before you book.", "Wait for my approval before you book."),
+        ("No bookings before I say yes", "No bookings before I say yes."),
+        ("Please check with me before you book anything.", "Check with me before you book anything."),
     ],
 )
 def test_lasting_statements_become_durable_notes(text: str, note: str) -> None:

@@ -9,6 +9,7 @@ from everthread.memory.guard import Verdict, check
 from everthread.state import namespaces
 from everthread.state.messages import clean
 from everthread.state.notes import Note, NoteKind, NoteOrigin, NoteScope, Source, note_id
+from everthread.window.standing import is_prohibition, standing_in
 
 _LONGEST = 400
 _LONGEST_KEYWORD = 24
@@ -100,7 +101,8 @@ def is_lasting(text: str) -> bool:
 
 def kind_of(text: str) -> NoteKind:
     """Tell a constraint, which must never be lost, from a preference."""
-    return "constraint" if _CONSTRAINT.search(text) else "preference"
+    is_rule = _CONSTRAINT.search(text) or any(map(is_prohibition, standing_in(text)))
+    return "constraint" if is_rule else "preference"
 
 
 def _keywords(keywords: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from everthread.memory.guard import eastern, leaks, orders, overrides, payloads, schemes
 from everthread.memory.guard.cues import is_harmless
 from everthread.memory.guard.folding import View
+from everthread.memory.guard.leave import keeps_leave
 from everthread.memory.guard.lexicon import NEGATED, STYLE
 from everthread.memory.guard.verdict import Category, Finding
 
@@ -54,6 +55,8 @@ def attacks(view: View) -> Iterator[Finding]:
             if name in _STATED and is_harmless(_sentence(low, *found.span())):
                 continue
             if name in _STYLED and STYLE.search(low, max(0, found.start() - 60), found.end() + 40):
+                continue
+            if keeps_leave(_sentence(low, *found.span())):
                 continue
             yield Finding(category, name, view.span(*found.span()))
             break

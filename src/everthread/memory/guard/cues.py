@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from everthread.memory.guard.folding import View
+from everthread.memory.guard.leave import keeps_leave
 from everthread.memory.guard.verdict import Category, Finding
 
 _IDEAS: dict[str, str] = {
@@ -453,7 +454,7 @@ def cues(view: View) -> Iterator[Finding]:
 
 def is_harmless(text: str) -> bool:
     """Tell whether a sentence states something about the user, or keeps the user in command."""
-    if _ASKED.search(text):
+    if _ASKED.search(text) or keeps_leave(text):
         return True
     if _ABOUT_THE_USER.search(text) and not _TO_THE_ASSISTANT.search(text):
         return True

@@ -2,6 +2,7 @@
 
 import re
 
+from everthread.memory.guard.leave import keeps_leave
 from everthread.models.offline.dates import period_in
 from everthread.models.offline.memories import preferences
 from everthread.models.offline.options import Option, options_in, shown_in
@@ -45,6 +46,9 @@ _INTRODUCED = re.compile(rf"(?:^|[.!,]\s+)(?:[Aa]nd )?(?:I['’]m|I am|[Tt]his i
 def booking_step(reading: Reading) -> Step | None:
     """Plan a booking when the user chooses or confirms an option; None when the message is about something else."""
     text = reading.text.strip()
+    if keeps_leave(text.lower()):
+        # `Never book without asking me` chooses nothing.
+        return None
     named = _NAMES_ASKED.search(reading.last_answer)
     if named and (names := _names(f"for {text}")):
         return _book(named[1], reading, names)

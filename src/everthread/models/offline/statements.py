@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from everthread.memory.capture import is_for_this_time
+from everthread.memory.guard.leave import keeps_leave
 from everthread.models.offline.patterns import pattern, word_set, words
 
 Scope = Literal["durable", "session"]
@@ -17,7 +18,7 @@ class Statement:
     """One thing worth a note."""
 
     text: str
-    """In the third person, one or two short sentences."""
+    """In the third person, one or two short sentences; a rule for the assistant word for word."""
     keywords: tuple[str, ...]
     """One to three lowercase words."""
     scope: Scope
@@ -187,7 +188,8 @@ _REASON = pattern(
     r"^(?:because |since |so that |as )?I (?:really |just )?(?P<verb>want|need|have|like|plan|hope) (?P<what>to .+)$"
 )
 _ASKING = re.compile(
-    r"\?\s*$|^(?:do|does|did|what|which|who|where|when|why|how|is|are|can|could|would|will|should|have|has)\b",
+    r"\?\s*$|^(?:do(?! not\b)|does|did|what|which|who|where|when|why|how|is|are)\b|"
+    r"^(?:can|could|would|will|should|have|has)\b",
     re.IGNORECASE,
 )
 _NEW_CLAUSE = pattern(r",?\s+(?:and|but)\s+(?=I\b|I['’]|my\b|this time\b|for this\b)", r";\s*")
@@ -227,6 +229,8 @@ def _is_recollection(clause: str) -> bool:
 
 
 def _is_about_the_user(clause: str, cautious: bool) -> bool:
+    if keeps_leave(clause.lower()):
+        return True
     lasting, once = _LASTING.search(clause), _THIS_TIME.search(clause)
     if cautious:
         return bool(_CAUTIOUS.search(clause) or (lasting and _SPEAKER.search(clause)))
@@ -244,9 +248,9 @@ def _noted(clause: str, cautious: bool, *, asked: bool = False) -> Statement | N
     lasting = _LASTING.search(clause) or _HABIT.search(clause)
     once = _THIS_TIME.search(clause) or (not lasting and not asked and _WANT.search(clause))
     bare = _LASTING.sub("", _THIS_TIME.sub("", _TAIL.sub("", _LEAD.sub("", clause)))).strip(" ,:;")
-    text = third_person(bare)[:_LONGEST].strip()
-    if _STANDING.search(bare):
-        text = f"Asks: {text[0].lower()}{text[1:]}"
+    # A rule holds word for word; told of somebody else, it could be anybody's.
+    is_rule = _STANDING.search(bare) or keeps_leave(bare.lower())
+    text = (f"{bare[:1].upper()}{bare[1:]}" if is_rule else third_person(bare))[:_LONGEST].strip(" .!")
     if len(text) < 3:
         return None
     if once:
