@@ -51,6 +51,16 @@ def test_a_message_of_the_same_id_that_says_something_else_is_computed_again() -
     assert len(asked) == 6
 
 
+def test_a_message_and_its_stand_in_are_both_known() -> None:
+    remembered, asked = sizes()
+    whole = ToolMessage("a good deal longer", id="m1", tool_call_id="c")
+    short = whole.model_copy(update={"content": "short"})
+
+    remembered.all([whole, short, whole, short])
+
+    assert len(asked) == 2
+
+
 def test_a_value_of_one_object_is_not_that_of_its_copy() -> None:
     asked: list[BaseMessage] = []
     remembered = Remembered(asked.append, across_runs=False)

@@ -10,6 +10,8 @@ from everthread.state.marks import marks
 
 T = TypeVar("T")
 
+_Key = int | tuple[str, int]
+
 _MOST_CHARACTERS = 3_000_000
 """Text that the remembered messages may hold; beyond it everything is forgotten at once."""
 
@@ -32,7 +34,7 @@ class Remembered(Generic[T]):
         """
         self._compute = compute
         self._across_runs = across_runs
-        self._known: dict[int | str, tuple[BaseMessage, str, list[ToolCall] | None, T]] = {}
+        self._known: dict[_Key, tuple[BaseMessage, str, list[ToolCall] | None, T]] = {}
         self._characters = 0
 
     def __call__(self, message: BaseMessage) -> T:
@@ -43,7 +45,8 @@ class Remembered(Generic[T]):
         """Return the values of messages; one pass over a working set costs little more than reading it."""
         known, values, across_runs = self._known, [], self._across_runs
         for message in messages:
-            key = (message.id or id(message)) if across_runs else id(message)
+            # A stand-in has the id of the whole message, and both are asked for by turns.
+            key = (message.id, len(message.content)) if across_runs and message.id else id(message)
             entry = known.get(key)
             # The entry holds its message, so no other one can have its identity while it is here.
             if (
@@ -60,7 +63,7 @@ class Remembered(Generic[T]):
                 known = self._known
         return values
 
-    def _computed(self, key: int | str, message: BaseMessage) -> T:
+    def _computed(self, key: _Key, message: BaseMessage) -> T:
         value, content = self._compute(message), message.content
         if not isinstance(content, str) or _has_raw_calls(message):
             return value
