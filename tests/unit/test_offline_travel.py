@@ -597,3 +597,12 @@ def test_a_preference_that_gave_way_is_not_asked_for() -> None:
     talk.ask("Flight to Paris next month", FLIGHTS)
 
     assert talk.call("book option 1").args["note"] == "window seat"
+
+
+@pytest.mark.parametrize(
+    "text", ["Never book without asking me first.", "Hello. Please don’t book it without asking me first. Thanks!"]
+)
+def test_a_rule_about_booking_chooses_no_option(text: str) -> None:
+    told = ada().ask(text, "Saved and kept after this session: a rule.")
+
+    assert "do not see that option" not in told

@@ -35,10 +35,11 @@ _KEPT = re.compile(
     rf"(?:nothing|nobody|no one)(?: (?:gets|is|may|should|can|be|to|must|ever)){{0,3}} {_ACT}\b{_OBJECT}) ?"
     rf"\b(?:before|without|until|till|unless)\b {_LEAVE}|"
     rf"(?:ask|check with|consult|wait for|get|obtain|require) (?:me|us|them|the user|{_WHOSE} {_WORD})"
-    rf"(?: for (?:(?:my|our|their) )?{_WORD})?(?: first)?(?: (?:before|prior to) (?:you |any )?{_ACT}\b{_OBJECT})?)\W*"
+    rf"(?: for (?:(?:my|our|their) )?{_WORD})?(?: first)?(?: (?:before|prior to) (?:you |any )?{_ACT}\b{_OBJECT})?)\W*",
+    re.IGNORECASE,
 )
 
 
 def keeps_leave(sentence: str) -> bool:
-    """Tell whether a folded sentence in lower case makes an act wait for the user and says nothing else."""
-    return _KEPT.fullmatch(sentence) is not None
+    """Tell whether a sentence makes an act wait for the user and says nothing else."""
+    return _KEPT.fullmatch(sentence.replace("’", "'")) is not None

@@ -39,15 +39,16 @@ _NAME = re.compile(r"[^\W\d_a-z][\w'’.-]*(?:\s+(?:(?:de|da|van|von|der|la|le|b
 
 
 _OWN_NAME = rf"({_NAME.pattern})(?=\s*(?:[.,!;]|$|\band\b|\bfrom\b))"
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _CALLED = re.compile(rf"\b(?:[Mm]y (?:full )?name is|[Cc]all me)\s+{_OWN_NAME}")
 _INTRODUCED = re.compile(rf"(?:^|[.!,]\s+)(?:[Aa]nd )?(?:I['’]m|I am|[Tt]his is)\s+{_OWN_NAME}")
 
 
 def booking_step(reading: Reading) -> Step | None:
     """Plan a booking when the user chooses or confirms an option; None when the message is about something else."""
-    text = reading.text.strip()
-    if keeps_leave(text.lower()):
-        # `Never book without asking me` chooses nothing.
+    # `Never book without asking me` chooses nothing, whatever is said beside it.
+    text = " ".join(one for one in _SENTENCE.split(reading.text.strip()) if not keeps_leave(one))
+    if not text:
         return None
     named = _NAMES_ASKED.search(reading.last_answer)
     if named and (names := _names(f"for {text}")):
