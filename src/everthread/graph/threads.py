@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Self
 
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import PutOp
@@ -13,9 +14,14 @@ from everthread.graph.forks import leaving
 from everthread.graph.retries import Start, message_id, start
 from everthread.ledger.record import now
 from everthread.state import Context, Input, Output, State, namespaces
+from everthread.state.marks import MARK
 from everthread.storage.newest import Standing, aending, astanding, ending, standing
 from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata
+
+
+_ENTRY = "branch:to:inject_memory"
+"""The channel that triggers the first node."""
 
 
 class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
@@ -70,7 +76,8 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 closing = begin.gap.writes(store.batch(begin.gap.reads(thread_id))) if begin.gap else []
                 if writes := [*begin.operations, *closing]:
                     store.batch(writes)
-            yield from super().stream(begin.input, config, **options)
+            given, runner = self._entry(begin.input, bound)
+            yield from super(ThreadGraph, runner).stream(given, config, **options)
             if begin.ends_session and ending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
                 yield from super().stream({"end_session": True}, _latest(config), **options)
             self.pruner.after_run(thread_id, context.keep_checkpoints, context.ledger_turns)
@@ -97,7 +104,8 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 closing = begin.gap.writes(await store.abatch(begin.gap.reads(thread_id))) if begin.gap else []
                 if writes := [*begin.operations, *closing]:
                     await store.abatch(writes)
-            async for part in super().astream(begin.input, config, **options):
+            given, runner = self._entry(begin.input, bound)
+            async for part in super(ThreadGraph, runner).astream(given, config, **options):
                 yield part
             if begin.ends_session and await aending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
                 async for part in super().astream({"end_session": True}, _latest(config), **options):
@@ -132,9 +140,33 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             if write := leaving(bound, newest, (await self.aget_state(bound)).values, session):
                 await self.storage.store.abatch([write])
 
+    def _entry(self, given: Any, bound: RunnableConfig) -> tuple[Any, Self]:
+        """Return an input and the graph that takes it: what is surely a new message goes to its node at once.
+
+        LangGraph's way in is a node of its own, which asks what to do with the input. That costs a super-step with
+        its checkpoint, and of a message that nobody has seen there is nothing to ask.
+        """
+        if bound["configurable"].get("checkpoint_id") or not _is_news(given):
+            return given, self
+        written = {name: given[name] for name in ("messages", "end_session") if name in given}
+        return {**written, _ENTRY: None}, self.copy({"input_channels": (*written, _ENTRY)})
+
     def _bound(self, config: RunnableConfig | None) -> RunnableConfig:
         configurable = {**(self.config or {}).get("configurable", {}), **(config or {}).get("configurable", {})}
         return {"configurable": {"checkpoint_ns": "", **configurable}}
+
+
+def _is_news(given: Any) -> bool:
+    """Tell whether an input holds messages only that have neither an id nor marks of ours."""
+    messages = given.get("messages") if isinstance(given, dict) else None
+    if not isinstance(messages, list) or not messages:
+        return False
+    return all(
+        not (message.id or MARK in message.additional_kwargs)
+        if isinstance(message, BaseMessage)
+        else isinstance(message, dict) and message.keys() <= {"role", "content"}
+        for message in messages
+    )
 
 
 def _durable(options: dict[str, Any]) -> dict[str, Any]:

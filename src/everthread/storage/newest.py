@@ -5,7 +5,7 @@ the message that came. The store is read past its interface where its tables are
 elsewhere it is asked as any store.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.constants import START
 from langgraph.store.base import GetOp
 
 from everthread.state import namespaces
@@ -26,7 +27,7 @@ Ending = Literal["done", "unapplied", "unfinished"]
 """`unapplied`: an input was saved and no step ran; `unfinished`: a node of its turn is still to run."""
 
 _NEWEST = (
-    "SELECT 0, metadata, type, checkpoint FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
+    "SELECT 0, type, checkpoint, NULL FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
     " ORDER BY checkpoint_id DESC LIMIT 1"
 )
 _RECORDS = tuple(
@@ -120,9 +121,7 @@ def _key(config: RunnableConfig) -> tuple[str, str]:
 def _of_row(row: Any) -> Ending:
     if row is None:
         return "done"
-    _, metadata, kind, checkpoint = row
-    if metadata and orjson.loads(metadata).get("source") == "input":
-        return "unapplied"
+    _, kind, checkpoint, _ = row
     if kind != "msgpack":
         return "done"
     # Only the names of the channels are wanted, so messages and other values stay as they are.
@@ -133,12 +132,12 @@ def _of_row(row: Any) -> Ending:
 def _of_tuple(last: CheckpointTuple | None) -> Ending:
     if last is None:
         return "done"
-    if last.metadata.get("source") == "input":
-        return "unapplied"
     return _of_channels(last.checkpoint["channel_values"])
 
 
-def _of_channels(names: Iterable[Any]) -> Ending:
+def _of_channels(names: Collection[Any]) -> Ending:
+    if START in names:
+        return "unapplied"
     return "unfinished" if any(str(name).startswith("branch:to:") for name in names) else "done"
 
 
