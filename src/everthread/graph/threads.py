@@ -19,7 +19,6 @@ from everthread.storage.newest import Standing, aending, astanding, ending, stan
 from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata
 
-
 _ENTRY = "branch:to:inject_memory"
 """The channel that triggers the first node."""
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
 from pydantic import ValidationError
 
 from everthread.errors import SettingsError
-from everthread.ledger.events import Event, Injected, NoteBlocked, NoteOverruled
+from everthread.ledger.events import Event, Injected, NoteBlocked, NoteOverruled, Regret
 from everthread.ledger.record import now, record
 from everthread.memory.guard import check, is_safe
 from everthread.memory.rendering import render_notes, render_profile
@@ -22,7 +22,7 @@ from everthread.nodes.recalling import recall, shared_past
 from everthread.nodes.wiring import Wiring, context_of, is_evicted, store_of, thread_of
 from everthread.state import Context, Memory, Note, State, Update, namespaces
 from everthread.state.marks import MARK, marks, sequence
-from everthread.storage.regrets import restated
+from everthread.storage.regrets import restated, restated_reads
 from everthread.storage.summaries import get_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.tokens import TokenCounter
@@ -65,10 +65,9 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     if event.changed:
         # Only when the block is new: a note that stays refused is no news on every turn.
         events += _refused(known.stored)
-    said_again, forgotten = restated(store, thread_id, known.new) if is_evicted(messages) else ({}, [])
-    events += said_again.values()
+    events += known.said_again.values()
     session = _session(known.session, thread_id, context, wiring, turn, shared)
-    operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=None), *forgotten]
+    operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=None), *known.forgotten]
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")
     return {
@@ -98,6 +97,10 @@ class _Known:
     """Messages that came with this run."""
     again: Sequence[str]
     """Ids of those that the transcript has already: a client may send its whole history again."""
+    said_again: Mapping[str, Regret]
+    """Of new messages that say what has left the prompt."""
+    forgotten: Sequence[PutOp]
+    """Writes after which these are no news."""
 
 
 def _known(state: State, store: BaseStore, thread_id: str, context: Context, wiring: Wiring) -> _Known:
@@ -106,12 +109,18 @@ def _known(state: State, store: BaseStore, thread_id: str, context: Context, wir
     asked = _reads(thread_id, context, state.get("summary_id"))
     archive = namespaces.transcript(thread_id)
     looked_up = [GetOp(namespaces.SESSIONS, thread_id), *(GetOp(archive, str(message.id)) for message in arrived)]
-    found: list[Any] = store.batch([*asked, *looked_up])
-    told, session, archived = found[: len(asked)], found[len(asked)], found[len(asked) + 1 :]
-    again = [str(item.key) for item in archived if item is not None]
+    left = restated_reads(thread_id, arrived) if is_evicted(messages) else {}
+    found: list[Any] = store.batch([*asked, *looked_up, *left.values()])
+    told, session, rest = found[: len(asked)], found[len(asked)], found[len(asked) + 1 :]
+    again = [str(item.key) for item in rest[: len(arrived)] if item is not None]
+    answers = dict(zip(left, rest[len(arrived) :], strict=True))
+    unknown = [by for by in left if by not in again]
+    said_again, forgotten = restated({by: left[by] for by in unknown}, [answers[by] for by in unknown])
     memory, summary, shown = _rendered(told, store, thread_id, context, wiring.counter(context), messages)
     new = [message for message in arrived if message.id not in again]
-    return _Known(_own(session, thread_id, context), memory, summary, shown, told[2:4], new, again)
+    return _Known(
+        _own(session, thread_id, context), memory, summary, shown, told[2:4], new, again, said_again, forgotten
+    )
 
 
 def _dated(message: BaseMessage) -> BaseMessage:

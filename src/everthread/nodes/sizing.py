@@ -84,8 +84,8 @@ def fits(state: State, context: Context, wiring: Wiring) -> bool:
     """Tell whether `trim` has surely nothing to do, so that the graph can go on without it."""
     if context.policy in BY_COUNT:
         return False
-    sizes = Sizes.of(state, context, wiring)
-    return sizes.used <= sizes.room - UNANSWERED
+    room = wiring.budget(state, context, reads_back=True).tokens - wiring.beside(state, context)
+    return _used(state, context, wiring) <= room - UNANSWERED
 
 
 def is_full(state: State, context: Context, wiring: Wiring) -> bool:
@@ -99,6 +99,8 @@ def is_full(state: State, context: Context, wiring: Wiring) -> bool:
         return False
     if context.context_limit is not None and len(split(messages)) > context.context_limit:
         return True
+    if _is_below(state, context, wiring):
+        return False
     # What was recalled leaves the prompt by itself, so it is no reason to compact; the next turn recalls again.
     memory = state.get("memory") or {}
     recalled = wiring.counter(context).text(memory.get("recalled", ""))
@@ -106,12 +108,22 @@ def is_full(state: State, context: Context, wiring: Wiring) -> bool:
         without: Memory = {**state["memory"], "recalled": ""}
         state = {**state, "memory": without}
     sizes = Sizes.of(state, context, wiring)
-    used, beside = sizes.used, sizes.budget.tokens - sizes.room
-    if used + beside <= sizes.budget.tokens * context.high_watermark:
+    if recalled and _is_below(state, context, wiring):
         return False
+    used = sizes.used
     growth, left = last_turn(sizes) + recalled, int(sizes.room * context.low_watermark)
     calls = max(2 * (sizes.room - left) // growth, 1)
     return sizes.room - used < growth or pays(saved=used - left, reread=left, calls=calls)
+
+
+def _used(state: State, context: Context, wiring: Wiring) -> int:
+    return sum(wiring.counter(context).sizes(state.get("messages", [])))
+
+
+def _is_below(state: State, context: Context, wiring: Wiring) -> bool:
+    """Tell whether the prompt is below the high watermark."""
+    budget = wiring.budget(state, context, reads_back=True).tokens
+    return _used(state, context, wiring) + wiring.beside(state, context) <= budget * context.high_watermark
 
 
 def last_turn(sizes: Sizes) -> int:

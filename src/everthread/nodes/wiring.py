@@ -16,7 +16,7 @@ from everthread.errors import SettingsError
 from everthread.prompts import render
 from everthread.state import Agent, Context, Memory, Note, State, Summary
 from everthread.state.marks import sequence
-from everthread.window.assembly import Parts
+from everthread.window.assembly import Parts, reserved
 from everthread.window.budget import UNKNOWN_WINDOW, Budget, reply_reserve
 from everthread.window.calibration import Calibration
 from everthread.window.compaction import render_summary
@@ -53,6 +53,7 @@ class Wiring:
     _counters: dict[str | None, TokenCounter] = field(default_factory=dict, repr=False)
     _shown: dict[int, "Shown"] = field(default_factory=dict, repr=False)
     _budgets: dict[tuple[int, int, bool], "_Budgeted"] = field(default_factory=dict, repr=False)
+    _besides: dict[tuple[int, int, str | None], tuple[Memory, Context, int]] = field(default_factory=dict, repr=False)
     _bound: dict[tuple[str | None, bool], Runnable[LanguageModelInput, BaseMessage]] = field(
         default_factory=dict, repr=False
     )
@@ -167,6 +168,20 @@ class Wiring:
             self._budgets.clear()
         self._budgets[key] = _Budgeted(*given, budget)
         return budget
+
+    def beside(self, state: State, context: Context) -> int:
+        """Return the tokens of what stands beside the messages in a prompt; counted once for the edges of a run."""
+        memory: Memory = state.get("memory") or _NOTHING
+        key = (id(memory), id(context), state.get("summary_id"))
+        known = self._besides.get(key)
+        if known is not None and known[0] is memory and known[1] is context:
+            return known[2]
+        tokens = reserved(parts_of(state, context, self), self.counter(context))
+        if len(self._besides) >= _KEPT_SUMMARIES:
+            self._besides.clear()
+        # The entry keeps what it is known by, so that no other object can take that identity.
+        self._besides[key] = memory, context, tokens
+        return tokens
 
     def _sized(self, state: State, memory: Memory, context: Context, *, reads_back: bool) -> Budget:
         counter = self.counter(context)

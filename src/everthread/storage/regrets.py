@@ -15,7 +15,7 @@ from everthread.ledger.regrets import call_name, calls_behind, said_name
 from everthread.state import namespaces
 from everthread.window.turns import opens_turn
 
-__all__ = ["left_operations", "read_back", "repeated", "restated", "restated_blocked"]
+__all__ = ["left_operations", "read_back", "repeated", "restated", "restated_blocked", "restated_reads"]
 
 Left = Literal["evicted", "masked", "offloaded"]
 
@@ -59,35 +59,40 @@ def repeated(
     """
     asked = {str(call["id"]): f"call-{call_name(call['name'], call['args'])}" for call in calls}
     names = {str(call["id"]): str(call["name"]) for call in calls}
-    wanted = {call_id: key for call_id, key in asked.items() if names[call_id] not in without}
-    return _missed(store, thread_id, wanted, "repeated_call")
+    wanted = {
+        call_id: GetOp(_namespace(thread_id), key) for call_id, key in asked.items() if names[call_id] not in without
+    }
+    return _missed(wanted, store.batch(list(wanted.values())) if wanted else [], "repeated_call")
 
 
-def restated(
-    store: BaseStore, thread_id: str, messages: Iterable[BaseMessage]
-) -> tuple[dict[str, Regret], list[PutOp]]:
-    """Return the user's messages that say again what has left, by message id, and the writes that forget it."""
+def restated_reads(thread_id: str, messages: Iterable[BaseMessage]) -> dict[str, GetOp]:
+    """Return the reads that tell which of the user's messages say again what has left, by message id."""
     named = {str(message.id): said_name(str(message.text)) for message in messages if opens_turn(message)}
-    wanted = {message_id: f"said-{name}" for message_id, name in named.items() if name}
-    return _missed(store, thread_id, wanted, "restated")
+    return {by: GetOp(_namespace(thread_id), f"said-{name}") for by, name in named.items() if name}
+
+
+def restated(asked: Mapping[str, GetOp], found: Sequence[Any]) -> tuple[dict[str, Regret], list[PutOp]]:
+    """Return the user's messages that say again what has left, by message id, and the writes that forget it.
+
+    Args:
+        asked: what `restated_reads` gave.
+        found: what the store answered, in its order.
+    """
+    return _missed(asked, found, "restated")
 
 
 def _missed(
-    store: BaseStore, thread_id: str, wanted: Mapping[str, str], why: Literal["repeated_call", "restated"]
+    asked: Mapping[str, GetOp], found: Sequence[Any], why: Literal["repeated_call", "restated"]
 ) -> tuple[dict[str, Regret], list[PutOp]]:
-    if not wanted:
-        return {}, []
-    namespace = _namespace(thread_id)
-    found: list[Any] = store.batch([GetOp(namespace, key) for key in wanted.values()])
     regrets: dict[str, Regret] = {}
     gone: list[PutOp] = []
-    for (by, key), item in zip(wanted.items(), found, strict=True):
+    for (by, read), item in zip(asked.items(), found, strict=True):
         if isinstance(item, Item):
             told = item.value
             regrets[by] = Regret(
                 why=why, message_ids=[told["message_id"]], left=told["left"], left_turn=told["turn"], by=by
             )
-            gone.append(PutOp(namespace, key, None))
+            gone.append(PutOp(read.namespace, read.key, None))
     return regrets, gone
 
 

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from os.path import commonprefix
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
@@ -139,14 +140,14 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
             f"the prompt has {tokens:,} tokens and the reply reserve {budget.reply_reserve:,}, but `window` is "
             f"{budget.limit:,}; raise `window` or lower `max_output_tokens`"
         )
-    digests = [_digest_of(tools), *_digest.all(messages)]
-    same = _same(digests, previous)
+    prefix = b"".join((_digest_of(tools), *_digest.all(messages)))
+    same = _same(prefix, previous)
     cacheable = budget.fixed.get("tools", 0) + sum(sizes[: same - 1]) if same else 0
     return Prompt(
         messages=messages,
         tokens=tokens,
         breakdown=budget.breakdown(weights),
-        prefix=b"".join(digests),
+        prefix=prefix,
         cacheable_tokens=cacheable,
         returned_pins=len(returned),
         head_moved=same < _head(previous),
@@ -155,16 +156,14 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
 
 def _ordered(history: list[BaseMessage], extra: dict[str, Sequence[BaseMessage]]) -> list[BaseMessage]:
     """Place the summary and session notes after the anchor, recalled passages before the question."""
-    head = [*extra["summary"], *extra["session_notes"]]
     anchor, question = anchor_of(history), question_of(history)
-    ordered: list[BaseMessage] = []
-    for message in history:
-        if message is question:
-            ordered += extra["recalled"]
-        ordered.append(message)
-        if message is anchor:
-            ordered += head
-    return ordered
+    if anchor is None or question is None:
+        return list(history)
+    first = next(place for place, message in enumerate(history) if message is anchor) + 1
+    last = len(history) - 1 - next(back for back, message in enumerate(reversed(history)) if message is question)
+    ordered = [*history[:first], *extra["summary"], *extra["session_notes"], *history[first:]]
+    place = last if last < first else last + len(ordered) - len(history)
+    return [*ordered[:place], *extra["recalled"], *ordered[place:]]
 
 
 def _digested(message: BaseMessage) -> bytes:
@@ -189,9 +188,8 @@ def _digest_of(told: str) -> bytes:
     return b"\x01" + digest[1:] if digest.startswith(_RECALLED) else digest
 
 
-def _same(digests: Sequence[bytes], previous: bytes) -> int:
-    """Return how many messages open both prompts."""
-    for place, digest in enumerate(digests):
-        if previous[place * _DIGEST_BYTES : (place + 1) * _DIGEST_BYTES] != digest:
-            return place
-    return len(digests)
+def _same(prefix: bytes, previous: bytes) -> int:
+    """Return how many digests open both prefixes."""
+    if prefix.startswith(previous):
+        return len(previous) // _DIGEST_BYTES
+    return len(commonprefix((prefix, previous))) // _DIGEST_BYTES

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from langgraph.store.base import GetOp, Item, SearchItem, SearchOp
+from langgraph.store.base import SearchItem, SearchOp
 from langgraph.store.sqlite.base import _validate_filter_key
 
 from everthread.storage.lexical.indexing import OFTEN, space_name
@@ -159,19 +159,6 @@ class _Found:
 def has_words(op: SearchOp) -> bool:
     """Tell whether an operation asks for words; a blank query asks for nothing."""
     return bool(op.query) and bool(query_words(op.query or ""))
-
-
-def get(ops: Sequence[GetOp], loader: Any) -> Plan[list[Any]]:
-    """Read items of one namespace; None for each that is not there."""
-    namespace, load = ops[0].namespace, loader or orjson.loads
-    marks = ", ".join("?" * len(ops))
-    sql = f"SELECT key, value, created_at, updated_at FROM store WHERE prefix = ? AND key IN ({marks})"
-    rows = yield Statement(sql, (".".join(namespace), *(op.key for op in ops)))
-    items = {
-        key: Item(value=load(value), key=key, namespace=namespace, created_at=created, updated_at=updated)
-        for key, value, created, updated in rows
-    }
-    return [items.get(op.key) for op in ops]
 
 
 def find(op: SearchOp, condition: Condition, loader: Any, known: Known) -> Plan[list[SearchItem]]:

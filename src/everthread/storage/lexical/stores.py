@@ -18,8 +18,9 @@ from langgraph.store.sqlite.base import SqliteIndexConfig
 from everthread.storage.lexical.indexing import Indexing, catch_up, catch_up_fully, has_changes, put
 from everthread.storage.lexical.plans import Plan, Statement, T, arun, immediate, run
 from everthread.storage.lexical.ranking import fuse
+from everthread.storage.lexical.reading import MOST_PARTS, read
 from everthread.storage.lexical.schema import has_fts5, prepare_schema
-from everthread.storage.lexical.searching import Known, find, get, has_words
+from everthread.storage.lexical.searching import Known, find, has_words
 from everthread.storage.lexical.texts import TextFields
 
 logger = logging.getLogger(__name__)
@@ -84,8 +85,8 @@ class LexicalSqliteStore(SqliteStore):
         if self.is_lexical and not self.index_config and (puts := _only_puts(ops)):
             self._execute(immediate(put(puts, self.text_fields)))
             return [None] * len(puts)
-        if not self.ttl_config and (asked := _only_gets(ops)):
-            return self._execute(get(asked, self._deserializer))
+        if not self.ttl_config and (asked := _only_reads(ops)):
+            return self._execute(read(asked, self._deserializer))
         if self.is_lexical and any(isinstance(op, SearchOp) and op.query for op in ops):
             self._catch_up()
         return super().batch(ops)
@@ -185,8 +186,8 @@ class AsyncLexicalSqliteStore(AsyncSqliteStore):
         if self.is_lexical and not self.index_config and (puts := _only_puts(ops)):
             await self._execute(immediate(put(puts, self.text_fields)))
             return [None] * len(puts)
-        if not self.ttl_config and (asked := _only_gets(ops)):
-            return await self._execute(get(asked, self._deserializer))
+        if not self.ttl_config and (asked := _only_reads(ops)):
+            return await self._execute(read(asked, self._deserializer))
         if self.is_lexical and any(isinstance(op, SearchOp) and op.query for op in ops):
             await self._catch_up()
         return await super().abatch(ops)
@@ -276,16 +277,20 @@ def _only_puts(ops: Sequence[Op]) -> list[PutOp]:
     return puts
 
 
-def _only_gets(ops: Sequence[Op]) -> list[GetOp]:
-    """Return the operations of a batch that only reads items of one namespace, and nothing of another one.
+def _only_reads(ops: Sequence[Op]) -> list[GetOp | SearchOp]:
+    """Return the operations of a batch that only reads items by name, and nothing of another one.
 
     One statement answers it, and needs no transaction around it.
     """
-    gets = [op for op in ops if isinstance(op, GetOp)]
-    if len(gets) < len(ops) or len({op.namespace for op in gets}) != 1:
+    reads = [op for op in ops if isinstance(op, GetOp) or (isinstance(op, SearchOp) and not (op.query or op.filter))]
+    if len(reads) < len(ops):
         return []
-    validate_op_namespace(gets[0])
-    return gets
+    names = {op.namespace: op for op in reads if isinstance(op, GetOp)}
+    if len(names) + sum(isinstance(op, SearchOp) for op in reads) > MOST_PARTS:
+        return []
+    for op in names.values():
+        validate_op_namespace(op)
+    return reads
 
 
 def _told(put_ops: Sequence[tuple[int, PutOp]]) -> Indexing:
