@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.types import Command, interrupt
 
@@ -43,18 +43,22 @@ def graph_of(storage: Storage, *replies: Any) -> tuple[Any, ScriptedModel]:
     return build_graph(AGENT, model=model, summarizer="offline", storage=storage), model
 
 
-def dies(graph: Any, text: str, steps: int) -> None:
+def dies(graph: Any, message: Any, steps: int) -> None:
     """Run the first steps of a turn of Ann's: its input is saved, it is applied, a node has run."""
-    parts = graph.stream({"messages": text}, CONFIG, context=ANN, stream_mode="checkpoints", durability="sync")
+    parts = graph.stream({"messages": [message]}, CONFIG, context=ANN, stream_mode="checkpoints", durability="sync")
     for _ in range(steps):
         next(parts)
     parts.close()
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3])
-def test_a_thread_whose_first_run_died_is_not_taken_over(storage: Storage, steps: int) -> None:
+@pytest.mark.parametrize(
+    ("message", "steps"),
+    [("my secret", 1), *((HumanMessage("my secret", id="mine"), steps) for steps in (1, 2, 3))],
+    ids=["straight to the model", "saved", "applied", "opened"],
+)
+def test_a_thread_whose_first_run_died_is_not_taken_over(storage: Storage, message: Any, steps: int) -> None:
     graph, model = graph_of(storage, "hello", "hello")
-    dies(graph, "my secret", steps)
+    dies(graph, message, steps)
 
     with pytest.raises(SettingsError, match="belongs to another user"):
         graph.invoke({"messages": "and what did she say?"}, CONFIG, context=EVE)

@@ -31,7 +31,50 @@ def test_a_turn_that_fits_skips_the_nodes_that_would_do_nothing(storage: Storage
 
     steps = [next(iter(part)) for part in graph.stream({"messages": "hi"}, CONFIG, stream_mode="updates")]
 
-    assert steps == ["inject_memory", "model", "tools", "model"]
+    assert steps == ["model", "tools", "model"]
+
+
+@pytest.mark.parametrize(
+    "message", ["hi", ("user", "hi"), {"role": "user", "content": "hi"}, HumanMessage("hi")], ids=str
+)
+def test_a_new_message_goes_straight_to_the_model_however_it_is_written(storage: Storage, message: Any) -> None:
+    graph, _ = graph_of(storage, "hello")
+
+    steps = [next(iter(part)) for part in graph.stream({"messages": [message]}, CONFIG, stream_mode="updates")]
+
+    assert steps == ["model"]
+    assert graph.get_state(CONFIG).values["turns"] == 1
+
+
+def test_a_message_with_an_id_of_its_own_is_looked_up_first(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello")
+    message = HumanMessage("hi", id="mine")
+
+    steps = [next(iter(part)) for part in graph.stream({"messages": [message]}, CONFIG, stream_mode="updates")]
+
+    assert steps == ["inject_memory", "model"]
+
+
+def test_a_turn_whose_first_call_fails_is_opened_once(storage: Storage) -> None:
+    graph, _ = graph_of(storage, ModelError("down", kind="unavailable"), "hello")
+    with pytest.raises(ModelError):
+        ask(graph, "hi")
+
+    result = ask(graph, "hi")
+
+    assert result["turns"] == 1
+    assert [message.text for message in result["messages"]] == ["hi", "hello"]
+
+
+def test_a_new_message_is_in_the_checkpoint_of_its_input(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello", "bye")
+    ask(graph, "hi")
+    ask(graph, "and now?")
+
+    (saved,) = [one for one in graph.get_state_history(CONFIG) if one.metadata and one.metadata["step"] == 1]
+
+    assert saved.next == ("model",)
+    assert saved.values["messages"][-1].text == "and now?"
 
 
 def test_trim_runs_before_every_model_call_that_might_not_fit(storage: Storage) -> None:
@@ -41,7 +84,7 @@ def test_trim_runs_before_every_model_call_that_might_not_fit(storage: Storage) 
     updates = graph.stream({"messages": "hi"}, CONFIG, context=dials, stream_mode="updates")
     steps = [next(iter(part)) for part in updates]
 
-    assert steps == ["inject_memory", "trim", "model", "tools", "trim", "model", "distill_notes"]
+    assert steps == ["model", "trim", "model", "tools", "trim", "model", "distill_notes"]
 
 
 def test_a_failing_tool_answers_its_call_with_the_error(storage: Storage) -> None:

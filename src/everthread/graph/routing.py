@@ -30,7 +30,7 @@ def after_start(state: State) -> Literal["inject_memory", "consolidate", "__end_
 
 def before_model(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
     """Go to the model, by way of `trim` when the working set does not surely fit the budget."""
-    now = _updated(state, update)
+    now = updated(state, update)
     return "model" if fits(now, context_of(runtime), wiring) else "trim"
 
 
@@ -48,13 +48,13 @@ def after_model(state: State, update: Update, runtime: Runtime[Context], wiring:
     context = context_of(runtime)
     if "turn" in context.distillation:
         return "distill_notes"
-    now = _updated(state, update)
+    now = updated(state, update)
     return "summarize" if is_full(now, context, wiring) else _end(now)
 
 
 def after_distill_notes(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
     """Compact when the working set asks for it, then end the session when the caller does."""
-    return "summarize" if is_full(_updated(state, update), context_of(runtime), wiring) else _end(state)
+    return "summarize" if is_full(updated(state, update), context_of(runtime), wiring) else _end(state)
 
 
 def after_summarize(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
@@ -71,7 +71,7 @@ def _end(state: State) -> Literal["consolidate", "__end__"]:
     return "consolidate" if state.get("end_session") else "__end__"
 
 
-def _updated(state: State, update: Any) -> State:
+def updated(state: State, update: Any) -> State:
     """Return the state as the next node will read it."""
     parts = update if isinstance(update, list) else [update]
     told = [part.update if isinstance(part, Command) else part for part in parts]

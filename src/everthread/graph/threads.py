@@ -19,8 +19,8 @@ from everthread.storage.newest import Standing, aending, astanding, ending, stan
 from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata
 
-_ENTRY = "branch:to:inject_memory"
-"""The channel that triggers the first node."""
+_ENTRY = "branch:to:model"
+"""The channel that triggers the node which opens a turn and answers it."""
 
 
 class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
@@ -140,7 +140,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 await self.storage.store.abatch([write])
 
     def _entry(self, given: Any, bound: RunnableConfig) -> tuple[Any, Self]:
-        """Return an input and the graph that takes it: what is surely a new message goes to its node at once.
+        """Return an input and the graph that takes it: what is surely a new message goes to the model at once.
 
         LangGraph's way in is a node of its own, which asks what to do with the input. That costs a super-step with
         its checkpoint, and of a message that nobody has seen there is nothing to ask.
@@ -156,16 +156,21 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
 
 
 def _is_news(given: Any) -> bool:
-    """Tell whether an input holds messages only that have neither an id nor marks of ours."""
+    """Tell whether an input ends with the user's words, and no message of it can be one that the thread has."""
     messages = given.get("messages") if isinstance(given, dict) else None
-    if not isinstance(messages, list) or not messages:
-        return False
-    return all(
-        not (message.id or MARK in message.additional_kwargs)
-        if isinstance(message, BaseMessage)
-        else isinstance(message, dict) and message.keys() <= {"role", "content"}
-        for message in messages
-    )
+    told = messages if isinstance(messages, list) else [messages]
+    return bool(told) and _role(told[-1]) in ("human", "user") and None not in map(_role, told)
+
+
+def _role(message: Any) -> str | None:
+    """Return who says a message in any of LangChain's spellings; None when it has an id or marks of ours."""
+    if isinstance(message, BaseMessage):
+        return None if message.id or MARK in message.additional_kwargs else message.type
+    if isinstance(message, dict):
+        return str(message.get("role")) if message.keys() == {"role", "content"} else None
+    if isinstance(message, tuple) and len(message) == 2:
+        return str(message[0])
+    return "user" if isinstance(message, str) else None
 
 
 def _durable(options: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from os.path import commonprefix
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
@@ -192,4 +191,6 @@ def _same(prefix: bytes, previous: bytes) -> int:
     """Return how many digests open both prefixes."""
     if prefix.startswith(previous):
         return len(previous) // _DIGEST_BYTES
-    return len(commonprefix((prefix, previous))) // _DIGEST_BYTES
+    pairs = enumerate(zip(prefix, previous, strict=False))
+    shorter = min(len(prefix), len(previous))
+    return next((place for place, (one, other) in pairs if one != other), shorter) // _DIGEST_BYTES
