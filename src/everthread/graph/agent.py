@@ -10,7 +10,7 @@ from everthread.agents import travel
 from everthread.agents.handles import read_tool_output
 from everthread.agents.recall import recall_history
 from everthread.errors import SettingsError
-from everthread.graph.flavours import Opening, Step
+from everthread.graph.flavours import Step
 from everthread.graph.routing import (
     after_consolidate,
     after_distill_notes,
@@ -86,15 +86,7 @@ def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:
     graph = StateGraph(State, context_schema=Context, input_schema=Input, output_schema=Output)
     runner = ToolRunner(wiring)
     inject = Step.plain("inject_memory", wiring, before_model, inject_memory)
-    call = Opening(
-        "model",
-        wiring,
-        after_model,
-        sync=call_model,
-        asynchronous=amodel,
-        opening=inject_memory,
-        after_opening=before_model,
-    )
+    call = Step("model", wiring, after_model, sync=call_model, asynchronous=amodel)
     run = Step("tools", wiring, before_model, sync=runner.tools, asynchronous=runner.atools)
     distill = Step("distill_notes", wiring, after_distill_notes, sync=distill_notes, asynchronous=adistill_notes)
     compact = Step("summarize", wiring, after_summarize, sync=summarize, asynchronous=asummarize)

@@ -1,17 +1,14 @@
 """Which node comes next. A node that would have nothing to do is left out: a super-step costs a checkpoint."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Literal
 
-from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from everthread.nodes.sizing import fits, is_full
 from everthread.nodes.wiring import Wiring, context_of
 from everthread.state import Context, State, Update
 from everthread.state.marks import marks
-from everthread.state.messages import reduce_messages
+from everthread.state.updates import updated
 
 
 def after_start(state: State) -> Literal["inject_memory", "consolidate", "__end__"]:
@@ -40,8 +37,8 @@ def after_trim(state: State, update: Update, runtime: Runtime[Context], wiring: 
 
 
 def after_model(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
-    """Go to the tools that the model called, back to trim after a refusal, on when there is a reply."""
-    if update.get("overflows"):
+    """Go to the tools that the model called, on when it replied, to trim when it was not called or refused."""
+    if update.get("overflows") or "prefix" not in update:
         return "trim"
     if getattr(update["messages"][-1], "tool_calls", None):
         return "tools"
@@ -69,18 +66,3 @@ def after_consolidate(state: State, update: Update, runtime: Runtime[Context], w
 
 def _end(state: State) -> Literal["consolidate", "__end__"]:
     return "consolidate" if state.get("end_session") else "__end__"
-
-
-def updated(state: State, update: Any) -> State:
-    """Return the state as the next node will read it."""
-    parts = update if isinstance(update, list) else [update]
-    told = [part.update if isinstance(part, Command) else part for part in parts]
-    new = [message for part in told if isinstance(part, dict) for message in part.get("messages", [])]
-    messages: Sequence[Any] = state.get("messages", [])
-    known = {message.id for message in messages}
-    is_plain = all(isinstance(message, BaseMessage) for message in new)
-    if is_plain and not any(isinstance(message, RemoveMessage) or message.id in known for message in new):
-        messages = [*messages, *new]
-    else:
-        messages = reduce_messages(messages, [new])
-    return cast(State, {**state, **(update if isinstance(update, dict) else {}), "messages": messages})

@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import LanguageModelInput
@@ -14,10 +16,12 @@ from everthread.ledger.events import Event, Overflow, PinRepaired, PromptAssembl
 from everthread.ledger.record import now, record
 from everthread.ledger.telemetry import Call
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
-from everthread.nodes.inject_memory import resolved
+from everthread.nodes.inject_memory import is_unopened, opening, record_opening, resolved
+from everthread.nodes.sizing import fits
 from everthread.nodes.wiring import Wiring, context_of, parts_of, store_of, thread_of
 from everthread.state import Context, State, Update
-from everthread.state.marks import marked
+from everthread.state.marks import marked, sequence
+from everthread.state.updates import joined, updated
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
 from everthread.window.calibration import Anchor
@@ -26,47 +30,79 @@ from everthread.window.calibration import Anchor
 def model(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Send the prompt once and keep the reply.
 
+    A message that came straight here opens its turn first, as `inject_memory` does it: one more super-step, with
+    its checkpoint, would cost every turn as much as that node itself.
+
     Returns:
-        The reply; or, when the provider refuses the prompt as too long, a lower ceiling for `trim`.
+        The reply; or, when the provider refuses the prompt as too long, a lower ceiling for `trim`; or no more
+        than the opening of the turn, when the working set has to be trimmed first.
 
     Raises:
         BudgetError: what is pinned does not fit the window.
         ModelError: the call failed for good. The user's message stays, and the next run continues the turn.
     """
-    prompt, budget, chat = _prepare(state, runtime, wiring)
-    call = _call(prompt, runtime, wiring)
+    ready = _prepare(state, runtime, wiring)
+    if ready.chat is None:
+        return ready.update
+    call = _call(ready.prompt, runtime, wiring)
     try:
-        reply = chat.invoke(prompt.messages, config)
+        reply = ready.chat.invoke(ready.prompt.messages, config)
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - providers raise what they like; `_failed` sorts it out
         call.end(error=error)
-        return _failed(error, state, runtime, prompt, budget, wiring)
+        return joined(ready.update, _failed(error, ready, runtime, wiring))
     call.end(_as_message(reply))
-    return _kept(_as_message(reply), prompt, state, runtime, wiring)
+    return joined(ready.update, _kept(_as_message(reply), ready, runtime, wiring))
 
 
 async def amodel(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Do what `model` does without blocking the event loop."""
-    prompt, budget, chat = await asyncio.to_thread(_prepare, state, runtime, wiring)
-    call = _call(prompt, runtime, wiring)
+    ready = await asyncio.to_thread(_prepare, state, runtime, wiring)
+    if ready.chat is None:
+        return ready.update
+    call = _call(ready.prompt, runtime, wiring)
     try:
-        reply = await chat.ainvoke(prompt.messages, config)
+        reply = await ready.chat.ainvoke(ready.prompt.messages, config)
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - as in `model`
         call.end(error=error)
-        return await asyncio.to_thread(_failed, error, state, runtime, prompt, budget, wiring)
+        return joined(ready.update, await asyncio.to_thread(_failed, error, ready, runtime, wiring))
     call.end(_as_message(reply))
-    return _kept(_as_message(reply), prompt, state, runtime, wiring)
+    return joined(ready.update, _kept(_as_message(reply), ready, runtime, wiring))
 
 
-Chat = Runnable[LanguageModelInput, BaseMessage]
+@dataclass(frozen=True)
+class _Ready:
+    """One call, ready to be made."""
+
+    state: State
+    """What the prompt is made of: with the turn opened, and with what no checkpoint has."""
+    update: Update
+    """What the state gets of the opening of the turn."""
+    prompt: Prompt
+    budget: Budget
+    chat: Runnable[LanguageModelInput, BaseMessage]
 
 
-def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[Prompt, Budget, Chat]:
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    counter = wiring.counter(context)
-    state = {**state, **resolved(state, runtime, wiring)}
-    reads_back = wiring.reads_back(state)
+@dataclass(frozen=True)
+class _NotYet:
+    """No call: the working set has to be trimmed first."""
+
+    update: Update
+    chat: None = None
+
+
+def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Ready | _NotYet:
+    context = context_of(runtime)
+    opened = opening(state, runtime, wiring) if is_unopened(state) else None
+    if opened is None:
+        state = {**state, **resolved(state, runtime, wiring)}
+    else:
+        state = updated(state, opened.update)
+        if not fits(state, context, wiring):
+            record_opening(opened, runtime)
+            return _NotYet(opened.update)
+    counter, reads_back = wiring.counter(context), wiring.reads_back(state)
     budget = wiring.budget(state, context, reads_back=reads_back)
     prompt = assemble(
         parts_of(state, context, wiring),
@@ -92,11 +128,18 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> tuple[P
     events: list[Event] = [event]
     if prompt.returned_pins and prompt.head_moved:
         events.append(PinRepaired(pins=prompt.returned_pins))
-    record(store, thread_id, events, write=runtime.stream_writer, turn=state.get("turns", 0))
+    if opened is not None:
+        record_opening(opened, runtime, events)
+    else:
+        _record(events, state, runtime)
     chat = wiring.bound(context, reads_back=reads_back)
     if context.max_output_tokens is not None:
         chat = chat.bind(max_tokens=context.max_output_tokens)
-    return prompt, budget, chat
+    return _Ready(state, opened.update if opened else {}, prompt, budget, chat)
+
+
+def _record(events: Sequence[Event], state: State, runtime: Runtime[Context]) -> None:
+    record(store_of(runtime), thread_of(runtime), events, write=runtime.stream_writer, turn=state.get("turns", 0))
 
 
 def _call(prompt: Prompt, runtime: Runtime[Context], wiring: Wiring) -> Call:
@@ -107,15 +150,9 @@ def _call(prompt: Prompt, runtime: Runtime[Context], wiring: Wiring) -> Call:
     return Call.begin(thread_of(runtime), name, str(known.get("ls_provider") or chat._llm_type), prompt.tokens)
 
 
-def _failed(
-    error: Exception,
-    state: State,
-    runtime: Runtime[Context],
-    prompt: Prompt,
-    budget: Budget,
-    wiring: Wiring,
-) -> Update:
+def _failed(error: Exception, ready: _Ready, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Step the budget down after an overflow; turn every other failure into one clear error."""
+    state, prompt, budget = ready.state, ready.prompt, ready.budget
     if not is_overflow(error):
         failure = error if isinstance(error, ModelError) else classify(error)
         raise failure if failure is not None else error
@@ -130,7 +167,7 @@ def _failed(
     used = sum(prompt.breakdown[name] for name in ("summary", "session_notes", "recalled", "history"))
     ceiling = stepped_down(budget.tokens, used, told=told)
     event = Overflow(attempt=attempt, tokens=prompt.tokens, budget=budget.tokens, next_budget=ceiling)
-    record(store_of(runtime), thread_of(runtime), [event], write=runtime.stream_writer, turn=state.get("turns", 0))
+    _record([event], state, runtime)
     return {"overflows": attempt, "ceiling": ceiling, **_learned(told, state, runtime, prompt, wiring)}
 
 
@@ -150,10 +187,12 @@ def _learned(
     return {"calibration": {"model": wiring.model_name(context), **calibration.to_json()}}
 
 
-def _kept(reply: AIMessage, prompt: Prompt, state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
+def _kept(reply: AIMessage, ready: _Ready, runtime: Runtime[Context], wiring: Wiring) -> Update:
+    state, prompt = ready.state, ready.prompt
     reply = _callable(_renamed(reply, state))
+    last = state["messages"][-1]
     update: Update = {
-        "messages": [marked(reply, at=now())],
+        "messages": [marked(reply, at=now(), seq=sequence(last) + 1, previous=last.id)],
         "prefix": prompt.prefix,
         "overflows": 0,
         "moved": "",

@@ -1,6 +1,7 @@
 """Words of a question: which of them tell messages apart."""
 
 import re
+from functools import lru_cache
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 """A run of letters or digits, with an apostrophe inside."""
@@ -33,6 +34,7 @@ def content_words(text: str) -> list[str]:
     )
 
 
+@lru_cache(maxsize=4096)
 def root(word: str) -> str:
     """Cut the common English endings off a word, to compare two forms of it."""
     if len(word) < 4 or not (word.isascii() and word.isalpha()):
