@@ -91,6 +91,16 @@ def test_calls_that_were_changed_in_place_are_computed_again() -> None:
     assert remembered(message) > before
 
 
+def test_arguments_that_json_does_not_know_are_seen_to_change() -> None:
+    remembered, _ = sizes()
+    message = AIMessage("", tool_calls=[call("look", "1", places={"Paris"})])
+    before = remembered(message)
+
+    message.tool_calls[0]["args"]["places"].add("Lyon")
+
+    assert remembered(message) > before
+
+
 def test_calls_that_came_later_are_computed_again() -> None:
     remembered, _ = sizes()
     message = AIMessage("On it.")

@@ -333,3 +333,15 @@ def test_calls_repeated_in_the_content_are_counted_once() -> None:
 
 def test_an_unknown_block_costs_its_json() -> None:
     assert of({"type": "weather_card", "city": "Paris"}) == COUNTER.text('{"type":"weather_card","city":"Paris"}')
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        ToolMessage("It rains in Lyon.", tool_call_id="1", name="look"),
+        ToolMessage([{"type": "text", "text": "It rains."}], tool_call_id="1"),
+        HumanMessage("Does it rain?", name="bob"),
+    ],
+)
+def test_the_size_of_a_message_tells_that_of_its_text(message: BaseMessage) -> None:
+    assert COUNTER.text_of(message, COUNTER.message(message)) == COUNTER.text(str(message.text))

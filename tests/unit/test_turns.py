@@ -78,6 +78,13 @@ def test_a_call_that_was_cut_off_says_that_its_outcome_is_unknown() -> None:
     assert legal([HumanMessage("q"), asked, HumanMessage("and?")])[2].text == UNKNOWN_OUTCOME
 
 
+def test_of_two_calls_of_one_id_one_is_missing() -> None:
+    calls = AIMessage("", tool_calls=[call("look", "1"), call("look", "1")])
+    (turn,) = split([HumanMessage("q"), calls, ToolMessage("r", tool_call_id="1")])
+
+    assert [group.missing for group in turn.groups] == [0, 1]
+
+
 def test_a_conversation_may_begin_with_the_assistant() -> None:
     turns = split([AIMessage("welcome"), HumanMessage("q"), AIMessage("a")])
 

@@ -1,17 +1,17 @@
 """Plan what leaves the working set so that the prompt holds its budget."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from everthread.errors import BudgetError
 from everthread.state.context import Context
 from everthread.state.marks import is_kept
-from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, mask, stub
+from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, mask, stubs
 from everthread.window.policies import BY_SIZE, head_tail, sliding_window, token_budget
 from everthread.window.tokens import TokenCounter
-from everthread.window.turns import Group, anchor_of, opens_turn, split
+from everthread.window.turns import Turn, anchor_of, opens_turn, split
 
 _ANCHOR_SHARE = 0.25
 """An anchor above this share of the budget is shortened, so that it never costs the recent turns."""
@@ -72,46 +72,69 @@ def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, c
     """
     if context.policy in BY_COUNT:
         return Planner(messages, budget=room, context=context, counter=counter).run()
-    used = _tokens_up_to(messages, room - UNANSWERED, counter)
+    sizes = _Sizes(messages, counter)
+    used = sizes.total_up_to(room - UNANSWERED)
     if used is not None:
         return Plan(tokens_before=used, tokens_after=used)
-    hopeless = _hopeless(messages, room, counter) if context.policy in _SUFFIX else 0
+    hopeless = _hopeless(messages, sizes, room) if context.policy in _SUFFIX else 0
+    anchor = _anchored(messages, hopeless)
     plan = Planner(
-        [*_anchored(messages, hopeless), *messages[hopeless:]], budget=room, context=context, counter=counter
+        [*anchor, *messages[hopeless:]],
+        budget=room,
+        context=context,
+        counter=counter,
+        sizes=[*counter.sizes(anchor), *sizes.since(hopeless)],
     )
     return _with_prefix(plan.run(), messages[:hopeless], counter)
 
 
-def _tokens_up_to(messages: Sequence[BaseMessage], limit: int, counter: TokenCounter) -> int | None:
-    """Return the tokens of the messages; None as soon as they are over the limit."""
-    used = 0
-    for _, size in _newest_first(messages, counter):
-        used += size
-        if used > limit:
-            return None
-    return used
+class _Sizes:
+    """Sizes of messages: the newest are counted first, a stretch at a time, each once and none that nobody asks for."""
+
+    def __init__(self, messages: Sequence[BaseMessage], counter: TokenCounter) -> None:
+        self._messages = messages
+        self._counter = counter
+        self._known: list[list[int]] = []
+
+    def stretches(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield the place of each stretch and its sizes, the newest stretch first."""
+        for number, end in enumerate(range(len(self._messages), 0, -_STRETCH)):
+            begin = max(end - _STRETCH, 0)
+            if number == len(self._known):
+                self._known.append(self._counter.sizes(self._messages[begin:end]))
+            yield begin, self._known[number]
+
+    def total_up_to(self, limit: int) -> int | None:
+        """Return the tokens of all messages; None as soon as they are over the limit."""
+        used = 0
+        for _, sizes in self.stretches():
+            used += sum(sizes)
+            if used > limit:
+                return None
+        return used
+
+    def since(self, place: int) -> list[int]:
+        """Return the sizes of the messages from a place on."""
+        found: list[int] = []
+        for begin, sizes in self.stretches():
+            found = sizes[max(place - begin, 0) :] + found
+            if begin <= place:
+                break
+        return found
 
 
-def _hopeless(messages: Sequence[BaseMessage], room: int, counter: TokenCounter) -> int:
+def _hopeless(messages: Sequence[BaseMessage], sizes: _Sizes, room: int) -> int:
     """Return how many of the oldest messages can never stay, even with every tool result as a stub.
 
     Only the newest messages are looked at: a thread that comes from elsewhere may have ten thousand.
     """
     left = room
-    for place, size in _newest_first(messages, counter):
-        message = messages[place]
-        left -= min(size, STUB_TOKENS) if isinstance(message, ToolMessage) else size
-        if left < 0 and opens_turn(message):
-            return place
+    for begin, stretch in sizes.stretches():
+        for place, size in zip(range(begin + len(stretch) - 1, begin - 1, -1), reversed(stretch), strict=True):
+            left -= STUB_TOKENS if size > STUB_TOKENS and isinstance(messages[place], ToolMessage) else size
+            if left < 0 and opens_turn(messages[place]):
+                return place
     return 0
-
-
-def _newest_first(messages: Sequence[BaseMessage], counter: TokenCounter) -> Iterator[tuple[int, int]]:
-    """Yield place and size of the messages, counting a stretch at a time and none that nobody asks for."""
-    for end in range(len(messages), 0, -_STRETCH):
-        begin = max(end - _STRETCH, 0)
-        sizes = counter.sizes(messages[begin:end])
-        yield from zip(range(end - 1, begin - 1, -1), reversed(sizes), strict=True)
 
 
 def _anchored(messages: Sequence[BaseMessage], hopeless: int) -> list[BaseMessage]:
@@ -142,23 +165,32 @@ class Planner:
         budget: tokens that the working set may take.
         context: policy and watermarks.
         counter: counts tokens.
+        sizes: of the messages, when they are known.
     """
 
     def __init__(
-        self, messages: Sequence[BaseMessage], *, budget: int, context: Context, counter: TokenCounter
+        self,
+        messages: Sequence[BaseMessage],
+        *,
+        budget: int,
+        context: Context,
+        counter: TokenCounter,
+        sizes: Sequence[int] | None = None,
     ) -> None:
         self._counter = counter
+        self._stubs = stubs(counter.text, counter.message)
         self._context = context
         self._budget = budget
         self._target = int(budget * context.low_watermark)
         self._turns = split(messages)
         self._anchor = anchor_of(messages)
         self._gone: set[str] = set()
-        self._order = [str(message.id) for message in messages]
+        self._messages = messages
         self._all = {str(message.id): message for message in messages}
+        # By identity, which an id that stands twice would not tell apart; a stand-in is added when it is made.
+        self._known = dict(zip(map(id, messages), counter.sizes(messages) if sizes is None else sizes, strict=True))
         # Sizes by group, kept up to date: every message is counted once.
-        sizes = dict(zip(map(id, messages), counter.sizes(messages), strict=True))
-        self._sizes = [[self._measure(group, sizes) for group in turn.groups] for turn in self._turns]
+        self._sizes = list(map(self._measure, self._turns))
         self._tokens = sum(map(sum, self._sizes))
         self.plan = Plan(tokens_before=self._tokens)
 
@@ -178,8 +210,9 @@ class Planner:
             self._evict_current_rounds()
             self._mask_newest_round()
         self.plan.tokens_after = self._tokens
-        self.plan.evicted = [self._all[key] for key in self._order if key in self._gone]
-        self.plan.masked = {key: value for key, value in self.plan.masked.items() if key not in self._gone}
+        if self._gone:
+            self.plan.evicted = [self._all[key] for one in self._messages if (key := str(one.id)) in self._gone]
+            self.plan.masked = {key: value for key, value in self.plan.masked.items() if key not in self._gone}
         if self._tokens > self._budget:
             self._refuse()
         return self.plan
@@ -201,13 +234,19 @@ class Planner:
             self.plan.reason = f"policy {self._context.policy}"
 
     def _mask_earlier_results(self) -> None:
+        earlier = enumerate(self._turns[:-1])
+        places = [
+            (turn, group)
+            for turn, told in earlier
+            for group, one in enumerate(told.groups)
+            if len(one.messages) > 1 or one.is_orphan
+        ]
         # What had to be fetched twice is masked last.
         for missed in (False, True):
-            for turn in range(len(self._turns) - 1):
-                for group in range(len(self._turns[turn].groups)):
-                    if self._tokens <= self._target:
-                        return
-                    self._stub_results(turn, group, missed=missed)
+            for turn, group in places:
+                if self._tokens <= self._target:
+                    return
+                self._stub_results(turn, group, missed=missed)
 
     def _evict_earlier_turns(self) -> None:
         if self._fits:
@@ -241,7 +280,7 @@ class Planner:
             groups = self._turns[self._anchor_turn].groups
             place = next(place for place, group in enumerate(groups) if group.messages[0] is anchor)
             shortened = mask(_with_text(anchor), ANCHOR_CHARACTERS // 4, self._counter.text)
-            self._replace(self._anchor_turn, place, shortened)
+            self._replace(self._anchor_turn, place, shortened, self._counter.message(shortened))
 
     def _evict_current_rounds(self) -> None:
         """Let older tool rounds of the current turn go, the oldest first; question and newest round stay."""
@@ -282,14 +321,21 @@ class Planner:
         return self.plan.masked.get(str(message.id), message)
 
     def _size(self, message: BaseMessage | None) -> int:
-        return 0 if message is None else self._counter.message(self._current(message))
+        return 0 if message is None else self._known[id(self._current(message))]
 
-    def _measure(self, group: Group, sizes: Mapping[int, int]) -> int:
-        messages = group.messages
-        if len(messages) == 1 and isinstance(messages[0], HumanMessage):
-            return sizes[id(messages[0])]
-        # An answer that is missing or double is no message of the working set.
-        return sum(sizes.get(id(message)) or self._counter.message(message) for message in group.legal())
+    def _measure(self, turn: Turn) -> list[int]:
+        """Return the size of each group of a turn, as a provider gets it."""
+        known, sizes = self._known, []
+        for group in turn.groups:
+            size = 0
+            if group.missing:
+                # An answer that is missing is no message of the working set.
+                size = sum(known.get(id(message)) or self._counter.message(message) for message in group.legal())
+            elif not group.is_orphan:
+                for message in group.messages:
+                    size += known[id(message)]
+            sizes.append(size)
+        return sizes
 
     def _evict_turn(self, turn: int) -> None:
         for group in range(len(self._turns[turn].groups)):
@@ -309,21 +355,29 @@ class Planner:
             if missed is not None and is_kept(result) is not missed:
                 continue
             standing = self._current(result)
-            if str(result.id) not in self._gone and self._counter.text(str(standing.text)) > _LONGEST_STUB:
-                self._replace(turn, group, stub(_with_text(standing), self._counter.text))
+            if self._is_longer(standing, _LONGEST_STUB):
+                self._replace(turn, group, *self._stubs(_with_text(standing)))
 
     def _mask_results(self, turn: int, group: int, limit: int) -> None:
         for result in self._turns[turn].groups[group].results:
             standing = self._current(result)
             # A masked result is some forty tokens larger than its limit; below that nothing is won.
-            if str(result.id) not in self._gone and self._counter.text(str(standing.text)) > limit + 40:
-                self._replace(turn, group, mask(_with_text(standing), limit, self._counter.text))
+            if self._is_longer(standing, limit + 40):
+                shortened = mask(_with_text(standing), limit, self._counter.text)
+                self._replace(turn, group, shortened, self._counter.message(shortened))
 
-    def _replace(self, turn: int, group: int, stand_in: BaseMessage) -> None:
-        won = self._size(self._all[str(stand_in.id)]) - self._counter.message(stand_in)
+    def _is_longer(self, message: BaseMessage, limit: int) -> bool:
+        """Tell whether the text of a message has more tokens than the limit, and is still here."""
+        is_gone = bool(self._gone) and str(message.id) in self._gone
+        return not is_gone and self._counter.text_of(message, self._known[id(message)]) > limit
+
+    def _replace(self, turn: int, group: int, stand_in: BaseMessage, size: int) -> None:
+        key = str(stand_in.id)
+        won = self._known[id(self.plan.masked.get(key, self._all[key]))] - size
         self._tokens -= won
         self._sizes[turn][group] -= won
-        self.plan.masked[str(stand_in.id)] = stand_in
+        self._known[id(stand_in)] = size
+        self.plan.masked[key] = stand_in
 
 
 def _with_text(message: BaseMessage) -> BaseMessage:

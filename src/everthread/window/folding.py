@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage
 
 from everthread.state.context import Context
 from everthread.state.marks import is_kept
-from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, stub
+from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, stubs
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import anchor_of, split
 
@@ -52,7 +52,7 @@ def plan_fold(
     while keep > 1 and not fold.by_turns and sum(t.tokens(counter.message) for t in turns[-keep:]) > kept:
         keep -= 1
     foldable = turns[:-keep]
-    left = fold.tokens_before
+    left, shortened = fold.tokens_before, stubs(counter.text, counter.message)
     results = [result for turn in turns[:-1] for group in turn.groups for result in group.results]
     sizes = {str(result.id): counter.text(str(result.text)) for result in results}
     most = sum(max(size - _SMALLEST_STUB, 0) for size in sizes.values())
@@ -62,9 +62,9 @@ def plan_fold(
     # What had to be fetched twice is masked last.
     for result in sorted(open_to_masks, key=is_kept):
         if left > target and sizes[str(result.id)] > STUB_TOKENS + STUB_IDENTIFIERS + 40:
-            stand_in = stub(result, counter.text)
+            stand_in, size = shortened(result)
             fold.masked[str(result.id)] = stand_in
-            left += counter.message(stand_in) - counter.message(result)
+            left += size - counter.message(result)
     # One call that folds all it may is worth more than many that fold a turn each.
     for turn in foldable if left > target or fold.by_turns else ():
         for message in turn.messages:

@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import cast
 
 from langchain_core.messages import BaseMessage
 
 from everthread.state.marks import MessageT, marked, marks
 from everthread.window.identifiers import merged, within
 from everthread.window.remembered import Remembered
+from everthread.window.turns import Count
 
 HEAD_SHARE = 0.50
 """Share of the limit that the head gets (BEHAVIOUR §3: half from the head, a quarter from the tail)."""
@@ -53,20 +53,22 @@ def mask(message: MessageT, limit: int, count: CountText) -> MessageT:
 
 def stub(message: MessageT, count: CountText) -> MessageT:
     """Copy an old result as a stub: a few words, a handle, and the identifiers of what is left out."""
-    # A compaction that is put off is planned again after the next turn, over the same results.
-    return cast(MessageT, _stubs(count)(message))
-
-
-@lru_cache(maxsize=8)
-def _stubs(count: CountText) -> Remembered[BaseMessage]:
-    return Remembered(lambda message: _stub(message, count), across_runs=False)
-
-
-def _stub(message: BaseMessage, count: CountText) -> BaseMessage:
     short = mask(message, STUB_TOKENS, count)
     shown = str(short.text)
     kept = " ".join(entry.text for entry in within(merged([], [message]), STUB_IDENTIFIERS, count, visible=shown))
     return short.model_copy(update={"content": f"{shown}\nMentions: {kept}"}) if kept else short
+
+
+@lru_cache(maxsize=8)
+def stubs(count: CountText, size: Count) -> Remembered[tuple[BaseMessage, int]]:
+    """Return what gives the stub of a message and its size, and remembers both."""
+
+    # A compaction that is put off is planned again after the next turn, over the same results.
+    def sized(message: BaseMessage) -> tuple[BaseMessage, int]:
+        short = stub(message, count)
+        return short, size(short)
+
+    return Remembered(sized, across_runs=False)
 
 
 def masked_text(text: str, limit: int, count: CountText, *, handle: str, full_tokens: int) -> str:

@@ -2,18 +2,23 @@
 
 import copy
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
-from everthread.state.marks import marks
+from everthread.state.marks import MARK, marks
 
 T = TypeVar("T")
 
 _Key = int | tuple[str, int]
 
-_MOST_CHARACTERS = 3_000_000
-"""Text that the remembered messages may hold; beyond it everything is forgotten at once."""
+_MOST_CHARACTERS = 6_000_000
+"""Text that the remembered messages may hold; beyond it everything is forgotten at once.
+
+A trim to 100,000 tokens looks at 2,600 messages and makes 650 stubs, some 3.6 million.
+"""
+
+_ATOMS = frozenset({str, int, float, bool})
 
 
 class Remembered(Generic[T]):
@@ -45,22 +50,26 @@ class Remembered(Generic[T]):
         """Return the values of messages; one pass over a working set costs little more than reading it."""
         known, values, across_runs = self._known, [], self._across_runs
         for message in messages:
+            # From the dictionary, since pydantic makes each attribute as slow as the whole look-up.
+            fields = message.__dict__
+            content, name = fields["content"], fields["id"]
             # A stand-in has the id of the whole message, and both are asked for by turns.
-            key = (message.id, len(message.content)) if across_runs and message.id else id(message)
+            key = (name, len(content)) if across_runs and name else id(message)
             entry = known.get(key)
             # The entry holds its message, so no other one can have its identity while it is here.
-            if (
-                entry is not None
-                and (entry[0] is message or (across_runs and _is_copy(message, entry[0])))
-                and (entry[1] is message.content or entry[1] == message.content)
-                and (entry[2] is None or entry[2] == message.tool_calls)  # type: ignore[attr-defined]
-            ):
-                values.append(entry[3])
-                if entry[0] is not message:
-                    known[key] = (message, *entry[1:])
-            else:
-                values.append(self._computed(key, message))
-                known = self._known
+            if entry is not None:
+                twin, text, calls, value = entry
+                if (
+                    (twin is message or (across_runs and _is_copy(message, twin)))
+                    and (text is content or text == content)
+                    and (calls is None or calls == fields["tool_calls"])
+                ):
+                    values.append(value)
+                    if twin is not message:
+                        known[key] = (message, text, calls, value)
+                    continue
+            values.append(self._computed(key, message))
+            known = self._known
         return values
 
     def _computed(self, key: _Key, message: BaseMessage) -> T:
@@ -71,18 +80,30 @@ class Remembered(Generic[T]):
         if self._characters > _MOST_CHARACTERS:
             self._known, self._characters = {}, 0
         # A copy, to see it when the calls are changed in place.
-        calls = copy.deepcopy(message.tool_calls) if isinstance(message, AIMessage) else None
+        calls = _copied(message.tool_calls) if isinstance(message, AIMessage) else None
         self._known[key] = (message, content, calls, value)
         return value
 
 
 def _is_copy(message: BaseMessage, known: BaseMessage) -> bool:
     """Tell whether two messages of one id differ in their text and calls at the most."""
-    if type(message) is not type(known) or message.name != known.name or isinstance(message, ChatMessage):
+    # Asked of every message of a run, since each run reads its messages anew.
+    fields, others = message.__dict__, known.__dict__
+    if type(message) is not type(known) or fields["name"] != others["name"] or "role" in fields:
         return False
-    if isinstance(message, ToolMessage) and message.tool_call_id != known.tool_call_id:  # type: ignore[attr-defined]
+    if "tool_call_id" in fields and fields["tool_call_id"] != others["tool_call_id"]:
         return False
-    return marks(message).get("kind") == marks(known).get("kind")
+    ours, theirs = fields["additional_kwargs"].get(MARK), others["additional_kwargs"].get(MARK)
+    return bool(ours == theirs) or marks(message).get("kind") == marks(known).get("kind")
+
+
+def _copied(value: Any) -> Any:
+    """Copy what JSON knows in a tenth of the time of `deepcopy`, and anything else with it."""
+    if value is None or type(value) in _ATOMS:
+        return value
+    if type(value) is dict:
+        return {name: _copied(inner) for name, inner in value.items()}
+    return list(map(_copied, value)) if type(value) is list else copy.deepcopy(value)
 
 
 def _has_raw_calls(message: BaseMessage) -> bool:

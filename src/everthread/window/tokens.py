@@ -32,6 +32,8 @@ _REPLY: Final = 3
 """Once a prompt: what primes the reply. Source: OpenAI cookbook, "How to count tokens with tiktoken"."""
 _MESSAGE: Final = 3
 """Once a message, next to its role and content. Source: as above."""
+_RESULT: Final = _MESSAGE + 1
+"""A tool's result, next to its text."""
 _NAME: Final = 1
 """Once a name, next to the name itself. Source: as above."""
 _ONE_CALL: Final = 5
@@ -131,11 +133,17 @@ class TokenCounter:
         The name of a called tool is counted twice with the call, so that a result costs the same with its name and
         without.
         """
-        return self._messages(message)
+        return self._messages.all((message,))[0]
 
     def sizes(self, messages: Iterable[BaseMessage]) -> list[int]:
         """Return what each of these messages adds to a prompt."""
         return self._messages.all(messages)
+
+    def text_of(self, message: BaseMessage, size: int) -> int:
+        """Return the tokens of a message's text; the size of a tool's result, once known, tells them at once."""
+        if isinstance(message, ToolMessage) and isinstance(message.content, str):
+            return size - _RESULT
+        return self.text(str(message.text))
 
     def _message(self, message: BaseMessage) -> int:
         content, calls = message.content, _calls(message)

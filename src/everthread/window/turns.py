@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -18,52 +18,51 @@ Count = Callable[[BaseMessage], int]
 """Tokens of one message."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Group:
     """An assistant message with calls and all results of these calls, or one other message."""
 
-    messages: tuple[BaseMessage, ...]
+    messages: list[BaseMessage]
+    is_orphan: bool = False
+    """This is a tool result whose call is not here."""
+    missing: int = 0
+    """Calls without a result; of two calls of one id, which share a result, one is missing."""
 
-    @cached_property
+    @property
     def calls(self) -> dict[str, str]:
         """Tool name by call id."""
         first = self.messages[0]
         return {str(call["id"]): call["name"] for call in first.tool_calls} if isinstance(first, AIMessage) else {}
 
-    @cached_property
+    @property
     def unanswered(self) -> tuple[str, ...]:
         """Ids of calls without a result: pending approvals, or what a crash cut off."""
         answered = {result.tool_call_id for result in self.results}
         return tuple(call for call in self.calls if call not in answered)
 
-    @cached_property
-    def results(self) -> tuple[ToolMessage, ...]:
-        """Results of the calls, in the order they came."""
-        return tuple(message for message in self.messages if isinstance(message, ToolMessage))
-
     @property
-    def is_orphan(self) -> bool:
-        """Tell whether this is a tool result whose call is not here."""
-        return isinstance(self.messages[0], ToolMessage)
+    def results(self) -> list[ToolMessage]:
+        """Results of the calls, in the order they came."""
+        return cast("list[ToolMessage]", self.messages if self.is_orphan else self.messages[1:])
 
     def legal(self) -> list[BaseMessage]:
         """Return the messages as a provider accepts them: every call answered, once, right after it."""
-        first = self.messages[0]
-        if len(self.messages) == 1 and not (isinstance(first, AIMessage) and first.tool_calls):
-            return [] if isinstance(first, ToolMessage) else [first]
         if self.is_orphan:
             return []
+        if len(self.messages) == 1 and not self.missing:
+            return list(self.messages)
         answers: dict[str, BaseMessage] = {result.tool_call_id: result for result in self.results}
-        for call in self.unanswered:
-            answers[call] = ToolMessage(UNKNOWN_OUTCOME, tool_call_id=call, name=self.calls[call], status="error")
-        return [self.messages[0], *(answers[call] for call in self.calls)]
+        calls = self.calls
+        for call in calls.keys() - answers.keys():
+            answers[call] = ToolMessage(UNKNOWN_OUTCOME, tool_call_id=call, name=calls[call], status="error")
+        return [self.messages[0], *(answers[call] for call in calls)]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Turn:
     """A user's message and all that follows it up to the next; the first may have no user's message."""
 
-    groups: tuple[Group, ...]
+    groups: list[Group]
 
     @property
     def messages(self) -> list[BaseMessage]:
@@ -92,19 +91,31 @@ def split(messages: Iterable[BaseMessage]) -> list[Turn]:
     A result joins its call even when other messages came between them; a result without a call is a
     group of its own that never reaches a prompt.
     """
-    turns: list[list[list[BaseMessage]]] = []
-    waiting: dict[str, list[BaseMessage]] = {}
+    turns: list[Turn] = []
+    waiting: dict[str, Group] = {}
     for message in messages:
-        if isinstance(message, ToolMessage) and message.tool_call_id in waiting:
-            waiting.pop(message.tool_call_id).append(message)
-            continue
-        if not turns or opens_turn(message):
-            turns.append([])
-        group = [message]
-        turns[-1].append(group)
+        # The assistant first: most messages are its own, and to learn what a message is not takes longest.
         if isinstance(message, AIMessage):
-            waiting.update({str(call["id"]): group for call in message.tool_calls})
-    return [Turn(tuple(Group(tuple(group)) for group in groups)) for groups in turns]
+            group, calls = Group([message]), message.tool_calls
+            if calls:
+                group.missing = len(calls)
+                for call in calls:
+                    waiting[str(call["id"])] = group
+        elif isinstance(message, ToolMessage):
+            asked = waiting.pop(message.tool_call_id, None)
+            if asked is not None:
+                asked.messages.append(message)
+                asked.missing -= 1
+                continue
+            group = Group([message], is_orphan=True)
+        else:
+            group = Group([message])
+            if opens_turn(message):
+                turns.append(Turn([]))
+        if not turns:
+            turns.append(Turn([]))
+        turns[-1].groups.append(group)
+    return turns
 
 
 def last_turn(messages: Sequence[BaseMessage]) -> Turn:
