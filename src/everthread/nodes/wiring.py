@@ -53,6 +53,7 @@ class Wiring:
     _counters: dict[str | None, TokenCounter] = field(default_factory=dict, repr=False)
     _shown: dict[int, "Shown"] = field(default_factory=dict, repr=False)
     _budgets: dict[tuple[int, int, bool], "_Budgeted"] = field(default_factory=dict, repr=False)
+    _calibrations: dict[int, tuple[dict[str, Any], Calibration]] = field(default_factory=dict, repr=False)
     _besides: dict[tuple[int, int, str | None], tuple[Memory, Context, int]] = field(default_factory=dict, repr=False)
     _bound: dict[tuple[str | None, bool], Runnable[LanguageModelInput, BaseMessage]] = field(
         default_factory=dict, repr=False
@@ -77,9 +78,14 @@ class Wiring:
     def calibration(self, state: State, context: Context) -> Calibration:
         """Return what the provider's reports have taught about our counts of this model."""
         known = state.get("calibration")
-        if known and known.get("model") == self.model_name(context):
-            return Calibration.from_json(known)
-        return Calibration(exact=self.counter(context).exact)
+        if not known or known.get("model") != self.model_name(context):
+            return Calibration(exact=self.counter(context).exact)
+        read = self._calibrations.get(id(known))
+        if read is None or read[0] is not known:
+            if len(self._calibrations) >= _KEPT_SUMMARIES:
+                self._calibrations.clear()
+            self._calibrations[id(known)] = read = known, Calibration.from_json(known)
+        return read[1]
 
     def summary(self, state: State) -> tuple[Summary, str] | None:
         """Return the thread's summary and how the prompt shows it; read once for each version."""

@@ -141,12 +141,15 @@ def _is_legal(messages: Sequence[BaseMessage]) -> bool:
     waiting: list[str] = []
     known: set[str] = set()
     for message in messages:
-        if isinstance(message, ToolMessage):
-            if not waiting or message.tool_call_id != waiting.pop():
+        # From the dictionary, which tells the few messages with calls or for a call from all others at once.
+        fields = message.__dict__
+        answered = fields.get("tool_call_id")
+        if answered is not None and isinstance(message, ToolMessage):
+            if not waiting or answered != waiting.pop():
                 return False
         elif waiting:
             return False
-        elif isinstance(message, AIMessage) and message.tool_calls:
+        elif fields.get("tool_calls") and isinstance(message, AIMessage):
             waiting = [str(call["id"]) for call in reversed(message.tool_calls)]
             # Two calls of one id share a result, which only the long way sorts out.
             if not known.isdisjoint(waiting) or len(set(waiting)) < len(waiting):

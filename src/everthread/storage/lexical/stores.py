@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -272,9 +272,14 @@ def _only_puts(ops: Sequence[Op]) -> list[PutOp]:
     puts = [op for op in ops if isinstance(op, PutOp)]
     if len(puts) < len(ops):
         return []
-    for op in puts:
-        validate_op_namespace(op)
+    _check({op.namespace: op for op in puts})
     return puts
+
+
+def _check(named: Mapping[tuple[str, ...], Op]) -> None:
+    """Check each namespace once: a batch has few of them for its many operations."""
+    for op in named.values():
+        validate_op_namespace(op)
 
 
 def _only_reads(ops: Sequence[Op]) -> list[GetOp | SearchOp]:
@@ -288,8 +293,7 @@ def _only_reads(ops: Sequence[Op]) -> list[GetOp | SearchOp]:
     names = {op.namespace: op for op in reads if isinstance(op, GetOp)}
     if len(names) + sum(isinstance(op, SearchOp) for op in reads) > MOST_PARTS:
         return []
-    for op in names.values():
-        validate_op_namespace(op)
+    _check(names)
     return reads
 
 
