@@ -1,8 +1,10 @@
 """Compaction: what is folded, and the summary that stands for it."""
 
+import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from conversation import call, conversation, tool_round
+from everthread.nodes.summarize import _chunks
 from everthread.state import Context, Summary, SummaryEntry
 from everthread.state.messages import reduce_messages
 from everthread.window.compaction import (
@@ -170,3 +172,26 @@ def test_a_summary_without_a_summarizer_does_not_grow_with_the_thread() -> None:
         sizes.append(len(made.model_dump_json()))
 
     assert sizes[-1] <= 1.1 * max(sizes[190:210])
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Yes.  Hello!\n\nI need a room in Lyon. And a train.", "I need a room in Lyon."),
+        ("Yes. A room in Lyon", "A room in Lyon"),
+        ("Yes. No.", "Yes. No."),
+    ],
+)
+def test_an_exchange_is_told_by_its_first_sentence_that_says_something(said: str, told: str) -> None:
+    made = absorbed([HumanMessage(said, id="a")])
+
+    assert [entry.text for entry in made.entries] == [f"User: {told}"]
+
+
+def test_a_request_that_surely_fits_is_not_counted() -> None:
+    def count(text: str) -> int:
+        raise AssertionError(text)
+
+    lines = ["[1] user: Zürich \ud800", "[2] assistant: yes"]
+
+    assert _chunks(lines, 60, count) == [lines]

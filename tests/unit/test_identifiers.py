@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from everthread.state import Identifier
-from everthread.window.identifiers import identifiers_in, merged, render_identifiers, within
+from everthread.window.identifiers import _Words, identifiers_in, merged, render_identifiers, within
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,27 @@ def test_short_values_of_json_are_identifiers() -> None:
 
 def test_small_numbers_and_plain_words_are_none() -> None:
     assert identifiers_in("we need 2 rooms for 12 nights, nothing else") == []
+
+
+@given(st.from_regex(r"[A-Z0-9-]{1,12}(\.[0-9]{1,3})?[.,:;]{0,2}", fullmatch=True))
+def test_an_identifier_on_its_own_is_found_as_between_brackets(word: str) -> None:
+    assert identifiers_in(word) == identifiers_in(f"[{word}]")  # brackets keep it from the quick look
+
+
+def test_what_follows_a_point_is_no_number_of_its_own() -> None:
+    assert identifiers_in(".500 and QX417.") == [("QX417", 1.5)]
+
+
+def test_words_are_forgotten_before_they_are_too_many_and_blobs_are_never_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("everthread.window.identifiers._words", known := _Words())
+    monkeypatch.setattr("everthread.window.identifiers._MOST_WORDS", 3)
+
+    found = identifiers_in(f"QX417 QX418 QX419 QX420 QX417 /{'a' * 300} QX421")
+
+    assert [text for text, _ in found] == ["QX417", "QX418", "QX419", "QX420", "QX417", "QX421"]
+    assert set(known) == {"QX420", "QX417", "QX421"}
 
 
 def test_what_the_user_said_or_a_call_used_weighs_more() -> None:

@@ -235,6 +235,8 @@ def _chunk_tokens(wiring: Wiring) -> int:
 
 def _chunks(lines: Sequence[str], tokens: int, count: Callable[[str], int]) -> list[list[str]]:
     """Split lines so that each part fits; nothing in the middle is dropped, a longer line is cut into pieces."""
+    if sum(len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines) <= tokens:
+        return [list(lines)]  # no token is shorter than a byte
     chunks: list[list[str]] = [[]]
     left = tokens
     for line in (piece for whole in lines for piece in _pieces(whole, tokens, count)):

@@ -1,7 +1,7 @@
 """Write, read and render the rolling summary of what a compaction folds."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -47,6 +47,11 @@ _HEADING = re.compile(r"^\s*(?:#{1,6}\s+(.*?)\s*#*|\*\*(.+?)\*\*:?)\s*$")
 _SOURCES = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]\s*\.?$")
 _NO_PROSE = ("{", "[", "`", "<")
 _LONGEST = 160
+_SHORTEST = 12
+"""Characters of a sentence that says nothing, such as `Yes, please.`"""
+
+_RESULT = 60
+"""Characters that a step shows of its result."""
 
 CONDENSE_TOKENS = 12_000
 """Unread text that is worth a call of a summariser with a large window; until then the rules' summary stands."""
@@ -281,8 +286,9 @@ def _steps(group: Group) -> list[str]:
     steps = []
     for call in group.messages[0].tool_calls if isinstance(group.messages[0], AIMessage) else []:
         told = ", ".join(f"{name}={value!r}" for name, value in call["args"].items())
-        result = " ".join(results.get(str(call["id"]), "no result").split())
-        steps.append(escape(f"{call['name']}({_short(told, 100)}) → {_short(result, 60)}"))
+        # So many words are longer than what is shown of them.
+        result = " ".join(results.get(str(call["id"]), "no result").split(maxsplit=_RESULT))
+        steps.append(escape(f"{call['name']}({_short(told, 100)}) → {_short(result, _RESULT)}"))
     return steps
 
 
@@ -344,8 +350,17 @@ def _read(text: str, numbered: Mapping[int, str]) -> list[SummaryEntry]:
 
 def _gist(text: str) -> str:
     """Return the first sentence that says something."""
-    sentences = [part.strip() for part in _SENTENCE.split(text) if len(part.strip()) > 12]
-    return escape(_short(sentences[0] if sentences else text, _LONGEST))
+    said = next((sentence for sentence in _sentences(text) if len(sentence) > _SHORTEST), text)
+    return escape(_short(said, _LONGEST))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield sentences one by one, since mostly the first is all that is asked for."""
+    begin = 0
+    for end in _SENTENCE.finditer(text):
+        yield text[begin : end.start()].strip()
+        begin = end.end()
+    yield text[begin:].strip()
 
 
 def _short(text: str, longest: int) -> str:

@@ -7,7 +7,6 @@ their own, beside the summary, and never pass through a model.
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from itertools import chain, islice
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -39,13 +38,20 @@ _PATTERNS: tuple[tuple[float, str], ...] = (
 )
 _ANY = re.compile("|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(_PATTERNS)))
 _WEIGHTS = {f"k{place}": weight for place, (weight, _) in enumerate(_PATTERNS)}
+# Most identifiers are a code or a number and nothing else; the same as above, at a fifth of the time.
+_ALONE = re.compile(
+    r"(?P<k5>[A-Z](?=[A-Z0-9-]*[0-9])[A-Z0-9-]{2,118})|(?P<k8>[0-9]{3,50}(?:\.[0-9]{1,50})?|[0-9]{1,2}\.[0-9]{2,50})"
+)
 _JSON_VALUE = re.compile(r": \"(?=[^\"\n]*[A-Za-z])([^\"\n]{2,40})\"")
 _JSON_WEIGHT = 0.6
 _PUNCTUATION = ".,:;!?()\"'"
 _FEWEST_DIGITS = 3
 _LONGEST = 120
 _KEPT_CHARACTERS = 200
-"""Words up to this length are looked at once in a process."""
+"""Words up to this length are looked at once."""
+
+_MOST_WORDS = 20_000
+"""Words that are remembered, some 5 MB; beyond it they are forgotten at once."""
 
 _USED = 0.5
 """Added to the weight of what the user said or a call used."""
@@ -59,10 +65,7 @@ _HALF_LIFE = 40
 
 def identifiers_in(text: str) -> list[tuple[str, float]]:
     """Return every identifier of a text with its weight, in order, repeats included."""
-    words = text.split()
-    # Texts repeat their words: what was found in one is known, and most have nothing. Blobs are not worth keeping.
-    look = _in_word if max(map(len, words), default=0) <= _KEPT_CHARACTERS else _in_any_word
-    found = list(chain.from_iterable(map(look, words)))
+    found = list(chain.from_iterable(map(_words.__getitem__, text.split())))
     if ': "' in text:
         # Short values of JSON: names, cities, streets, classes.
         known = {told for told, _ in found}
@@ -71,15 +74,13 @@ def identifiers_in(text: str) -> list[tuple[str, float]]:
     return found
 
 
-def _in_any_word(word: str) -> tuple[tuple[str, float], ...]:
-    return _in_word(word) if len(word) <= _KEPT_CHARACTERS else _in_word.__wrapped__(word)
-
-
-@lru_cache(maxsize=20_000)
 def _in_word(word: str) -> tuple[tuple[str, float], ...]:
     plain = word.strip(_PUNCTUATION)
     if plain.isalpha() and plain.islower():
         return ()
+    # A point ahead of a number makes it a part of another one.
+    if (alone := _ALONE.fullmatch(plain)) and (alone.lastgroup == "k5" or word.startswith(plain)):
+        return ((plain, _WEIGHTS[str(alone.lastgroup)]),)
     found = []
     for match in _ANY.finditer(word):
         told = match.group().rstrip(".,:;")
@@ -87,6 +88,21 @@ def _in_word(word: str) -> tuple[tuple[str, float], ...]:
         if len(told) <= _LONGEST and not (is_number and sum(map(str.isdigit, told)) < _FEWEST_DIGITS):
             found.append((told, _WEIGHTS[str(match.lastgroup)]))
     return tuple(found)
+
+
+class _Words(dict[str, tuple[tuple[str, float], ...]]):
+    """What words hold: texts repeat their words, and most have nothing. Blobs are not worth keeping."""
+
+    def __missing__(self, word: str) -> tuple[tuple[str, float], ...]:
+        found = _in_word(word)
+        if len(word) > _KEPT_CHARACTERS:
+            return found
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        return self.setdefault(word, found)
+
+
+_words = _Words()
 
 
 def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list[Identifier]:
@@ -98,14 +114,18 @@ def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list
     """
     found = {entry.text: entry for entry in index}
     seen: dict[str, tuple[float, int, int]] = {}
-    for message in messages:
+    messages = list(messages)
+    for message, mentioned in zip(messages, _of_message.all(messages), strict=True):
         bonus = _USED if isinstance(message, HumanMessage | AIMessage) else 0.0
-        place = sequence(message)
-        for text, weight in _of_message(message):
+        place = max(sequence(message), 0)
+        for text, weight in mentioned:
             told = seen.get(text)
             if told is None:
                 old = found.get(text)
-                told = (0.0, 0, 0) if old is None else (old.weight, old.mentions, old.last)
+                if old is None:  # as nearly all are
+                    seen[text] = (weight + bonus, 1, place)
+                    continue
+                told = (old.weight, old.mentions, old.last)
             seen[text] = (max(weight + bonus, told[0]), told[1] + 1, max(place, told[2]))
     found |= {text: Identifier(text, *told) for text, told in seen.items()}
     return list(found.values())
@@ -151,7 +171,8 @@ def render_identifiers(index: Sequence[Identifier]) -> str:
 
 
 def _score(entry: Identifier, newest: int) -> float:
-    return entry.weight * (1 + math.log(entry.mentions)) / (1 + (newest - entry.last) / _HALF_LIFE)
+    weight = entry.weight if entry.mentions == 1 else entry.weight * (1 + math.log(entry.mentions))
+    return weight / (1 + (newest - entry.last) / _HALF_LIFE)
 
 
 def _found(message: BaseMessage) -> list[tuple[str, float]]:

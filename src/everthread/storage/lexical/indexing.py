@@ -135,9 +135,11 @@ def _index(
         default: see `catch_up`.
         spaces: numbers of the namespaces that hold items already.
     """
+    contents: dict[tuple[str, str], Any] = {}
     if default is not None:
+        contents = {place: orjson.loads(values[place]) for place, index in told.items() if index is None}
         told = {
-            place: default(tuple(place[0].split(".")), orjson.loads(values[place])) if index is None else index
+            place: default(tuple(place[0].split(".")), contents[place]) if index is None else index
             for place, index in told.items()
         }
         if not spaces and all(index is False for index in told.values()):
@@ -149,7 +151,8 @@ def _index(
     work = _Work((yield Statement(_NUMBERS)))
     for (prefix, key), value in values.items():
         old, *rest = known.get((prefix, key), (None, None, None, None))
-        work.change((prefix, key, old, value, spaces.get(prefix), *rest), None, told)
+        row = (prefix, key, old, value, spaces.get(prefix), *rest)
+        work.change(row, None, told, contents.get((prefix, key)))
     yield from work.write()
 
 
@@ -180,10 +183,9 @@ class _Work:
         self.entries: list[tuple[int, str]] = []
         self.new_spaces: list[tuple[int, str, int]] = []
 
-    def change(self, row: Row, default: TextFields | None, told: Indexing) -> None:
+    def change(self, row: Row, default: TextFields | None, told: Indexing, content: Any = None) -> None:
         prefix, key, old, value, ns, doc, length, known = row
         paths: Paths = False
-        content: Any = None
         if value is not None:
             paths = told.get((prefix, key))
             if doc is not None and (prefix, key) not in told:

@@ -52,14 +52,14 @@ _separators = _Separators()
 
 def document_words(texts: Iterable[str]) -> dict[str, int]:
     """Count the words of texts to be indexed."""
-    words: Counter[str] = Counter()
+    words: list[str] = []
     for text in texts:
         folded = fold(text)
         cut = _cut(folded, pairs_only=False)
         dates, rest = date_words(folded, has_month=not (folded.isascii() and MONTHS.isdisjoint(cut)))
-        words.update(dates)
-        words.update(map(_stems.__getitem__, cut if rest == folded else _cut(rest, pairs_only=False)))
-    return words
+        words += dates
+        words += map(_stems.__getitem__, cut if rest == folded else _cut(rest, pairs_only=False))
+    return Counter(words)
 
 
 def query_words(text: str) -> list[str]:
