@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import aiosqlite
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.store.base import BaseStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
@@ -16,6 +15,7 @@ from everthread.storage.fence import afence, afence_store, fence, fence_store
 from everthread.storage.lexical import AsyncLexicalSqliteStore, LexicalSqliteStore
 from everthread.storage.locations import Location, Synchronous, level, locate, prepare
 from everthread.storage.locks import ThreadLocks
+from everthread.storage.reviving import MessageSerializer
 from everthread.storage.searchable import text_fields
 from everthread.storage.whole import WholeAsyncSqliteSaver, WholeSqliteSaver
 
@@ -64,7 +64,7 @@ def open_storage(
     with ExitStack() as stack:
         try:
             locks = stack.enter_context(closing(ThreadLocks(location, timeout_seconds=lock_timeout_seconds)))
-            saver = WholeSqliteSaver(stack.enter_context(closing(_connect(location))), serde=_serializer())
+            saver = WholeSqliteSaver(stack.enter_context(closing(_connect(location))), serde=MessageSerializer())
             saver.setup()
             if location.path is not None:  # in memory every connection is a database of its own
                 fence(saver.conn, locks)
@@ -99,7 +99,7 @@ async def aopen_storage(
             for connection in (saver_connection, store_connection):
                 for pragma in _PRAGMAS:
                     await connection.execute(pragma.format(location.synchronous))
-            saver = WholeAsyncSqliteSaver(saver_connection, serde=_serializer())
+            saver = WholeAsyncSqliteSaver(saver_connection, serde=MessageSerializer())
             await saver.setup()
             if location.path is not None:
                 await afence(saver_connection, locks)
@@ -130,11 +130,6 @@ def _connect(location: Location, *, autocommit: bool = False) -> sqlite3.Connect
     for pragma in _PRAGMAS:
         connection.execute(pragma.format(location.synchronous))
     return connection
-
-
-def _serializer() -> JsonPlusSerializer:
-    # None is the strict list: a crafted checkpoint row must not import and run code.
-    return JsonPlusSerializer(allowed_msgpack_modules=None)
 
 
 def _unusable(location: Location, error: sqlite3.Error) -> StorageError:

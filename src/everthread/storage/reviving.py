@@ -1,0 +1,65 @@
+"""LangGraph's serializer, which makes messages again without checking anew what a message of that kind wrote.
+
+A run begins with reading every message of its working set, and most of that time goes into validating fields
+that were valid when they were saved.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import ormsgpack
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, EXT_PYDANTIC_V2, JsonPlusSerializer
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+
+__all__ = ["MessageSerializer"]
+
+Hook = Callable[[int, bytes], Any]
+
+_KINDS: dict[tuple[str, str], type[BaseMessage]] = {
+    (kind.__module__, kind.__name__): kind for kind in (AIMessage, HumanMessage, SystemMessage, ToolMessage)
+}
+_FIELDS = {kind: frozenset(kind.model_fields) for kind in _KINDS.values()}
+
+
+class MessageSerializer(JsonPlusSerializer):
+    """Reads and writes what `JsonPlusSerializer` does, with the strict list: a crafted row must not run code."""
+
+    def __init__(self) -> None:
+        super().__init__(allowed_msgpack_modules=None)
+        self._unpack_ext_hook = _reviving(self._unpack_ext_hook)
+
+    def with_msgpack_allowlist(self, extra_allowlist: Iterable[tuple[str, ...] | type]) -> JsonPlusSerializer:
+        """Return a serializer that may also revive these types."""
+        made = super().with_msgpack_allowlist(extra_allowlist)
+        if made is not self:
+            made._unpack_ext_hook = _reviving(made._unpack_ext_hook)
+        return made
+
+
+def _reviving(stock: Hook) -> Hook:
+    """Return a hook that makes messages and leaves everything else to LangGraph's."""
+
+    def hook(code: int, data: bytes) -> Any:
+        if code == EXT_DELTA_SNAPSHOT:
+            return _DeltaSnapshot(_unpacked(data))
+        if code == EXT_PYDANTIC_V2:
+            told = _unpacked(data)
+            kind = _KINDS.get((told[0], told[1])) if isinstance(told, list) and len(told) > 2 else None
+            if kind is not None and isinstance(told[2], dict) and told[2].keys() == _FIELDS[kind]:
+                return _made(kind, told[2])
+        return stock(code, data)
+
+    def _unpacked(data: bytes) -> Any:
+        return ormsgpack.unpackb(data, ext_hook=hook, option=ormsgpack.OPT_NON_STR_KEYS)
+
+    return hook
+
+
+def _made(kind: type[BaseMessage], fields: dict[str, Any]) -> BaseMessage:
+    message = kind.__new__(kind)
+    object.__setattr__(message, "__dict__", fields)
+    object.__setattr__(message, "__pydantic_fields_set__", set(fields))
+    object.__setattr__(message, "__pydantic_extra__", {})
+    object.__setattr__(message, "__pydantic_private__", None)
+    return message
