@@ -52,6 +52,7 @@ class Wiring:
     _names: dict[str | None, str | None] = field(default_factory=dict, repr=False)
     _counters: dict[str | None, TokenCounter] = field(default_factory=dict, repr=False)
     _shown: dict[int, "Shown"] = field(default_factory=dict, repr=False)
+    _systems: dict[tuple[str, str, str], SystemMessage] = field(default_factory=dict, repr=False)
     _budgets: dict[tuple[int, int, bool], "_Budgeted"] = field(default_factory=dict, repr=False)
     _calibrations: dict[int, tuple[dict[str, Any], Calibration]] = field(default_factory=dict, repr=False)
     _besides: dict[tuple[int, int, str | None], tuple[Memory, Context, int]] = field(default_factory=dict, repr=False)
@@ -107,11 +108,20 @@ class Wiring:
         known = self._shown.get(id(memory))
         if known is not None and known.memory is memory:
             return known
-        made = Shown.of(memory, self.agent)
+        made = Shown.of(memory, self._system(memory))
         if len(self._shown) >= _KEPT_SUMMARIES:
             self._shown.clear()
         self._shown[id(memory)] = made
         return made
+
+    def _system(self, memory: Memory) -> SystemMessage:
+        """Return the head of the prompt: the same one for as long as it says the same, so that it is counted once."""
+        key = (memory.get("today", ""), memory.get("profile", ""), memory.get("notes", ""))
+        if key not in self._systems:
+            if len(self._systems) >= _KEPT_SUMMARIES:
+                self._systems.clear()
+            self._systems[key] = system_message(self.agent, memory)
+        return self._systems[key]
 
     def reads_back(self, state: State) -> bool:
         """Tell whether the readers are bound: since the first handle was shown or the first message evicted.
@@ -245,10 +255,10 @@ class Shown:
     """Session notes."""
 
     @classmethod
-    def of(cls, memory: Memory, agent: Agent) -> "Shown":
-        """Render the head of the prompt and read the session notes."""
+    def of(cls, memory: Memory, system: SystemMessage) -> "Shown":
+        """Read the session notes."""
         notes = tuple(Note.model_validate(note) for note in memory.get("session_notes", []))
-        return cls(memory, system_message(agent, memory), notes)
+        return cls(memory, system, notes)
 
 
 def is_evicted(messages: Sequence[BaseMessage]) -> bool:
