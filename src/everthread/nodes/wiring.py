@@ -26,8 +26,11 @@ from everthread.window.tokens import TokenCounter, counter_for
 _SAFETY_EXACT = 0.95
 _SAFETY_ESTIMATED = 0.80
 
-_KEPT_SUMMARIES = 256
-"""Summaries held in memory, across the threads of a process."""
+_KEPT_SUMMARIES = 64
+"""Summaries held in memory, across the threads of a process; each has hundreds of small objects."""
+
+_KEPT_RUNS = 32
+"""What else is held for the calls and edges of a run. More of it would only be more for the garbage collector."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Wiring:
             return Calibration(exact=self.counter(context).exact)
         read = self._calibrations.get(id(known))
         if read is None or read[0] is not known:
-            if len(self._calibrations) >= _KEPT_SUMMARIES:
+            if len(self._calibrations) >= _KEPT_RUNS:
                 self._calibrations.clear()
             self._calibrations[id(known)] = read = known, Calibration.from_json(known)
         return read[1]
@@ -109,7 +112,7 @@ class Wiring:
         if known is not None and known.memory is memory:
             return known
         made = Shown.of(memory, self._system(memory))
-        if len(self._shown) >= _KEPT_SUMMARIES:
+        if len(self._shown) >= _KEPT_RUNS:
             self._shown.clear()
         self._shown[id(memory)] = made
         return made
@@ -180,7 +183,7 @@ class Wiring:
         if known is not None and known.is_for(*given):
             return known.budget
         budget = self._sized(state, memory, context, reads_back=reads_back)
-        if len(self._budgets) >= _KEPT_SUMMARIES:
+        if len(self._budgets) >= _KEPT_RUNS:
             self._budgets.clear()
         self._budgets[key] = _Budgeted(*given, budget)
         return budget
@@ -193,7 +196,7 @@ class Wiring:
         if known is not None and known[0] is memory and known[1] is context:
             return known[2]
         tokens = reserved(parts_of(state, context, self), self.counter(context))
-        if len(self._besides) >= _KEPT_SUMMARIES:
+        if len(self._besides) >= _KEPT_RUNS:
             self._besides.clear()
         # The entry keeps what it is known by, so that no other object can take that identity.
         self._besides[key] = memory, context, tokens
