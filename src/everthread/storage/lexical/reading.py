@@ -5,7 +5,6 @@ from typing import Any
 
 import orjson
 from langgraph.store.base import GetOp, Item, SearchItem, SearchOp
-from langgraph.store.sqlite.base import _namespace_prefix_condition
 
 from everthread.state.namespaces import Namespace
 from everthread.storage.lexical.plans import Plan, Row, Statement
@@ -36,7 +35,7 @@ def read(ops: Sequence[GetOp | SearchOp], loader: Any) -> Plan[list[Any]]:
         values += [".".join(namespace), *wanted]
     for place, op in enumerate(ops):
         if isinstance(op, SearchOp):
-            condition, bound = _namespace_prefix_condition(op.namespace_prefix)
+            condition, bound = _under(op.namespace_prefix)
             newest = f"SELECT {_COLUMNS} FROM store WHERE {condition} ORDER BY updated_at DESC LIMIT ? OFFSET ?"
             parts.append(f"SELECT {place}, * FROM ({newest})")
             values += [*bound, op.limit, op.offset]
@@ -53,6 +52,18 @@ def read(ops: Sequence[GetOp | SearchOp], loader: Any) -> Plan[list[Any]]:
         else _found(lists.get(place, ()), load)
         for place, op in enumerate(ops)
     ]
+
+
+def _under(prefix: Namespace) -> tuple[str, tuple[str, ...]]:
+    """Return the condition for a namespace and those below it.
+
+    A range instead of LangGraph's GLOB: SQLite plans a statement with a pattern anew each time that it is run.
+    """
+    if not prefix:
+        return "TRUE", ()
+    path = ".".join(prefix)
+    # The slash is the character behind the period.
+    return "(prefix = ? OR (prefix > ? AND prefix < ?))", (path, f"{path}.", f"{path}/")
 
 
 def _item(op: GetOp, row: Row | None, load: Any) -> Item | None:
