@@ -3,12 +3,11 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from everthread.errors import ModelError
@@ -18,7 +17,7 @@ from everthread.ledger.telemetry import Call
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.inject_memory import is_unopened, opening, record_opening, resolved
 from everthread.nodes.sizing import fits
-from everthread.nodes.wiring import Wiring, context_of, parts_of, store_of, thread_of
+from everthread.nodes.wiring import Bound, Wiring, context_of, parts_of, store_of, thread_of
 from everthread.state import Context, State, Update
 from everthread.state.marks import marked, sequence
 from everthread.state.updates import joined, updated
@@ -81,7 +80,7 @@ class _Ready:
     """What the state gets of the opening of the turn."""
     prompt: Prompt
     budget: Budget
-    chat: Runnable[LanguageModelInput, BaseMessage]
+    chat: Bound
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Ready 
         _record(events, state, runtime)
     chat = wiring.bound(context, reads_back=reads_back)
     if context.max_output_tokens is not None:
-        chat = chat.bind(max_tokens=context.max_output_tokens)
+        chat = replace(chat, kwargs={**chat.kwargs, "max_tokens": context.max_output_tokens})
     return _Ready(state, opened.update if opened else {}, prompt, budget, chat)
 
 

@@ -1,13 +1,13 @@
 """What the nodes of one graph share: the agent, its models and tools, and how to size a prompt."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage, SystemMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
@@ -57,11 +57,11 @@ class Wiring:
     _shown: dict[int, "Shown"] = field(default_factory=dict, repr=False)
     _systems: dict[tuple[str, str, str], SystemMessage] = field(default_factory=dict, repr=False)
     _budgets: dict[tuple[int, int, bool], "_Budgeted"] = field(default_factory=dict, repr=False)
-    _calibrations: dict[int, tuple[dict[str, Any], Calibration]] = field(default_factory=dict, repr=False)
-    _besides: dict[tuple[int, int, str | None], tuple[Memory, Context, int]] = field(default_factory=dict, repr=False)
-    _bound: dict[tuple[str | None, bool], Runnable[LanguageModelInput, BaseMessage]] = field(
+    _calibrations: dict[tuple[int, str | None], tuple[dict[str, Any] | None, Calibration]] = field(
         default_factory=dict, repr=False
     )
+    _besides: dict[tuple[int, int, str | None], tuple[Memory, Context, int]] = field(default_factory=dict, repr=False)
+    _bound: dict[tuple[str | None, bool], "Bound"] = field(default_factory=dict, repr=False)
 
     def model_for(self, context: Context) -> BaseChatModel:
         """Return the run's model."""
@@ -82,14 +82,18 @@ class Wiring:
     def calibration(self, state: State, context: Context) -> Calibration:
         """Return what the provider's reports have taught about our counts of this model."""
         known = state.get("calibration")
-        if not known or known.get("model") != self.model_name(context):
-            return Calibration(exact=self.counter(context).exact)
-        read = self._calibrations.get(id(known))
-        if read is None or read[0] is not known:
-            if len(self._calibrations) >= _KEPT_RUNS:
-                self._calibrations.clear()
-            self._calibrations[id(known)] = read = known, Calibration.from_json(known)
-        return read[1]
+        key = (id(known), context.model)
+        read = self._calibrations.get(key)
+        if read is not None and read[0] is known:
+            return read[1]
+        if known and known.get("model") == self.model_name(context):
+            made = Calibration.from_json(known)
+        else:
+            made = Calibration(exact=self.counter(context).exact)
+        if len(self._calibrations) >= _KEPT_RUNS:
+            self._calibrations.clear()
+        self._calibrations[key] = known, made
+        return made
 
     def summary(self, state: State) -> tuple[Summary, str] | None:
         """Return the thread's summary and how the prompt shows it; read once for each version."""
@@ -148,14 +152,13 @@ class Wiring:
             self._tool_tokens[key] = counter.tools([*self.agent.tools, *extra])
         return self._tool_tokens[key]
 
-    def bound(self, context: Context, *, reads_back: bool) -> Runnable[LanguageModelInput, BaseMessage]:
+    def bound(self, context: Context, *, reads_back: bool) -> "Bound":
         """Return the run's model with its tools; converting their schemas is done once."""
         key = (context.model, reads_back)
         if key not in self._bound:
             extra = self.readers if reads_back else []
             tools, chat = [*self.agent.tools, *extra], self.model_for(context)
-            runnable = chat.bind_tools(tools) if tools else chat
-            self._bound[key] = cast("Runnable[LanguageModelInput, BaseMessage]", runnable)
+            self._bound[key] = Bound.of(chat.bind_tools(tools) if tools else chat)
         return self._bound[key]
 
     def window_for(self, context: Context) -> int:
@@ -246,6 +249,30 @@ class _Budgeted:
         """Tell whether it is still the budget; the identities hold, since it keeps what it was made from."""
         is_same = self.memory is memory and self.context is context and self.ceiling == ceiling
         return is_same and self.calibration == calibration
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A model, and what is passed with each call: its tools, in its provider's form."""
+
+    model: Runnable[LanguageModelInput, BaseMessage]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, chat: Runnable[Any, Any]) -> "Bound":
+        """Take apart what `bind_tools` gave, where it binds arguments only: its own call takes as long as a trim."""
+        kwargs: dict[str, Any] = {}
+        while type(chat) is RunnableBinding and not chat.config and not chat.config_factories:
+            kwargs, chat = {**chat.kwargs, **kwargs}, chat.bound
+        return cls(chat, kwargs)
+
+    def invoke(self, prompt: Sequence[BaseMessage], config: RunnableConfig) -> BaseMessage:
+        """Call the model."""
+        return self.model.invoke(list(prompt), config, **self.kwargs)
+
+    async def ainvoke(self, prompt: Sequence[BaseMessage], config: RunnableConfig) -> BaseMessage:
+        """Call the model without blocking the event loop."""
+        return await self.model.ainvoke(list(prompt), config, **self.kwargs)
 
 
 @dataclass(frozen=True)
