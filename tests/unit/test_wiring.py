@@ -2,12 +2,15 @@
 
 import pytest
 from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import HumanMessage
 
 from everthread.agents import travel
 from everthread.agents.handles import read_tool_output
 from everthread.models.offline import OfflineModel
-from everthread.nodes.wiring import Wiring
+from everthread.models.scripted import ScriptedModel
+from everthread.nodes.wiring import Bound, Wiring
 from everthread.state import Context, State
+from small_agent import look
 
 CONTEXT = Context(window=8_000)
 MEMORY = {"today": "2026-05-01", "profile": "", "notes": ""}
@@ -64,3 +67,21 @@ def test_the_readers_of_handles_take_their_tokens(wiring: Wiring) -> None:
     before = tokens(wiring, state)
 
     assert tokens(wiring, state, reads_back=True) < before
+
+
+def test_a_model_with_tools_is_called_with_all_that_was_bound() -> None:
+    model = ScriptedModel(["hello"])
+    bound = Bound.of(model.bind_tools([look]).bind(max_tokens=5))
+
+    reply = bound.invoke([HumanMessage("hi")], {})
+
+    assert reply.text == "hello"
+    assert bound.model is model
+    assert bound.kwargs["max_tokens"] == 5
+    assert [tool["function"]["name"] for tool in bound.kwargs["tools"]] == ["look"]
+
+
+def test_a_model_with_a_config_of_its_own_keeps_it() -> None:
+    configured = ScriptedModel(["hello"]).with_config(tags=["mine"])
+
+    assert Bound.of(configured) == Bound(configured)

@@ -262,7 +262,7 @@ class Bound:
     def of(cls, chat: Runnable[Any, Any]) -> "Bound":
         """Take apart what `bind_tools` gave, where it binds arguments only: its own call takes as long as a trim."""
         kwargs: dict[str, Any] = {}
-        while type(chat) is RunnableBinding and not chat.config and not chat.config_factories:
+        while isinstance(chat, RunnableBinding) and _binds_arguments_only(chat):
             kwargs, chat = {**chat.kwargs, **kwargs}, chat.bound
         return cls(chat, kwargs)
 
@@ -273,6 +273,12 @@ class Bound:
     async def ainvoke(self, prompt: Sequence[BaseMessage], config: RunnableConfig) -> BaseMessage:
         """Call the model without blocking the event loop."""
         return await self.model.ainvoke(list(prompt), config, **self.kwargs)
+
+
+def _binds_arguments_only(chat: RunnableBinding[Any, Any]) -> bool:
+    kind = type(chat)
+    is_plain = kind.invoke is RunnableBinding.invoke and kind.ainvoke is RunnableBinding.ainvoke
+    return is_plain and not chat.config and not chat.config_factories
 
 
 @dataclass(frozen=True)
