@@ -9,8 +9,12 @@ _NOT_SEARCHED = frozenset({"ledger", "summaries", "handles", "left", "sessions",
 """Last labels of namespaces that are read by key or in order, never by words."""
 
 _SAID = ("content", "tool_calls[*].name", "tool_calls[*].args")
-_MESSAGE = ("date", *(form + name for form in ("message.data.", "message.") for name in _SAID))
-"""Of LangChain's two forms of a message as JSON."""
+_MESSAGE = {
+    (form, has_calls): ("date", *(form + name for name in (_SAID if has_calls else _SAID[:1])))
+    for form in ("message.data.", "message.")
+    for has_calls in (False, True)
+}
+"""Of LangChain's two forms of a message as JSON; a path that leads nowhere takes as long as one that gives a text."""
 
 
 def text_fields(namespace: tuple[str, ...], value: Mapping[str, Any]) -> Paths:
@@ -25,4 +29,7 @@ def text_fields(namespace: tuple[str, ...], value: Mapping[str, Any]) -> Paths:
         return None
     if isinstance(value.get("text"), str):
         return ["text", "date"]
-    return _MESSAGE
+    message = value.get("message")
+    told = message.get("data", message) if type(message) is dict else None
+    has_calls = type(told) is dict and bool(told.get("tool_calls"))
+    return _MESSAGE["message." if told is message else "message.data.", has_calls]
