@@ -152,3 +152,16 @@ def test_a_refusal_that_was_foreseen_teaches_nothing() -> None:
     calibration = taught([(1000, 1500)])
 
     assert calibration.observe_refusal(1000, 1400) == calibration
+
+
+@given(st.integers(10, 100_000), st.integers(-2, 50), st.integers(10, 100_000), st.integers(0, 200_000))
+def test_an_exact_count_learns_nothing_from_the_offset_it_knows(
+    first: int, offset: int, second: int, asked: int
+) -> None:
+    known = Calibration(exact=True).observe(first, first + offset)
+
+    again = known.observe(second, second + offset)
+
+    assert again is known
+    told = Calibration(True, (Anchor(second, second + offset),))
+    assert (again.apply(asked), again.inverse(asked)) == (told.apply(asked), told.inverse(asked))

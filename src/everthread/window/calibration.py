@@ -116,9 +116,13 @@ class Calibration:
         """Return the calibration that also knows this report.
 
         A report that no tokeniser could give is left out: zero, or less than half of our count, as from a provider
-        that leaves out what it read from its cache; or far more than any prompt of that size can have.
+        that leaves out what it read from its cache; or far more than any prompt of that size can have. So is one
+        that an exact count has foreseen, since only the offset is learned and it is the same: every change of the
+        calibration is saved with the thread.
         """
         if counted <= 0 or not counted * SLOPES[0] <= reported <= counted * SLOPES[1] + LARGEST_OVERHEAD:
+            return self
+        if self.exact and self.anchors and reported - counted == self.anchors[-1].reported - self.anchors[-1].counted:
             return self
         return replace(self, anchors=(*self.anchors, Anchor(counted, reported))[-KEPT:])
 
