@@ -8,7 +8,7 @@ from langgraph.types import Command
 
 from conversation import call
 from everthread import Context
-from everthread.errors import BudgetError, ModelError
+from everthread.errors import BudgetError, ModelError, SettingsError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state.marks import marks
@@ -31,39 +31,73 @@ def test_a_turn_that_fits_skips_the_nodes_that_would_do_nothing(storage: Storage
 
     steps = [next(iter(part)) for part in graph.stream({"messages": "hi"}, CONFIG, stream_mode="updates")]
 
-    assert steps == ["model", "tools", "model"]
+    assert steps == ["inject_memory", "model", "tools", "model"]
 
 
 @pytest.mark.parametrize(
     "message", ["hi", ("user", "hi"), {"role": "user", "content": "hi"}, HumanMessage("hi")], ids=str
 )
-def test_a_new_message_goes_straight_to_the_model_however_it_is_written(storage: Storage, message: Any) -> None:
-    graph, _ = graph_of(storage, "hello")
+def test_a_new_message_goes_straight_to_its_node_however_it_is_written(storage: Storage, message: Any) -> None:
+    graph, _ = graph_of(storage, "hello", "there")
+    ask(graph, "first")
 
-    steps = [next(iter(part)) for part in graph.stream({"messages": [message]}, CONFIG, stream_mode="updates")]
+    given = graph.invoke({"messages": message}, CONFIG)
 
-    assert steps == ["model"]
-    assert graph.get_state(CONFIG).values["turns"] == 1
+    saved = list(graph.get_state_history(CONFIG))
+    assert [one.next for one in saved[:3]] == [(), ("model",), ("inject_memory",)]
+    assert [one.content for one in given["messages"]] == ["first", "hello", "hi", "there"]
+    assert given["messages"] == saved[0].values["messages"]
 
 
 def test_a_message_with_an_id_of_its_own_is_looked_up_first(storage: Storage) -> None:
     graph, _ = graph_of(storage, "hello")
-    message = HumanMessage("hi", id="mine")
 
-    steps = [next(iter(part)) for part in graph.stream({"messages": [message]}, CONFIG, stream_mode="updates")]
+    graph.invoke({"messages": [HumanMessage("hi", id="mine")]}, CONFIG)
 
-    assert steps == ["inject_memory", "model"]
+    assert [one.next for one in graph.get_state_history(CONFIG)][-1] == ("__start__",)
 
 
-def test_a_turn_whose_first_call_fails_is_opened_once(storage: Storage) -> None:
-    graph, _ = graph_of(storage, ModelError("down", kind="unavailable"), "hello")
-    with pytest.raises(ModelError):
-        ask(graph, "hi")
+@pytest.mark.parametrize("message", [None, 5, {"role": "captain", "content": "hi"}, [{"content": "hi"}]], ids=str)
+def test_what_is_no_message_is_refused_before_anything_is_saved(storage: Storage, message: Any) -> None:
+    graph, _ = graph_of(storage, "hello")
 
-    result = ask(graph, "hi")
+    with pytest.raises(SettingsError, match="`messages` cannot be read"):
+        graph.invoke({"messages": message}, CONFIG)
 
-    assert result["turns"] == 1
-    assert [message.text for message in result["messages"]] == ["hi", "hello"]
+    assert [one.text for one in ask(graph, "hi")["messages"]] == ["hi", "hello"]
+
+
+def test_a_lone_surrogate_reads_the_same_from_the_run_and_from_its_checkpoint(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "one", "two")
+    ask(graph, "a")
+
+    result = ask(graph, "b\ud800c")
+
+    assert result["messages"] == graph.get_state(CONFIG).values["messages"]
+
+
+def test_who_streams_updates_cannot_change_what_the_model_reads(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("look", "c", n=2)), "found")
+
+    for part in graph.stream({"messages": "a question"}, CONFIG, stream_mode="updates"):
+        for update in part.values():
+            for message in update["messages"]:
+                message.content = "[redacted]"
+
+    assert [message.text for message in model.prompts[1][1:3]] == ["a question", ""]
+
+
+def test_the_same_words_at_the_same_place_of_a_fork_are_a_new_message(storage: Storage) -> None:
+    graph, model = graph_of(storage, *(f"r{number} " + "reply " * 60 for number in range(7)))
+    dials: dict[str, Any] = {"policy": "sliding_window", "keep_last_turns": 1, "window": 1_400, "safety_fraction": 1.0}
+    for number in range(5):
+        ask(graph, f"q{number} " + "word " * 120, **dials)
+    second = next(one for one in graph.get_state_history(CONFIG) if not one.next and one.values.get("turns") == 2)
+    graph.update_state(second.config, {"turns": 2}, as_node="model")
+
+    ask(graph, "q2 " + "word " * 120, **dials)
+
+    assert model.prompts[-1][-1].text.startswith("q2")
 
 
 def test_a_new_message_is_in_the_checkpoint_of_its_input(storage: Storage) -> None:
@@ -71,9 +105,9 @@ def test_a_new_message_is_in_the_checkpoint_of_its_input(storage: Storage) -> No
     ask(graph, "hi")
     ask(graph, "and now?")
 
-    (saved,) = [one for one in graph.get_state_history(CONFIG) if one.metadata and one.metadata["step"] == 1]
+    (saved,) = [one for one in graph.get_state_history(CONFIG) if one.metadata and one.metadata["step"] == 2]
 
-    assert saved.next == ("model",)
+    assert saved.next == ("inject_memory",)
     assert saved.values["messages"][-1].text == "and now?"
 
 
@@ -84,7 +118,7 @@ def test_trim_runs_before_every_model_call_that_might_not_fit(storage: Storage) 
     updates = graph.stream({"messages": "hi"}, CONFIG, context=dials, stream_mode="updates")
     steps = [next(iter(part)) for part in updates]
 
-    assert steps == ["model", "trim", "model", "tools", "trim", "model", "distill_notes"]
+    assert steps == ["inject_memory", "trim", "model", "tools", "trim", "model", "distill_notes"]
 
 
 def test_a_failing_tool_answers_its_call_with_the_error(storage: Storage) -> None:

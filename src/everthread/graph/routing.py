@@ -37,8 +37,8 @@ def after_trim(state: State, update: Update, runtime: Runtime[Context], wiring: 
 
 
 def after_model(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
-    """Go to the tools that the model called, on when it replied, to trim when it was not called or refused."""
-    if update.get("overflows") or "prefix" not in update:
+    """Go to the tools that the model called, back to trim after a refusal, on when there is a reply."""
+    if update.get("overflows"):
         return "trim"
     if getattr(update["messages"][-1], "tool_calls", None):
         return "tools"

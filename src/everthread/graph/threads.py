@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Self
+from uuid import uuid4
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import PutOp
@@ -15,12 +16,13 @@ from everthread.graph.retries import Start, message_id, start
 from everthread.ledger.record import now
 from everthread.state import Context, Input, Output, State, namespaces
 from everthread.state.marks import MARK
+from everthread.state.messages import clean_content
 from everthread.storage.newest import Standing, aending, astanding, ending, standing
 from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata
 
-_ENTRY = "branch:to:model"
-"""The channel that triggers the node which opens a turn and answers it."""
+_ENTRY = "branch:to:inject_memory"
+"""The channel that triggers the first node."""
 
 
 class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
@@ -140,14 +142,15 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 await self.storage.store.abatch([write])
 
     def _entry(self, given: Any, bound: RunnableConfig) -> tuple[Any, Self]:
-        """Return an input and the graph that takes it: what is surely a new message goes to the model at once.
+        """Return an input and the graph that takes it: what is surely a new message goes to its node at once.
 
         LangGraph's way in is a node of its own, which asks what to do with the input. That costs a super-step with
         its checkpoint, and of a message that nobody has seen there is nothing to ask.
         """
-        if bound["configurable"].get("checkpoint_id") or not _is_news(given):
+        news = _news(given)
+        if news is None or bound["configurable"].get("checkpoint_id"):
             return given, self
-        written = {name: given[name] for name in ("messages", "end_session") if name in given}
+        written = {"messages": news, **({"end_session": given["end_session"]} if "end_session" in given else {})}
         return {**written, _ENTRY: None}, self.copy({"input_channels": (*written, _ENTRY)})
 
     def _bound(self, config: RunnableConfig | None) -> RunnableConfig:
@@ -155,11 +158,31 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
         return {"configurable": {"checkpoint_ns": "", **configurable}}
 
 
-def _is_news(given: Any) -> bool:
-    """Tell whether an input ends with the user's words, and no message of it can be one that the thread has."""
-    messages = given.get("messages") if isinstance(given, dict) else None
-    told = messages if isinstance(messages, list) else [messages]
-    return bool(told) and _role(told[-1]) in ("human", "user") and None not in map(_role, told)
+def _news(given: Any) -> list[BaseMessage] | None:
+    """Return the messages of an input that ends with the user's words; None when the thread may have one of them.
+
+    Each gets an id of its own. One made from its words would be that of the same words on a branch that a fork left,
+    and what the state has must not differ from what a checkpoint gives back, so they are messages, and clean, already.
+
+    Raises:
+        SettingsError: they are nothing that LangChain reads as messages; saved, they would stop every later run, too.
+    """
+    if not isinstance(given, dict) or "messages" not in given:
+        return None
+    told = given["messages"] if isinstance(given["messages"], list) else [given["messages"]]
+    try:
+        messages = convert_to_messages(told)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise SettingsError(
+            f"`messages` cannot be read: {error}; send a text, {{'role': 'user', 'content': 'a text'}}, "
+            "a message of LangChain, or a list of these"
+        ) from error
+    if not told or None in map(_role, told) or _role(told[-1]) not in ("human", "user"):
+        return None
+    return [
+        message.model_copy(update={"id": str(uuid4()), "content": clean_content(message.content)})
+        for message in messages
+    ]
 
 
 def _role(message: Any) -> str | None:

@@ -26,20 +26,11 @@ from everthread.storage.regrets import restated, restated_reads
 from everthread.storage.summaries import get_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.tokens import TokenCounter
-from everthread.window.turns import opens_turn, question_of
+from everthread.window.turns import opens_turn
 
 logger = logging.getLogger(__name__)
 
 _MANY = 1_000
-
-
-@dataclass(frozen=True)
-class Opened:
-    """How a turn begins: what the state gets, and what is to be recorded of it."""
-
-    update: Update
-    events: Sequence[Event]
-    operations: Sequence[PutOp]
 
 
 def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
@@ -51,33 +42,6 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
     Raises:
         SettingsError: the thread has no message.
     """
-    opened = opening(state, runtime, wiring)
-    record_opening(opened, runtime)
-    return opened.update
-
-
-def record_opening(opened: Opened, runtime: Runtime[Context], then: Sequence[Event] = ()) -> None:
-    """Record how a turn begins, and what comes right after it, in one batch."""
-    record(
-        store_of(runtime),
-        thread_of(runtime),
-        [*opened.events, *then],
-        write=runtime.stream_writer,
-        turn=opened.update["turns"],
-        operations=opened.operations,
-    )
-
-
-def is_unopened(state: State) -> bool:
-    """Tell whether the newest message of the user has not begun its turn yet."""
-    if "memory" in state:
-        return False
-    question = question_of(state.get("messages", []))
-    return question is not None and "at" not in marks(question)
-
-
-def opening(state: State, runtime: Runtime[Context], wiring: Wiring) -> Opened:
-    """Do what `inject_memory` does, and leave it to the caller to record it."""
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
     messages = state.get("messages", [])
     if not messages:
@@ -104,8 +68,9 @@ def opening(state: State, runtime: Runtime[Context], wiring: Wiring) -> Opened:
     events += known.said_again.values()
     session = _session(known.session, thread_id, context, wiring, turn, shared)
     operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=None), *known.forgotten]
+    record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")
-    update: Update = {
+    return {
         "messages": [*(RemoveMessage(id=known_id) for known_id in known.again), *map(_dated, known.new)],
         "moved": moved,
         "memory": memory,
@@ -115,7 +80,6 @@ def opening(state: State, runtime: Runtime[Context], wiring: Wiring) -> Opened:
         "overflows": 0,
         "ceiling": None,
     }
-    return Opened(update, events, operations)
 
 
 @dataclass(frozen=True)

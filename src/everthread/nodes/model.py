@@ -15,12 +15,10 @@ from everthread.ledger.events import Event, Overflow, PinRepaired, PromptAssembl
 from everthread.ledger.record import now, record
 from everthread.ledger.telemetry import Call
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
-from everthread.nodes.inject_memory import is_unopened, opening, record_opening, resolved
-from everthread.nodes.sizing import fits
+from everthread.nodes.inject_memory import resolved
 from everthread.nodes.wiring import Bound, Wiring, context_of, parts_of, store_of, thread_of
 from everthread.state import Context, State, Update
 from everthread.state.marks import marked, sequence
-from everthread.state.updates import joined, updated
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
 from everthread.window.calibration import Anchor
@@ -29,45 +27,37 @@ from everthread.window.calibration import Anchor
 def model(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Send the prompt once and keep the reply.
 
-    A message that came straight here opens its turn first, as `inject_memory` does it: one more super-step, with
-    its checkpoint, would cost every turn as much as that node itself.
-
     Returns:
-        The reply; or, when the provider refuses the prompt as too long, a lower ceiling for `trim`; or no more
-        than the opening of the turn, when the working set has to be trimmed first.
+        The reply; or, when the provider refuses the prompt as too long, a lower ceiling for `trim`.
 
     Raises:
         BudgetError: what is pinned does not fit the window.
         ModelError: the call failed for good. The user's message stays, and the next run continues the turn.
     """
     ready = _prepare(state, runtime, wiring)
-    if ready.chat is None:
-        return ready.update
     call = _call(ready.prompt, runtime, wiring)
     try:
         reply = ready.chat.invoke(ready.prompt.messages, config)
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - providers raise what they like; `_failed` sorts it out
         call.end(error=error)
-        return joined(ready.update, _failed(error, ready, runtime, wiring))
+        return _failed(error, ready, runtime, wiring)
     call.end(_as_message(reply))
-    return joined(ready.update, _kept(_as_message(reply), ready, runtime, wiring))
+    return _kept(_as_message(reply), ready, runtime, wiring)
 
 
 async def amodel(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
     """Do what `model` does without blocking the event loop."""
     ready = await asyncio.to_thread(_prepare, state, runtime, wiring)
-    if ready.chat is None:
-        return ready.update
     call = _call(ready.prompt, runtime, wiring)
     try:
         reply = await ready.chat.ainvoke(ready.prompt.messages, config)
         check_complete(_as_message(reply))
     except Exception as error:  # noqa: BLE001 - as in `model`
         call.end(error=error)
-        return joined(ready.update, await asyncio.to_thread(_failed, error, ready, runtime, wiring))
+        return await asyncio.to_thread(_failed, error, ready, runtime, wiring)
     call.end(_as_message(reply))
-    return joined(ready.update, _kept(_as_message(reply), ready, runtime, wiring))
+    return _kept(_as_message(reply), ready, runtime, wiring)
 
 
 @dataclass(frozen=True)
@@ -75,32 +65,15 @@ class _Ready:
     """One call, ready to be made."""
 
     state: State
-    """What the prompt is made of: with the turn opened, and with what no checkpoint has."""
-    update: Update
-    """What the state gets of the opening of the turn."""
+    """What the prompt is made of: with what no checkpoint has."""
     prompt: Prompt
     budget: Budget
     chat: Bound
 
 
-@dataclass(frozen=True)
-class _NotYet:
-    """No call: the working set has to be trimmed first."""
-
-    update: Update
-    chat: None = None
-
-
-def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Ready | _NotYet:
+def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Ready:
     context = context_of(runtime)
-    opened = opening(state, runtime, wiring) if is_unopened(state) else None
-    if opened is None:
-        state = {**state, **resolved(state, runtime, wiring)}
-    else:
-        state = updated(state, opened.update)
-        if not fits(state, context, wiring):
-            record_opening(opened, runtime)
-            return _NotYet(opened.update)
+    state = {**state, **resolved(state, runtime, wiring)}
     counter, reads_back = wiring.counter(context), wiring.reads_back(state)
     budget = wiring.budget(state, context, reads_back=reads_back)
     prompt = assemble(
@@ -127,14 +100,11 @@ def _prepare(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Ready 
     events: list[Event] = [event]
     if prompt.returned_pins and prompt.head_moved:
         events.append(PinRepaired(pins=prompt.returned_pins))
-    if opened is not None:
-        record_opening(opened, runtime, events)
-    else:
-        _record(events, state, runtime)
+    _record(events, state, runtime)
     chat = wiring.bound(context, reads_back=reads_back)
     if context.max_output_tokens is not None:
         chat = replace(chat, kwargs={**chat.kwargs, "max_tokens": context.max_output_tokens})
-    return _Ready(state, opened.update if opened else {}, prompt, budget, chat)
+    return _Ready(state, prompt, budget, chat)
 
 
 def _record(events: Sequence[Event], state: State, runtime: Runtime[Context]) -> None:

@@ -135,7 +135,7 @@ def _appended(message: BaseMessage, last: BaseMessage | None) -> BaseMessage:
     previous = last.id if last is not None else None
     content, known = clean_content(message.content), marks(message)
     if _is_stamped(message, known, seq, previous) and content is message.content:
-        return message  # a node of ours has placed it; every replay of the channel would copy it again
+        return message.model_copy()  # placed by a node of ours; a copy, since who streams updates may change them
     kwargs = {**message.additional_kwargs, MARK: {**known, "seq": seq, "previous": previous}}
     name = _identifier(message.type, content, seq, previous) if message.id is None else message.id
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs, "id": name})
@@ -151,7 +151,7 @@ def _replacing(message: BaseMessage, old: BaseMessage) -> BaseMessage:
     kept = ("seq", "previous", "at") if content == old.content else ("seq", "previous")
     merged = {**{key: value for key, value in marks(old).items() if key in kept}, **marks(message)}
     if merged == marks(message) and content is message.content:
-        return message
+        return message.model_copy()
     kwargs = {**message.additional_kwargs, MARK: merged}
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 

@@ -7,9 +7,9 @@ from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.types import Command
 
 from everthread.state.messages import reduce_messages
-from everthread.state.state import State, Update
+from everthread.state.state import State
 
-__all__ = ["joined", "updated"]
+__all__ = ["updated"]
 
 
 def updated(state: State, update: Any) -> State:
@@ -30,11 +30,3 @@ def updated(state: State, update: Any) -> State:
     else:
         messages = reduce_messages(messages, [new])
     return cast(State, {**state, **(update if isinstance(update, dict) else {}), "messages": messages})
-
-
-def joined(first: Update, then: Update) -> Update:
-    """Return one update that does what two do, one after the other."""
-    if not first:
-        return then
-    messages = [*first.get("messages", []), *then.get("messages", [])]
-    return {**first, **then, "messages": messages}

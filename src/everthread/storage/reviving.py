@@ -46,7 +46,7 @@ def _reviving(stock: Hook) -> Hook:
         if code == EXT_PYDANTIC_V2:
             told = _unpacked(data)
             kind = _KINDS.get((told[0], told[1])) if isinstance(told, list) and len(told) > 2 else None
-            if kind is not None and isinstance(told[2], dict) and told[2].keys() == _FIELDS[kind]:
+            if kind is not None and isinstance(told[2], dict) and _is_whole(told[2], _FIELDS[kind]):
                 return _made(kind, told[2])
         return stock(code, data)
 
@@ -54,6 +54,17 @@ def _reviving(stock: Hook) -> Hook:
         return ormsgpack.unpackb(data, ext_hook=hook, option=ormsgpack.OPT_NON_STR_KEYS)
 
     return hook
+
+
+def _is_whole(fields: dict[str, Any], names: frozenset[str]) -> bool:
+    """Tell whether fields are as pydantic makes them; somebody may have set others on a message later."""
+    return (
+        fields.keys() == names
+        and type(fields["content"]) in (str, list)
+        and (fields["id"] is None or type(fields["id"]) is str)
+        and type(fields.get("tool_call_id", "")) is str
+        and all("type" in call for call in fields.get("tool_calls", ()))
+    )
 
 
 def _made(kind: type[BaseMessage], fields: dict[str, Any]) -> BaseMessage:

@@ -70,11 +70,20 @@ def test_reads_of_more_namespaces_than_a_statement_takes_are_answered(
     assert None not in ours.batch([GetOp(namespace, "1") for namespace in namespaces])
 
 
-def test_a_namespace_with_a_period_in_a_label_is_refused(stores: tuple[LexicalSqliteStore, SqliteStore]) -> None:
+def test_more_items_than_a_statement_takes_are_answered(stores: tuple[LexicalSqliteStore, SqliteStore]) -> None:
+    ours, _ = stores
+
+    assert ours.batch([GetOp(("a",), str(number)) for number in range(40_000)]) == [None] * 40_000
+
+
+@pytest.mark.parametrize("read", [GetOp(("a.b",), "1"), SearchOp(("a.b",))], ids=["item", "search"])
+def test_a_namespace_with_a_period_in_a_label_is_refused(
+    stores: tuple[LexicalSqliteStore, SqliteStore], read: Op
+) -> None:
     ours, _ = stores
 
     with pytest.raises(InvalidNamespaceError):
-        ours.batch([GetOp(("a.b",), "1")])
+        ours.batch([read])
 
 
 def test_nothing_asked_is_nothing_answered(stores: tuple[LexicalSqliteStore, SqliteStore]) -> None:

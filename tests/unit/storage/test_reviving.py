@@ -44,6 +44,24 @@ def test_a_message_is_what_langgraph_makes_of_it(message: BaseMessage) -> None:
     assert made.model_fields_set == known.model_fields_set
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize(
+    ("message", "changed"),
+    [
+        (ToolMessage("row", tool_call_id="7"), {"tool_call_id": 7}),
+        (ToolMessage("row", tool_call_id="7"), {"content": {"rows": 1}}),
+        (AIMessage(""), {"tool_calls": [{"name": "look", "args": {}, "id": "7"}]}),
+    ],
+    ids=["call id", "content", "calls"],
+)
+def test_what_was_set_on_a_message_later_is_mended_as_langgraph_does(
+    message: BaseMessage, changed: dict[str, Any]
+) -> None:
+    saved = OURS.dumps_typed([message.model_copy(update=changed)])
+
+    assert vars(OURS.loads_typed(saved)[0]) == vars(STOCK.loads_typed(saved)[0])
+
+
 def test_messages_of_a_snapshot_are_messages() -> None:
     saved = OURS.dumps_typed({"messages": _DeltaSnapshot(MESSAGES[:2])})
 

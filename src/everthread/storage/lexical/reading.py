@@ -12,6 +12,9 @@ from everthread.storage.lexical.plans import Plan, Row, Statement
 MOST_PARTS = 100
 """Namespaces and searches in one statement; SQLite takes 500."""
 
+MOST_KEYS = 10_000
+"""Items in one statement; SQLite takes 32,766 parameters."""
+
 _COLUMNS = "prefix, key, value, created_at, updated_at"
 
 

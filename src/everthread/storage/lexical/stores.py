@@ -18,7 +18,7 @@ from langgraph.store.sqlite.base import SqliteIndexConfig
 from everthread.storage.lexical.indexing import Indexing, catch_up, catch_up_fully, has_changes, put
 from everthread.storage.lexical.plans import Plan, Statement, T, arun, immediate, run
 from everthread.storage.lexical.ranking import fuse
-from everthread.storage.lexical.reading import MOST_PARTS, read
+from everthread.storage.lexical.reading import MOST_KEYS, MOST_PARTS, read
 from everthread.storage.lexical.schema import has_fts5, prepare_schema
 from everthread.storage.lexical.searching import Known, find, has_words
 from everthread.storage.lexical.texts import TextFields
@@ -288,12 +288,14 @@ def _only_reads(ops: Sequence[Op]) -> list[GetOp | SearchOp]:
     One statement answers it, and needs no transaction around it.
     """
     reads = [op for op in ops if isinstance(op, GetOp) or (isinstance(op, SearchOp) and not (op.query or op.filter))]
-    if len(reads) < len(ops):
+    if len(reads) < len(ops) or len(ops) > MOST_KEYS:
         return []
-    names = {op.namespace: op for op in reads if isinstance(op, GetOp)}
-    if len(names) + sum(isinstance(op, SearchOp) for op in reads) > MOST_PARTS:
+    named: dict[tuple[str, ...], Op] = {op.namespace: op for op in reads if isinstance(op, GetOp)}
+    searches = {op.namespace_prefix: op for op in reads if isinstance(op, SearchOp)}
+    if len(named) + sum(isinstance(op, SearchOp) for op in reads) > MOST_PARTS:
         return []
-    _check(names)
+    _check(named)
+    _check({prefix: op for prefix, op in searches.items() if prefix})
     return reads
 
 
