@@ -67,6 +67,13 @@ def test_what_is_no_message_is_refused_before_anything_is_saved(storage: Storage
     assert [one.text for one in ask(graph, "hi")["messages"]] == ["hi", "hello"]
 
 
+def test_an_input_without_anything_to_do_says_what_to_send(storage: Storage) -> None:
+    graph, _ = graph_of(storage)
+
+    with pytest.raises(SettingsError, match="send `messages` or `end_session`, not 'msgs'"):
+        graph.invoke({"msgs": ["hi"]}, CONFIG)
+
+
 def test_a_lone_surrogate_reads_the_same_from_the_run_and_from_its_checkpoint(storage: Storage) -> None:
     graph, _ = graph_of(storage, "one", "two")
     ask(graph, "a")

@@ -168,6 +168,8 @@ def _news(given: Any) -> list[BaseMessage] | None:
         SettingsError: they are nothing that LangChain reads as messages; saved, they would stop every later run, too.
     """
     if not isinstance(given, dict) or "messages" not in given:
+        if isinstance(given, dict) and given and "end_session" not in given:
+            raise SettingsError(f"nothing to do: send `messages` or `end_session`, not {', '.join(map(repr, given))}")
         return None
     told = given["messages"] if isinstance(given["messages"], list) else [given["messages"]]
     try:
