@@ -153,13 +153,17 @@ def test_retry_says_when_nothing_is_waiting(chat: Chat) -> None:
     assert "nothing is waiting" in chat("hi", "/retry", model=ScriptedModel(["hello"]))[2]
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("message", "steps"),
+    [*(("hi", steps) for steps in (1, 2)), *((HumanMessage("hi", id="mine"), steps) for steps in (1, 2, 3))],
+    ids=["saved", "opened", "saved with an id", "applied with an id", "opened with an id"],
+)
 def test_a_turn_that_a_crash_cut_off_is_finished_first(
-    chat: Chat, capsys: pytest.CaptureFixture[str], steps: int
+    chat: Chat, capsys: pytest.CaptureFixture[str], message: Any, steps: int
 ) -> None:
     with open_storage("sqlite:///everthread.db") as storage:
         graph = build_graph(travel, model="offline", storage=storage)
-        parts = graph.stream({"messages": "hi"}, CONFIG, stream_mode="checkpoints", durability="sync")
+        parts = graph.stream({"messages": [message]}, CONFIG, stream_mode="checkpoints", durability="sync")
         for _ in range(steps):
             next(parts)
         parts.close()  # type: ignore[attr-defined]
