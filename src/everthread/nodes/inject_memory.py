@@ -67,7 +67,7 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
         events += _refused(known.stored)
     events += known.said_again.values()
     session = _session(known.session, thread_id, context, wiring, turn, shared)
-    operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=None), *known.forgotten]
+    operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=False), *known.forgotten]
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")
     return {

@@ -63,7 +63,7 @@ def _is_whole(fields: dict[str, Any], names: frozenset[str]) -> bool:
         and type(fields["content"]) in (str, list)
         and (fields["id"] is None or type(fields["id"]) is str)
         and type(fields.get("tool_call_id", "")) is str
-        and all("type" in call for call in fields.get("tool_calls", ()))
+        and (not fields.get("tool_calls") or all("type" in call for call in fields["tool_calls"]))
     )
 
 
