@@ -170,3 +170,27 @@ def test_going_on_from_the_newest_checkpoint_leaves_no_branch() -> None:
 
     assert session is not None
     assert session.value["shared"] is None
+
+
+@pytest.mark.parametrize(("asked", "shared"), [("mine", None), ("another", 1)])
+def test_a_turn_that_begins_again_because_its_beginning_was_not_saved_is_no_fork(
+    asked: str, shared: int | None
+) -> None:
+    with open_storage("sqlite://") as storage:
+        thread = Thread(storage, {})
+        thread.ask(-1)
+        question = {"messages": [HumanMessage("and then?", id="mine")]}
+        parts = thread.graph.stream(question, CONFIG, stream_mode="checkpoints", durability="sync")
+        next(parts)
+        parts.close()
+        # What the run writes to the store just before it dies.
+        record = storage.store.get(namespaces.SESSIONS, "t")
+        assert record is not None
+        storage.store.put(namespaces.SESSIONS, "t", {**record.value, "turns": 2, "question": asked}, index=False)
+
+        thread.graph.invoke(None, CONFIG)
+
+        session = storage.store.get(namespaces.SESSIONS, "t")
+
+    assert session is not None
+    assert session.value["shared"] == shared

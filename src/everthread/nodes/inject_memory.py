@@ -66,7 +66,7 @@ def inject_memory(state: State, runtime: Runtime[Context], wiring: Wiring) -> Up
         # Only when the block is new: a note that stays refused is no news on every turn.
         events += _refused(known.stored)
     events += known.said_again.values()
-    session = _session(known.session, thread_id, context, wiring, turn, shared)
+    session = _session(known.session, thread_id, context, wiring, turn, shared) | {"question": messages[-1].id}
     operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=False), *known.forgotten]
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     moved = "memory" if state.get("memory_digest") and event.changed else state.get("moved", "")

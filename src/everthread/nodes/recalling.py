@@ -96,7 +96,8 @@ def asked(messages: Sequence[BaseMessage], today: date) -> Question:
 def shared_past(known: Mapping[str, Any], turn: int, messages: Sequence[BaseMessage], new: int) -> int | None:
     """Return the last place that all branches of a thread share; None as long as there is one branch.
 
-    A fork by time travel goes on from an older checkpoint, which has fewer turns than the thread had.
+    A fork by time travel goes on from an older checkpoint, which has fewer turns than the thread had. So does a run
+    that died before it could save the turn that it had begun, but that one begins the same turn again.
 
     Args:
         known: the session record.
@@ -105,7 +106,7 @@ def shared_past(known: Mapping[str, Any], turn: int, messages: Sequence[BaseMess
         new: how many are new.
     """
     earlier: int | None = known.get("shared")
-    if not new or known.get("turns", 0) < turn:
+    if not new or known.get("turns", 0) < turn or known.get("question") == messages[-1].id:
         return earlier
     here = sequence(messages[-new - 1]) if len(messages) > new else -1
     return here if earlier is None else min(earlier, here)
