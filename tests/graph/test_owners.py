@@ -54,7 +54,7 @@ def dies(graph: Any, message: Any, steps: int) -> None:
 @pytest.mark.parametrize(
     ("message", "steps"),
     [("my secret", 1), *((HumanMessage("my secret", id="mine"), steps) for steps in (1, 2, 3))],
-    ids=["straight to the model", "saved", "applied", "opened"],
+    ids=["saved without an id", "saved", "applied", "opened"],
 )
 def test_a_thread_whose_first_run_died_is_not_taken_over(storage: Storage, message: Any, steps: int) -> None:
     graph, model = graph_of(storage, "hello", "hello")

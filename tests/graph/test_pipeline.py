@@ -11,6 +11,7 @@ from everthread import Context
 from everthread.errors import BudgetError, ModelError, SettingsError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
+from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
@@ -64,6 +65,7 @@ def test_what_is_no_message_is_refused_before_anything_is_saved(storage: Storage
     with pytest.raises(SettingsError, match="`messages` cannot be read"):
         graph.invoke({"messages": message}, CONFIG)
 
+    assert storage.store.get(namespaces.SESSIONS, "t") is None
     assert [one.text for one in ask(graph, "hi")["messages"]] == ["hi", "hello"]
 
 

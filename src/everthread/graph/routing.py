@@ -1,14 +1,17 @@
 """Which node comes next. A node that would have nothing to do is left out: a super-step costs a checkpoint."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal, cast
 
+from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from everthread.nodes.sizing import fits, is_full
 from everthread.nodes.wiring import Wiring, context_of
 from everthread.state import Context, State, Update
 from everthread.state.marks import marks
-from everthread.state.updates import updated
+from everthread.state.messages import reduce_messages
 
 
 def after_start(state: State) -> Literal["inject_memory", "consolidate", "__end__"]:
@@ -27,7 +30,7 @@ def after_start(state: State) -> Literal["inject_memory", "consolidate", "__end_
 
 def before_model(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
     """Go to the model, by way of `trim` when the working set does not surely fit the budget."""
-    now = updated(state, update)
+    now = _updated(state, update)
     return "model" if fits(now, context_of(runtime), wiring) else "trim"
 
 
@@ -45,13 +48,13 @@ def after_model(state: State, update: Update, runtime: Runtime[Context], wiring:
     context = context_of(runtime)
     if "turn" in context.distillation:
         return "distill_notes"
-    now = updated(state, update)
+    now = _updated(state, update)
     return "summarize" if is_full(now, context, wiring) else _end(now)
 
 
 def after_distill_notes(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
     """Compact when the working set asks for it, then end the session when the caller does."""
-    return "summarize" if is_full(updated(state, update), context_of(runtime), wiring) else _end(state)
+    return "summarize" if is_full(_updated(state, update), context_of(runtime), wiring) else _end(state)
 
 
 def after_summarize(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
@@ -66,3 +69,18 @@ def after_consolidate(state: State, update: Update, runtime: Runtime[Context], w
 
 def _end(state: State) -> Literal["consolidate", "__end__"]:
     return "consolidate" if state.get("end_session") else "__end__"
+
+
+def _updated(state: State, update: Any) -> State:
+    """Return the state as the next node will read it."""
+    parts = update if isinstance(update, list) else [update]
+    told = [part.update if isinstance(part, Command) else part for part in parts]
+    new = [message for part in told if isinstance(part, dict) for message in part.get("messages", [])]
+    messages: Sequence[Any] = state.get("messages", [])
+    known = {message.id for message in messages}
+    is_plain = all(isinstance(message, BaseMessage) for message in new)
+    if is_plain and not any(isinstance(message, RemoveMessage) or message.id in known for message in new):
+        messages = [*messages, *new]
+    else:
+        messages = reduce_messages(messages, [new])
+    return cast(State, {**state, **(update if isinstance(update, dict) else {}), "messages": messages})

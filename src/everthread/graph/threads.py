@@ -60,7 +60,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             raise SettingsError("this storage was opened with `aopen_storage`; use `ainvoke` or `astream`")
         options, input, context = _durable(options), _whole(input), _context(options)
         thread_id, bound, store = _thread_id(self.config, config), self._bound(config), self.storage.store
-        config = _telling(config, context)
+        news, config = _news(input), _telling(config, context)
         with self.storage.locks.hold(thread_id):
             here = standing(self.storage, bound, message_id(input))
             if claim := _claim(here, thread_id, context, self.name):
@@ -77,7 +77,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 closing = begin.gap.writes(store.batch(begin.gap.reads(thread_id))) if begin.gap else []
                 if writes := [*begin.operations, *closing]:
                     store.batch(writes)
-            given, runner = self._entry(begin.input, bound)
+            given, runner = self._entry(begin.input, bound, news if begin.input is input else None)
             yield from super(ThreadGraph, runner).stream(given, config, **options)
             if begin.ends_session and ending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
                 yield from super().stream({"end_session": True}, _latest(config), **options)
@@ -89,7 +89,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             raise SettingsError("this storage was opened with `open_storage`; use `aopen_storage` for async runs")
         options, input, context = _durable(options), _whole(input), _context(options)
         thread_id, bound, store = _thread_id(self.config, config), self._bound(config), self.storage.store
-        config = _telling(config, context)
+        news, config = _news(input), _telling(config, context)
         async with self.storage.locks.ahold(thread_id):
             here = await astanding(self.storage, bound, message_id(input))
             if claim := _claim(here, thread_id, context, self.name):
@@ -105,7 +105,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 closing = begin.gap.writes(await store.abatch(begin.gap.reads(thread_id))) if begin.gap else []
                 if writes := [*begin.operations, *closing]:
                     await store.abatch(writes)
-            given, runner = self._entry(begin.input, bound)
+            given, runner = self._entry(begin.input, bound, news if begin.input is input else None)
             async for part in super(ThreadGraph, runner).astream(given, config, **options):
                 yield part
             if begin.ends_session and await aending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
@@ -141,13 +141,12 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             if write := leaving(bound, newest, (await self.aget_state(bound)).values, session):
                 await self.storage.store.abatch([write])
 
-    def _entry(self, given: Any, bound: RunnableConfig) -> tuple[Any, Self]:
+    def _entry(self, given: Any, bound: RunnableConfig, news: list[BaseMessage] | None) -> tuple[Any, Self]:
         """Return an input and the graph that takes it: what is surely a new message goes to its node at once.
 
         LangGraph's way in is a node of its own, which asks what to do with the input. That costs a super-step with
         its checkpoint, and of a message that nobody has seen there is nothing to ask.
         """
-        news = _news(given)
         if news is None or bound["configurable"].get("checkpoint_id"):
             return given, self
         written = {"messages": news, **({"end_session": given["end_session"]} if "end_session" in given else {})}

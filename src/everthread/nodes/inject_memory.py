@@ -113,9 +113,7 @@ def _known(state: State, store: BaseStore, thread_id: str, context: Context, wir
     found: list[Any] = store.batch([*asked, *looked_up, *left.values()])
     told, session, rest = found[: len(asked)], found[len(asked)], found[len(asked) + 1 :]
     again = [str(item.key) for item in rest[: len(arrived)] if item is not None]
-    answers = dict(zip(left, rest[len(arrived) :], strict=True))
-    unknown = [by for by in left if by not in again]
-    said_again, forgotten = restated({by: left[by] for by in unknown}, [answers[by] for by in unknown])
+    said_again, forgotten = restated(left, rest[len(arrived) :], again)
     memory, summary, shown = _rendered(told, store, thread_id, context, wiring.counter(context), messages)
     new = [message for message in arrived if message.id not in again]
     return _Known(

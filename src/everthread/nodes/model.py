@@ -18,7 +18,7 @@ from everthread.nodes.failures import check_complete, classify, is_overflow, ove
 from everthread.nodes.inject_memory import resolved
 from everthread.nodes.wiring import Bound, Wiring, context_of, parts_of, store_of, thread_of
 from everthread.state import Context, State, Update
-from everthread.state.marks import marked, sequence
+from everthread.state.marks import marked
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
 from everthread.window.calibration import Anchor
@@ -159,9 +159,8 @@ def _learned(
 def _kept(reply: AIMessage, ready: _Ready, runtime: Runtime[Context], wiring: Wiring) -> Update:
     state, prompt = ready.state, ready.prompt
     reply = _callable(_renamed(reply, state))
-    last = state["messages"][-1]
     update: Update = {
-        "messages": [marked(reply, at=now(), seq=sequence(last) + 1, previous=last.id)],
+        "messages": [marked(reply, at=now())],
         "prefix": prompt.prefix,
         "overflows": 0,
         "moved": "",

@@ -90,8 +90,7 @@ class Wiring:
             made = Calibration.from_json(known)
         else:
             made = Calibration(exact=self.counter(context).exact)
-        if len(self._calibrations) >= _KEPT_RUNS:
-            self._calibrations.clear()
+        _make_room(self._calibrations, _KEPT_RUNS)
         self._calibrations[key] = known, made
         return made
 
@@ -105,8 +104,7 @@ class Wiring:
 
     def keep_summary(self, name: str, made: Summary) -> tuple[Summary, str]:
         """Hold a version of a summary in memory, so that the next run need not read it again."""
-        if len(self._summaries) >= _KEPT_SUMMARIES:
-            self._summaries.clear()
+        _make_room(self._summaries, _KEPT_SUMMARIES)
         self._summaries[name] = known = made, render_summary(made, self.agent.summary_sections)
         return known
 
@@ -116,8 +114,7 @@ class Wiring:
         if known is not None and known.memory is memory:
             return known
         made = Shown.of(memory, self._system(memory))
-        if len(self._shown) >= _KEPT_RUNS:
-            self._shown.clear()
+        _make_room(self._shown, _KEPT_RUNS)
         self._shown[id(memory)] = made
         return made
 
@@ -125,8 +122,7 @@ class Wiring:
         """Return the head of the prompt: the same one for as long as it says the same, so that it is counted once."""
         key = (memory.get("today", ""), memory.get("profile", ""), memory.get("notes", ""))
         if key not in self._systems:
-            if len(self._systems) >= _KEPT_SUMMARIES:
-                self._systems.clear()
+            _make_room(self._systems, _KEPT_SUMMARIES)
             self._systems[key] = system_message(self.agent, memory)
         return self._systems[key]
 
@@ -186,8 +182,7 @@ class Wiring:
         if known is not None and known.is_for(*given):
             return known.budget
         budget = self._sized(state, memory, context, reads_back=reads_back)
-        if len(self._budgets) >= _KEPT_RUNS:
-            self._budgets.clear()
+        _make_room(self._budgets, _KEPT_RUNS)
         self._budgets[key] = _Budgeted(*given, budget)
         return budget
 
@@ -199,8 +194,7 @@ class Wiring:
         if known is not None and known[0] is memory and known[1] is context:
             return known[2]
         tokens = reserved(parts_of(state, context, self), self.counter(context))
-        if len(self._besides) >= _KEPT_RUNS:
-            self._besides.clear()
+        _make_room(self._besides, _KEPT_RUNS)
         # The entry keeps what it is known by, so that no other object can take that identity.
         self._besides[key] = memory, context, tokens
         return tokens
@@ -229,6 +223,12 @@ class Wiring:
             # Reports that leave no room at all are wrong, or the window is: our own count decides.
             budget = replace(budget, counted_window=None)
         return budget.check()
+
+
+def _make_room(known: dict[Any, Any], most: int) -> None:
+    """Forget everything at once when there is too much: a run makes what it needs again."""
+    if len(known) >= most:
+        known.clear()
 
 
 _NOTHING: Memory = {}

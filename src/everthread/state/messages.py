@@ -7,7 +7,7 @@ the same result however the writes are batched.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from langchain_core.messages import (
@@ -133,16 +133,10 @@ def _is_answer(message: BaseMessage) -> bool:
 def _appended(message: BaseMessage, last: BaseMessage | None) -> BaseMessage:
     seq = sequence(last) + 1 if last is not None else 0
     previous = last.id if last is not None else None
-    content, known = clean_content(message.content), marks(message)
-    if _is_stamped(message, known, seq, previous) and content is message.content:
-        return message.model_copy()  # placed by a node of ours; a copy, since who streams updates may change them
-    kwargs = {**message.additional_kwargs, MARK: {**known, "seq": seq, "previous": previous}}
+    content = clean_content(message.content)
+    kwargs = {**message.additional_kwargs, MARK: {**marks(message), "seq": seq, "previous": previous}}
     name = _identifier(message.type, content, seq, previous) if message.id is None else message.id
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs, "id": name})
-
-
-def _is_stamped(message: BaseMessage, known: Mapping[str, Any], seq: int, previous: str | None) -> bool:
-    return message.id is not None and known.get("seq") == seq and known.get("previous", "") == previous
 
 
 def _replacing(message: BaseMessage, old: BaseMessage) -> BaseMessage:
@@ -150,8 +144,6 @@ def _replacing(message: BaseMessage, old: BaseMessage) -> BaseMessage:
     # Other words under a known id are a new question; the same words are the one that has its answer.
     kept = ("seq", "previous", "at") if content == old.content else ("seq", "previous")
     merged = {**{key: value for key, value in marks(old).items() if key in kept}, **marks(message)}
-    if merged == marks(message) and content is message.content:
-        return message.model_copy()
     kwargs = {**message.additional_kwargs, MARK: merged}
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 

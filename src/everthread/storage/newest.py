@@ -24,7 +24,7 @@ from everthread.storage.open import Storage
 __all__ = ["Ending", "Standing", "aending", "astanding", "ending", "standing", "unanswered"]
 
 Ending = Literal["done", "unapplied", "unfinished"]
-"""`unapplied`: an input was saved and no step ran; `unfinished`: a node of its turn is still to run."""
+"""`unapplied`: an input was saved and waits in LangGraph's way in; `unfinished`: a node of its turn is still to run."""
 
 _NEWEST = (
     "SELECT 0, type, checkpoint, NULL FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"

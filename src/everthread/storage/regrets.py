@@ -71,23 +71,29 @@ def restated_reads(thread_id: str, messages: Iterable[BaseMessage]) -> dict[str,
     return {by: GetOp(_namespace(thread_id), f"said-{name}") for by, name in named.items() if name}
 
 
-def restated(asked: Mapping[str, GetOp], found: Sequence[Any]) -> tuple[dict[str, Regret], list[PutOp]]:
+def restated(
+    asked: Mapping[str, GetOp], found: Sequence[Any], without: Collection[str]
+) -> tuple[dict[str, Regret], list[PutOp]]:
     """Return the user's messages that say again what has left, by message id, and the writes that forget it.
 
     Args:
         asked: what `restated_reads` gave.
         found: what the store answered, in its order.
+        without: ids of messages that are not looked at, since they are no news.
     """
-    return _missed(asked, found, "restated")
+    return _missed(asked, found, "restated", without)
 
 
 def _missed(
-    asked: Mapping[str, GetOp], found: Sequence[Any], why: Literal["repeated_call", "restated"]
+    asked: Mapping[str, GetOp],
+    found: Sequence[Any],
+    why: Literal["repeated_call", "restated"],
+    without: Collection[str] = (),
 ) -> tuple[dict[str, Regret], list[PutOp]]:
     regrets: dict[str, Regret] = {}
     gone: list[PutOp] = []
     for (by, read), item in zip(asked.items(), found, strict=True):
-        if isinstance(item, Item):
+        if isinstance(item, Item) and by not in without:
             told = item.value
             regrets[by] = Regret(
                 why=why, message_ids=[told["message_id"]], left=told["left"], left_turn=told["turn"], by=by
