@@ -121,10 +121,12 @@ class Wiring:
     def _system(self, memory: Memory) -> SystemMessage:
         """Return the head of the prompt: the same one for as long as it says the same, so that it is counted once."""
         key = (memory.get("today", ""), memory.get("profile", ""), memory.get("notes", ""))
-        if key not in self._systems:
+        known = self._systems.get(key)
+        if known is None:
             _make_room(self._systems, _KEPT_SUMMARIES)
-            self._systems[key] = system_message(self.agent, memory)
-        return self._systems[key]
+            # Another thread may make room as well before this one returns.
+            self._systems[key] = known = system_message(self.agent, memory)
+        return known
 
     def reads_back(self, state: State) -> bool:
         """Tell whether the readers are bound: since the first handle was shown or the first message evicted.
