@@ -78,9 +78,11 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 if writes := [*begin.operations, *closing]:
                     store.batch(writes)
             given, runner = self._entry(begin.input, bound, news if begin.input is input else None)
-            yield from super(ThreadGraph, runner).stream(given, config, **options)
+            with self.storage.journal(thread_id, options["durability"]):
+                yield from super(ThreadGraph, runner).stream(given, config, **options)
             if begin.ends_session and ending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
-                yield from super().stream({"end_session": True}, _latest(config), **options)
+                with self.storage.journal(thread_id, options["durability"]):
+                    yield from super().stream({"end_session": True}, _latest(config), **options)
             self.pruner.after_run(thread_id, context.keep_checkpoints, context.ledger_turns)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:

@@ -44,6 +44,8 @@ def record(
 ) -> None:
     """Write events and the writes they tell of in one batch, then stream, log and count the events.
 
+    A store of ours may leave the batch to the run, which saves it with its step.
+
     Args:
         store: the run's store.
         thread_id: whose ledger it is.
@@ -60,7 +62,8 @@ def record(
     batch += [
         PutOp(namespace, _key(), packed(event, value), index=False) for event, value in zip(told, values, strict=True)
     ]
-    if batch:
+    defer = getattr(store, "defer", None)
+    if batch and not (defer is not None and defer(thread_id, batch)):
         store.batch(batch)
     for value in values:
         level = logging.INFO if value["event"] in _NOTABLE else logging.DEBUG

@@ -3,11 +3,13 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from contextvars import copy_context
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.prebuilt import ToolNode
+from langchain_core.runnables.config import get_config_list
+from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, PutOp
 
@@ -32,7 +34,7 @@ class ToolRunner:
     """
 
     def __init__(self, wiring: Wiring) -> None:
-        self._node = ToolNode([*wiring.agent.tools, *wiring.readers], handle_tool_errors=error_text)
+        self._node = _Node([*wiring.agent.tools, *wiring.readers], handle_tool_errors=error_text)
 
     def tools(self, state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
         """Run the calls of the last message."""
@@ -44,6 +46,32 @@ class ToolRunner:
         results = await self._node.ainvoke(state, config)
         update: Update = await asyncio.to_thread(_kept, results, state, runtime, wiring)
         return update
+
+
+class _Node(ToolNode):
+    """A `ToolNode` that runs a single call in the thread of its node: one more thread costs more than most tools.
+
+    LangGraph gives the thread of each call a copy of the context, and so does this. A tool that starts an event loop
+    could not do so beside a running one, as in a notebook; there every call keeps its thread.
+    """
+
+    def _func(self, input: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
+        calls, kind = self._parse_input(input)
+        if len(calls) != 1 or asyncio._get_running_loop() is not None:
+            return super()._func(input, config, runtime)
+        [call], [own] = calls, get_config_list(config, 1)
+        told: Any = ToolRuntime(
+            state=self._extract_state(input, own),
+            tool_call_id=call["id"],
+            config=own,
+            context=runtime.context,
+            store=runtime.store,
+            stream_writer=runtime.stream_writer,
+            tools=list(self.tools_by_name.values()),
+            execution_info=runtime.execution_info,
+            server_info=runtime.server_info,
+        )
+        return self._combine_tool_outputs([copy_context().run(self._run_one, call, kind, told)], kind)
 
 
 def error_text(error: Exception) -> str:

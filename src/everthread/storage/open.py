@@ -2,7 +2,15 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, replace
 
 import aiosqlite
@@ -13,6 +21,7 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 from everthread.errors import StorageError
 from everthread.storage.fence import afence, afence_store, fence, fence_store
 from everthread.storage.lexical import AsyncLexicalSqliteStore, LexicalSqliteStore
+from everthread.storage.lexical.journals import Journals
 from everthread.storage.locations import Location, Synchronous, level, locate, prepare
 from everthread.storage.locks import ThreadLocks
 from everthread.storage.reviving import MessageSerializer
@@ -34,6 +43,12 @@ class Storage:
     """Opened with `aopen_storage`, for `ainvoke` and `astream`."""
     is_one_file: bool = False
     """The checkpointer and the store have their tables in one file; in memory each has a database of its own."""
+    journals: Journals | None = None
+    """Take the writes of a run; None where every write is saved when it comes."""
+
+    def journal(self, thread_id: str, durability: str) -> AbstractContextManager[None]:
+        """Keep a journal for a run of a thread, which nobody else runs at the same time."""
+        return nullcontext() if self.journals is None else self.journals.open(thread_id, durability)
 
 
 @contextmanager
@@ -66,6 +81,7 @@ def open_storage(
             locks = stack.enter_context(closing(ThreadLocks(location, timeout_seconds=lock_timeout_seconds)))
             saver = WholeSqliteSaver(stack.enter_context(closing(_connect(location))), serde=MessageSerializer())
             saver.setup()
+            stack.enter_context(closing(saver.journals))
             if location.path is not None:  # in memory every connection is a database of its own
                 fence(saver.conn, locks)
             connection = stack.enter_context(closing(_connect(location, autocommit=True)))
@@ -73,9 +89,12 @@ def open_storage(
             store.setup()
             if location.path is not None:
                 fence_store(connection, location.path, locks)
+                # The journal of a run has both, so its connection writes both.
+                fence_store(saver.conn, location.path, locks)
+                store.journals = saver.journals
         except sqlite3.Error as error:
             raise _unusable(location, error) from error
-        yield Storage(url, saver, store, locks, is_one_file=location.path is not None)
+        yield Storage(url, saver, store, locks, is_one_file=location.path is not None, journals=saver.journals)
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 """LangGraph's savers for SQLite with whole writes only: what fails in its middle is taken back.
 
 The sync saver commits a write that failed, so a task would have half of its results; the async one
-leaves the transaction open, which keeps every other process from writing.
+leaves the transaction open, which keeps every other process from writing. Under the sync one the writes of a
+run go through its journal.
 
 LangGraph saves the exception of a task that failed. Its text may repeat a key, a token or the password
 of a URL, so that is taken out first.
@@ -9,46 +10,115 @@ of a URL, so that is taken out first.
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from everthread.state.scrubbing import scrub
+from everthread.storage.lexical.journals import Entry, Journal, Journals, write
+from everthread.storage.lexical.plans import Statement
 
 __all__ = ["WholeAsyncSqliteSaver", "WholeSqliteSaver"]
 
 
 class WholeSqliteSaver(SqliteSaver):
-    """A `SqliteSaver` that rolls a failed write back."""
+    """A `SqliteSaver` that rolls a failed write back, and leaves the writes of a run to its journal.
+
+    Without a journal, as of a run on a graph that is not ours, every write is saved when it comes.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, *, serde: SerializerProtocol | None = None) -> None:
+        super().__init__(conn, serde=serde)
+        self.journals = Journals(self._save)
+        self._here = _Here()
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
         """Give a cursor, and commit when its block ends well."""
-        with self.lock:
-            self.setup()
-            cursor = self.conn.cursor()
-            try:
-                yield cursor
-                if transaction:
-                    self.conn.commit()
-            except BaseException:
-                if transaction:
-                    self.conn.rollback()
-                raise
-            finally:
-                cursor.close()
+        if transaction and self._here.journal is not None:
+            yield cast(sqlite3.Cursor, _Notes(self._here.journal))
+            return
+        self.journals.settle()
+        with self._transaction(commits=transaction) as cursor:
+            yield cursor
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint; see LangGraph's saver."""
+        journal = self.journals.of(config["configurable"]["thread_id"])
+        with self._noting(journal):
+            saved = super().put(config, checkpoint, metadata, new_versions)
+        if journal is not None:
+            journal.step()
+        return saved
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what a task wrote; see LangGraph's saver."""
-        super().put_writes(config, _scrubbed(writes), task_id, task_path)
+        with self._noting(self.journals.of(config["configurable"]["thread_id"])):
+            super().put_writes(config, _scrubbed(writes), task_id, task_path)
+
+    @contextmanager
+    def _noting(self, journal: Journal | None) -> Iterator[None]:
+        """Let what this thread writes go to a journal."""
+        self._here.journal = journal
+        try:
+            yield
+        finally:
+            self._here.journal = None
+
+    @contextmanager
+    def _transaction(self, *, commits: bool) -> Iterator[sqlite3.Cursor]:
+        with self.lock:
+            self.setup()
+            cursor = self.conn.cursor()
+            try:
+                yield cursor
+                if commits:
+                    self.conn.commit()
+            except BaseException:
+                if commits:
+                    self.conn.rollback()
+                raise
+            finally:
+                cursor.close()
+
+    def _save(self, entries: Sequence[Entry]) -> None:
+        with self._transaction(commits=True) as cursor:
+            write(cursor, entries)
+
+
+class _Here(threading.local):
+    """What this thread is at."""
+
+    journal: Journal | None = None
+
+
+class _Notes:
+    """Stands in for a cursor that only writes: a journal takes the statements."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        self._journal.note(Statement(sql, parameters))
+
+    def executemany(self, sql: str, parameters: Sequence[Any]) -> None:
+        self._journal.note(Statement(sql, parameters, is_many=True))
 
 
 class WholeAsyncSqliteSaver(AsyncSqliteSaver):

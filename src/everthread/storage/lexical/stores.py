@@ -16,6 +16,7 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 from langgraph.store.sqlite.base import SqliteIndexConfig
 
 from everthread.storage.lexical.indexing import Indexing, catch_up, catch_up_fully, has_changes, put
+from everthread.storage.lexical.journals import Journals
 from everthread.storage.lexical.plans import Plan, Statement, T, arun, immediate, run
 from everthread.storage.lexical.ranking import fuse
 from everthread.storage.lexical.reading import MOST_KEYS, MOST_PARTS, read
@@ -61,6 +62,9 @@ class LexicalSqliteStore(SqliteStore):
         self.is_lexical = False
         """Whether there is an index; known after `setup`."""
 
+        self.journals: Journals | None = None
+        """Take writes that may wait for the step of a run to end."""
+
         self._known = Known()
         self._preparing = threading.Lock()
 
@@ -82,6 +86,8 @@ class LexicalSqliteStore(SqliteStore):
         ops = list(ops)
         if not self.is_setup:
             self.setup()
+        if self.journals is not None:
+            self.journals.settle_for(ops)
         if self.is_lexical and not self.index_config and (puts := _only_puts(ops)):
             self._execute(immediate(put(puts, self.text_fields)))
             return [None] * len(puts)
@@ -90,6 +96,25 @@ class LexicalSqliteStore(SqliteStore):
         if self.is_lexical and any(isinstance(op, SearchOp) and op.query for op in ops):
             self._catch_up()
         return super().batch(ops)
+
+    def defer(self, thread_id: str, ops: Sequence[Op]) -> bool:
+        """Leave writes to the run of a thread, which saves them with its step; who reads them meanwhile has them.
+
+        Args:
+            thread_id: the thread.
+            ops: writes that no index holds.
+
+        Returns:
+            False when there is no such run or these are no such writes; then nothing was done.
+        """
+        journal = None if self.journals is None else self.journals.of(thread_id)
+        if journal is None or not self.is_lexical or self.index_config:
+            return False
+        puts = _only_puts(ops)
+        if not puts or any(op.index is not False for op in puts):
+            return False
+        journal.note(puts)
+        return True
 
     def sweep_ttl(self) -> int:
         """Delete expired items, from the index too."""
