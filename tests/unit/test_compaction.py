@@ -194,4 +194,4 @@ def test_a_request_that_surely_fits_is_not_counted() -> None:
 
     lines = ["[1] user: Zürich \ud800", "[2] assistant: yes"]
 
-    assert _chunks(lines, 60, count) == [lines]
+    assert _chunks(lines, [30, 30], 60, count) == [lines]

@@ -8,6 +8,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command
 
+from everthread.graph.workers import for_nodes
 from everthread.nodes.wiring import Wiring
 from everthread.state import Context, State, Update
 
@@ -50,7 +51,7 @@ class Step(Runnable[State, Any]):
     def invoke(self, input: State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the blocking flavour."""
         runtime = get_runtime(Context)
-        return self._routed(input, self._sync(input, config or {}, runtime, self._wiring), runtime)
+        return self._routed(input, self._sync(input, for_nodes(config), runtime, self._wiring), runtime)
 
     async def ainvoke(self, input: State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the awaiting flavour."""

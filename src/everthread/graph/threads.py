@@ -13,6 +13,7 @@ from langgraph.types import Command, StateUpdate
 from everthread.errors import SettingsError
 from everthread.graph.forks import leaving
 from everthread.graph.retries import Start, message_id, start
+from everthread.graph.workers import for_run
 from everthread.ledger.record import now
 from everthread.state import Context, Input, Output, State, namespaces
 from everthread.state.marks import MARK
@@ -60,7 +61,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             raise SettingsError("this storage was opened with `aopen_storage`; use `ainvoke` or `astream`")
         options, input, context = _durable(options), _whole(input), _context(options)
         thread_id, bound, store = _thread_id(self.config, config), self._bound(config), self.storage.store
-        news, config = _news(input), _telling(config, context)
+        news, config = _news(input), self._limited(_telling(config, context), options)
         with self.storage.locks.hold(thread_id):
             here = standing(self.storage, bound, message_id(input))
             if claim := _claim(here, thread_id, context, self.name):
@@ -153,6 +154,11 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             return given, self
         written = {"messages": news, **({"end_session": given["end_session"]} if "end_session" in given else {})}
         return {**written, _ENTRY: None}, self.copy({"input_channels": (*written, _ENTRY)})
+
+    def _limited(self, config: RunnableConfig | None, options: dict[str, Any]) -> RunnableConfig | None:
+        if self.storage.journals is None or self.stream_eager or self.step_timeout is not None:
+            return config
+        return for_run(config, {**options, "stream_mode": options.get("stream_mode") or self.stream_mode})
 
     def _bound(self, config: RunnableConfig | None) -> RunnableConfig:
         configurable = {**(self.config or {}).get("configurable", {}), **(config or {}).get("configurable", {})}

@@ -46,6 +46,9 @@ MINIMUM_PROGRESS = 0.10
 _FULL = 0.7
 """Share of a request that counts as full; the lines that would need another one wait."""
 
+_NUMBER = 8
+"""Tokens that the number in front of a line takes at the most, with the break after it."""
+
 _CHUNK_SHARE = 0.7
 """Share of the summariser's window that new messages may take; the rest is for rules, old summary and reply."""
 
@@ -170,12 +173,13 @@ def _rewriting(work: _Work, wiring: Wiring) -> Steps:
         return
     count, limits = work.sizes.counter.text, work.sizes.limits
     lines, later = _whole_requests(numbered_lines(work.unread), _chunk_tokens(wiring), count)
+    sizes = [count(line) + _NUMBER for _, line in lines]
     numbered = dict(enumerate((source for source, _ in lines), start=1))
     shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
     old = render_story(work.sizes.summary, wiring.agent.summary_sections) if work.sizes.summary else ""
     support = "\n".join([old, *shown])
     # The rules have written a line for every message, also for those of parts beyond the limit.
-    chunks = _chunks(shown, _chunk_tokens(wiring), count)[-MOST_CHUNKS:]
+    chunks = _chunks(shown, sizes, _chunk_tokens(wiring), count)[-MOST_CHUNKS:]
     text, failure = old, ""
     for chunk in chunks:
         for words in (SUMMARY_WORDS, SUMMARY_WORDS // 2):
@@ -216,7 +220,7 @@ def _whole_requests(
 
     A second request for a remainder would cost as much as one for a full load.
     """
-    sizes = [count(line) + 8 for _, line in lines]  # the number in front of a line is some tokens, too
+    sizes = [count(line) + _NUMBER for _, line in lines]
     room = max(sum(sizes) // tokens, 1) * tokens
     read = 0
     for place, size in enumerate(sizes):
@@ -233,19 +237,25 @@ def _chunk_tokens(wiring: Wiring) -> int:
     return int(int(profile.get("max_input_tokens") or UNKNOWN_WINDOW) * _CHUNK_SHARE)
 
 
-def _chunks(lines: Sequence[str], tokens: int, count: Callable[[str], int]) -> list[list[str]]:
-    """Split lines so that each part fits; nothing in the middle is dropped, a longer line is cut into pieces."""
-    if sum(len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines) <= tokens:
-        return [list(lines)]  # no token is shorter than a byte
+def _chunks(lines: Sequence[str], sizes: Sequence[int], tokens: int, count: Callable[[str], int]) -> list[list[str]]:
+    """Split lines so that each part fits; nothing in the middle is dropped, a longer line is cut into pieces.
+
+    Args:
+        lines: with their numbers.
+        sizes: tokens of each line at the most.
+        tokens: what one part may take.
+        count: tokens of a text.
+    """
     chunks: list[list[str]] = [[]]
     left = tokens
-    for line in (piece for whole in lines for piece in _pieces(whole, tokens, count)):
-        size = count(line) + 1
-        if size > left and chunks[-1]:
-            chunks.append([])
-            left = tokens
-        chunks[-1].append(line)
-        left -= size
+    for line, most in zip(lines, sizes, strict=True):
+        pieces = [(line, most)] if most <= tokens else [(one, count(one) + 1) for one in _pieces(line, tokens, count)]
+        for piece, size in pieces:
+            if size > left and chunks[-1]:
+                chunks.append([])
+                left = tokens
+            chunks[-1].append(piece)
+            left -= size
     return chunks
 
 

@@ -148,19 +148,29 @@ def within(index: Sequence[Identifier], limit: int, count: CountText, *, visible
     hidden = (place for place in ranked if index[place].text not in visible)
     kept: set[int] = set()
     while left > 0 and (block := list(islice(hidden, _BLOCK))):
-        # No token spans two of them, so they count together as they count alone, and once instead of many times.
-        size = count("".join(f" {index[place].text}" for place in block))
-        if size <= left:
-            kept.update(block)
-            left -= size
-            continue
-        for place in block:
-            size = count(f" {index[place].text}")
-            if size <= left:
-                kept.add(place)
-                left -= size
-        break
+        chosen, left = _fitting([(place, f" {index[place].text}") for place in block], left, count)
+        kept.update(chosen)
+        if len(chosen) < len(block):
+            break
     return [entry for place, entry in enumerate(index) if place in kept]
+
+
+def _fitting(texts: Sequence[tuple[int, str]], left: int, count: CountText) -> tuple[list[int], int]:
+    """Return the places of the texts that fit, taken in order, and the tokens that they leave.
+
+    No token spans two of them, so they count together as they count alone: halves that fit are counted once.
+    """
+    if left <= 0:
+        return [], left
+    size = count("".join(text for _, text in texts))
+    if size <= left:
+        return [place for place, _ in texts], left - size
+    if len(texts) == 1:
+        return [], left
+    middle = len(texts) // 2
+    first, left = _fitting(texts[:middle], left, count)
+    second, left = _fitting(texts[middle:], left, count)
+    return first + second, left
 
 
 def render_identifiers(index: Sequence[Identifier]) -> str:
