@@ -1,7 +1,7 @@
-"""LangGraph's serializer, which makes messages again without checking anew what a message of that kind wrote.
+"""LangGraph's serializer, which writes messages as they are and makes them again without checking them anew.
 
 A run begins with reading every message of its working set, and most of that time goes into validating fields
-that were valid when they were saved.
+that were valid when they were saved. Writing one takes as long as walking through it twice.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,7 +9,13 @@ from typing import Any
 
 import ormsgpack
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, EXT_PYDANTIC_V2, JsonPlusSerializer
+from langgraph.checkpoint.serde.jsonplus import (
+    EXT_DELTA_SNAPSHOT,
+    EXT_PYDANTIC_V2,
+    JsonPlusSerializer,
+    _msgpack_default,
+    _option,
+)
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 __all__ = ["MessageSerializer"]
@@ -29,12 +35,36 @@ class MessageSerializer(JsonPlusSerializer):
         super().__init__(allowed_msgpack_modules=None)
         self._unpack_ext_hook = _reviving(self._unpack_ext_hook)
 
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """Write a value with the name of its form; see LangGraph's serializer."""
+        if obj is None or isinstance(obj, bytes | bytearray):
+            return super().dumps_typed(obj)
+        return "msgpack", ormsgpack.packb(obj, default=_packed, option=_option)
+
     def with_msgpack_allowlist(self, extra_allowlist: Iterable[tuple[str, ...] | type]) -> JsonPlusSerializer:
         """Return a serializer that may also revive these types."""
         made = super().with_msgpack_allowlist(extra_allowlist)
         if made is not self:
             made._unpack_ext_hook = _reviving(made._unpack_ext_hook)
         return made
+
+
+def _packed(obj: Any) -> Any:
+    """Write a message that holds nothing but plain values in one go, and everything else as LangGraph does."""
+    kind = type(obj)
+    if kind in _FIELDS:
+        told = (kind.__module__, kind.__name__, obj.__dict__, "model_validate_json")
+        try:
+            return ormsgpack.Ext(EXT_PYDANTIC_V2, ormsgpack.packb(told, default=_refused, option=_option))
+        except ormsgpack.MsgpackEncodeError:
+            return _msgpack_default(obj)
+    if kind is _DeltaSnapshot:
+        return ormsgpack.Ext(EXT_DELTA_SNAPSHOT, ormsgpack.packb(obj.value, default=_packed, option=_option))
+    return _msgpack_default(obj)
+
+
+def _refused(obj: Any) -> Any:
+    raise TypeError(type(obj).__name__)
 
 
 def _reviving(stock: Hook) -> Hook:

@@ -7,6 +7,7 @@ current summary; a fork keeps the name of its own.
 import hashlib
 from typing import Any
 
+import orjson
 from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.state import Summary, namespaces
@@ -17,7 +18,7 @@ __all__ = ["get_operation", "load_summary", "put_operation"]
 def put_operation(thread_id: str, summary: Summary) -> tuple[str, PutOp]:
     """Prepare the write of a summary; its name is derived from its content, so a retry changes nothing."""
     value = summary.model_dump(mode="json")
-    name = f"{summary.version:06d}-{hashlib.sha256(repr(value).encode('utf-8', 'replace')).hexdigest()[:12]}"
+    name = f"{summary.version:06d}-{hashlib.sha256(orjson.dumps(value)).hexdigest()[:12]}"
     return name, PutOp(namespaces.summaries(thread_id), name, value, index=False)
 
 

@@ -24,7 +24,7 @@ __all__ = ["LONGEST_WAIT_SECONDS", "Entry", "Journal", "Journals", "write"]
 Entry = Statement | Sequence[PutOp]
 """A statement of the saver, or writes to the store that no index holds."""
 
-LONGEST_WAIT_SECONDS = 0.01
+LONGEST_WAIT_SECONDS = 0.025
 """What a checkpoint waits for others under `async`, so that steps that follow at once share a transaction."""
 
 Write = Callable[[Sequence[Entry]], None]
