@@ -2,15 +2,19 @@
 
 import copy
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Generic, TypeVar
+from weakref import ref
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
-from everthread.state.marks import MARK, marks
+from everthread.state.marks import marks
 
 T = TypeVar("T")
 
 _Key = int | tuple[str, int]
+_Entry = tuple[Callable[[], BaseMessage | None], tuple[Any, ...], str, list[ToolCall] | None, T]
+"""The message while it lives, what else tells it, its text, its calls, and the value."""
 
 _MOST_CHARACTERS = 6_000_000
 """Text that the remembered messages may hold; beyond it everything is forgotten at once.
@@ -26,8 +30,8 @@ class Remembered(Generic[T]):
 
     A message is known by its identity, that of its text, and the calls it makes. Each run reads its messages
     anew, so one that has the id and says word for word the same is the same message, unless that is turned off.
-    One with content blocks or raw calls is computed anew each time. Safe to share between threads: an entry is
-    written in one step.
+    One with content blocks or raw calls is computed anew each time. Only its text is held, and the message itself
+    where nothing else tells it from others. Safe to share between threads: an entry is written in one step.
     """
 
     def __init__(self, compute: Callable[[BaseMessage], T], *, across_runs: bool = True) -> None:
@@ -39,7 +43,7 @@ class Remembered(Generic[T]):
         """
         self._compute = compute
         self._across_runs = across_runs
-        self._known: dict[_Key, tuple[BaseMessage, str, list[ToolCall] | None, T]] = {}
+        self._known: dict[_Key, _Entry[T]] = {}
         self._characters = 0
 
     def __call__(self, message: BaseMessage) -> T:
@@ -56,17 +60,18 @@ class Remembered(Generic[T]):
             # A stand-in has the id of the whole message, and both are asked for by turns.
             key = (name, len(content)) if across_runs and name else id(message)
             entry = known.get(key)
-            # The entry holds its message, so no other one can have its identity while it is here.
+            # Where identity is all that counts the entry holds its message, so that no other one can have it.
             if entry is not None:
-                twin, text, calls, value = entry
+                twin, facts, text, calls, value = entry
+                is_same = twin() is message
                 if (
-                    (twin is message or (across_runs and _is_copy(message, twin)))
+                    (is_same or (across_runs and facts == _facts(message)))
                     and (text is content or text == content)
                     and (calls is None or calls == fields["tool_calls"])
                 ):
                     values.append(value)
-                    if twin is not message:
-                        known[key] = (message, text, calls, value)
+                    if not is_same:
+                        known[key] = (ref(message), facts, text, calls, value)
                     continue
             values.append(self._computed(key, message))
             known = self._known
@@ -81,20 +86,24 @@ class Remembered(Generic[T]):
             self._known, self._characters = {}, 0
         # A copy, to see it when the calls are changed in place.
         calls = _copied(message.tool_calls) if isinstance(message, AIMessage) else None
-        self._known[key] = (message, content, calls, value)
+        twin = ref(message) if self._across_runs else partial(_held, message)
+        self._known[key] = (twin, _facts(message), content, calls, value)
         return value
 
 
-def _is_copy(message: BaseMessage, known: BaseMessage) -> bool:
-    """Tell whether two messages of one id differ in their text and calls at the most."""
-    # Asked of every message of a run, since each run reads its messages anew.
-    fields, others = message.__dict__, known.__dict__
-    if type(message) is not type(known) or fields["name"] != others["name"] or "role" in fields:
-        return False
-    if "tool_call_id" in fields and fields["tool_call_id"] != others["tool_call_id"]:
-        return False
-    ours, theirs = fields["additional_kwargs"].get(MARK), others["additional_kwargs"].get(MARK)
-    return bool(ours == theirs) or marks(message).get("kind") == marks(known).get("kind")
+def _held(message: BaseMessage) -> BaseMessage:
+    return message
+
+
+def _facts(message: BaseMessage) -> tuple[Any, ...]:
+    """Return what two messages of one id share, next to text and calls, when they are the same one.
+
+    Asked of every message of a run, since each run reads its messages anew. All of it is text, which the garbage
+    collector has no need to look at.
+    """
+    fields = message.__dict__
+    kind = marks(message).get("kind")
+    return type(message).__qualname__, fields["name"], fields.get("role"), fields.get("tool_call_id"), kind
 
 
 def _copied(value: Any) -> Any:
