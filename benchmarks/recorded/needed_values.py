@@ -2,8 +2,8 @@
 
     python benchmarks/recorded/needed_values.py tool_transcripts.jsonl --history 2000
 
-Each record runs through the real graph (`everthread replay`); its window holds its system prompt, its tools and
-`--history` tokens of conversation. `gold.needed_values` has rows of [message, argument, value, …]: the call of that
+Each record runs through the real graph (`everthread replay`); its window holds its system prompt, its tools with
+those that read back what left, and `--history` tokens of conversation. `gold.needed_values` has rows of [message, argument, value, …]: the call of that
 message used the value, and an earlier message had it. A value counts when its text is anywhere in the prompt; what
 could be read back by a handle does not count.
 """
@@ -18,6 +18,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from everthread.agents.handles import read_tool_output
+from everthread.agents.recall import recall_history
 from everthread.evals.records import Record, read_records
 from everthread.evals.replay import trace
 from everthread.evals.tape import recorded_agent
@@ -55,7 +56,7 @@ def kept_values(record: Record, rows: Sequence[Sequence[Any]], history: int, pol
         wanted[at].append(str(value))
     agent = recorded_agent(record)
     system = COUNTER.messages([system_message(agent, {"today": "2026-01-01"})])
-    tools = COUNTER.tools([*agent.tools, read_tool_output])
+    tools = COUNTER.tools([*agent.tools, read_tool_output, recall_history])
     window = system + tools + history + RESERVE + 1
     context = Context(window=window, max_output_tokens=RESERVE, safety_fraction=1.0, policy=policy)  # type: ignore[arg-type]
     hits: list[bool] = []

@@ -97,6 +97,6 @@ def test_an_index_leaves_out_what_the_prompt_shows_in_any_case(
     # What is visible still tells how old the others are.
     newest = [Identifier(text="a" * 500, weight=0, last=max((entry.last for entry in index), default=0))]
 
-    shown = within([*index, *newest], limit, len, visible=visible)
+    shown = within([*index, *newest], limit, len, is_shown=visible.__contains__)
 
     assert shown == within([*hidden, *newest], limit, len)

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from everthread.memory.rendering import escape
 from everthread.state.marks import is_synthetic
 from everthread.state.summary import STANDING, Summary, SummaryEntry
-from everthread.window.identifiers import identifiers_in, merged, render_identifiers, within
+from everthread.window.identifiers import identifiers_in, merged, render_identifiers, shown_in, within
 from everthread.window.standing import is_prohibition, standing_in
 from everthread.window.turns import Group, opens_turn, split
 
@@ -181,7 +181,7 @@ def rewritten(
             "pending_tokens": sum(count(line) for _, line in later),
         }
     )
-    kept = within(made.identifiers, limits.identifiers, count, visible=render_story(new, ()))
+    kept = within(made.identifiers, limits.identifiers, count, is_shown=shown_in(render_story(new, ())))
     return new.model_copy(update={"identifiers": tuple(kept)})
 
 
@@ -243,14 +243,9 @@ def _indexed(
     made: Summary, gone: Sequence[BaseMessage], remaining: Sequence[BaseMessage], limits: Limits, count: CountText
 ) -> Summary:
     """Index what is neither in the story nor in what the prompt still shows."""
-    visible = "\n".join([render_story(made, ()), *(_shown(message) for message in remaining)])
-    kept = within(merged(made.identifiers, gone), limits.identifiers, count, visible=visible)
+    is_shown = shown_in(render_story(made, ()), remaining)
+    kept = within(merged(made.identifiers, gone), limits.identifiers, count, is_shown=is_shown)
     return made.model_copy(update={"identifiers": tuple(kept)})
-
-
-def _shown(message: BaseMessage) -> str:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    return f"{message.text}\n" + "\n".join(str(call["args"]) for call in calls)
 
 
 def _in(summary: Summary, section: str) -> list[SummaryEntry]:

@@ -42,6 +42,7 @@ _WEIGHTS = {f"k{place}": weight for place, (weight, _) in enumerate(_PATTERNS)}
 _ALONE = re.compile(
     r"(?P<k5>[A-Z](?=[A-Z0-9-]*[0-9])[A-Z0-9-]{2,118})|(?P<k8>[0-9]{3,50}(?:\.[0-9]{1,50})?|[0-9]{1,2}\.[0-9]{2,50})"
 )
+_DIGIT = re.compile("[0-9]")
 _JSON_VALUE = re.compile(r": \"(?=[^\"\n]*[A-Za-z])([^\"\n]{2,40})\"")
 _JSON_WEIGHT = 0.6
 _PUNCTUATION = ".,:;!?()\"'"
@@ -131,21 +132,33 @@ def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list
     return list(found.values())
 
 
-def within(index: Sequence[Identifier], limit: int, count: CountText, *, visible: str = "") -> list[Identifier]:
+def shown_in(text: str, messages: Sequence[BaseMessage] = ()) -> Callable[[str], bool]:
+    """Return what tells whether an identifier stands in a text or in messages.
+
+    An index has hundreds, so those with a digit are looked for among the identifiers there and not in every word.
+    """
+    whole = "\n".join([text, *map(_text, messages)])
+    mentioned = "\n".join(told for found in (identifiers_in(text), *_of_message.all(messages)) for told, _ in found)
+    return lambda told: told in (mentioned if _DIGIT.search(told) else whole)
+
+
+def within(
+    index: Sequence[Identifier], limit: int, count: CountText, *, is_shown: Callable[[str], bool] = lambda told: False
+) -> list[Identifier]:
     """Return the identifiers that fit, in order of first mention; the least likely needed go.
 
     Args:
         index: identifiers in order of first mention.
         limit: tokens of the rendered index.
         count: tokens of a text.
-        visible: what the prompt shows in any case; what stands there needs no place in the index.
+        is_shown: whether the prompt shows a text in any case, which then needs no place in the index.
     """
     newest = max((entry.last for entry in index), default=0)
     left = limit - count(render_identifiers([Identifier(text="", weight=0)]))
     scores = [_score(entry, newest) for entry in index]
     ranked = sorted(range(len(index)), key=scores.__getitem__, reverse=True)
     # Looked for one by one and not ahead: an index is far longer than what fits.
-    hidden = (place for place in ranked if index[place].text not in visible)
+    hidden = (place for place in ranked if not is_shown(index[place].text))
     kept: set[int] = set()
     while left > 0 and (block := list(islice(hidden, _BLOCK))):
         chosen, left = _fitting([(place, f" {index[place].text}") for place in block], left, count)

@@ -55,7 +55,9 @@ def stub(message: MessageT, count: CountText) -> MessageT:
     """Copy an old result as a stub: a few words, a handle, and the identifiers of what is left out."""
     short = mask(message, STUB_TOKENS, count)
     shown = str(short.text)
-    kept = " ".join(entry.text for entry in within(merged([], [message]), STUB_IDENTIFIERS, count, visible=shown))
+    kept = " ".join(
+        entry.text for entry in within(merged([], [message]), STUB_IDENTIFIERS, count, is_shown=shown.__contains__)
+    )
     return short.model_copy(update={"content": f"{shown}\nMentions: {kept}"}) if kept else short
 
 

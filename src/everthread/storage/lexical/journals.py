@@ -84,7 +84,8 @@ class Journal:
     def concerns(self, ops: Sequence[Op]) -> bool:
         """Tell whether operations on the store meet writes that are still to be saved."""
         # A copy, since the run goes on.
-        written = {op.namespace for entry in list(self._entries) if not isinstance(entry, Statement) for op in entry}
+        pending = [op for entry in list(self._entries) if not isinstance(entry, Statement) for op in entry]
+        written = {(op.namespace, op.key) for op in pending}
         return bool(written) and any(_meets(op, written) for op in ops)
 
 
@@ -174,8 +175,8 @@ def _wait(journal: Journal) -> None:
     """Leave everything to the end of the run."""
 
 
-def _meets(op: Op, written: set[tuple[str, ...]]) -> bool:
+def _meets(op: Op, written: set[tuple[tuple[str, ...], str]]) -> bool:
     if isinstance(op, GetOp | PutOp):
-        return op.namespace in written
+        return (op.namespace, op.key) in written
     prefix: Any = op.namespace_prefix if isinstance(op, SearchOp) else ()
-    return any(namespace[: len(prefix)] == tuple(prefix) for namespace in written)
+    return any(namespace[: len(prefix)] == tuple(prefix) for namespace, _ in written)
