@@ -5,7 +5,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from conversation import call, conversation, tool_round
 from everthread.nodes.summarize import _chunks
-from everthread.state import Context, Summary, SummaryEntry
+from everthread.state import Context, Identifier, Summary, SummaryEntry
 from everthread.state.messages import reduce_messages
 from everthread.window.compaction import (
     Limits,
@@ -195,3 +195,15 @@ def test_a_request_that_surely_fits_is_not_counted() -> None:
     lines = ["[1] user: Zürich \ud800", "[2] assistant: yes"]
 
     assert _chunks(lines, [30, 30], 60, count) == [lines]
+
+
+def test_a_summary_is_read_as_it_was_written() -> None:
+    made = Summary(identifiers=(Identifier("QX417", 1.5), Identifier("84.50", 0.9, mentions=3, last=7)))
+
+    assert Summary.model_validate(made.model_dump(mode="json")) == made
+
+
+def test_a_summary_of_an_earlier_version_can_be_read() -> None:
+    told = {"identifiers": [{"text": "QX417", "weight": 1.5, "mentions": 3, "last": 7}]}
+
+    assert Summary.model_validate(told).identifiers == (Identifier("QX417", 1.5, mentions=3, last=7),)

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from conversation import call
 from everthread.state import Identifier
-from everthread.window.identifiers import _Words, identifiers_in, merged, render_identifiers, within
+from everthread.window.identifiers import _Words, identifiers_in, merged, render_identifiers, shown_in, within
 
 
 @pytest.mark.parametrize(
@@ -100,3 +101,25 @@ def test_an_index_leaves_out_what_the_prompt_shows_in_any_case(
     shown = within([*index, *newest], limit, len, is_shown=visible.__contains__)
 
     assert shown == within([*hidden, *newest], limit, len)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_shown"),
+    [
+        ("QX417", True),
+        ("2026-05-03", True),
+        ("84.50", True),
+        ("Lyon", True),
+        ("KL1234", True),
+        ("QX418", False),
+        ("Graz", False),
+    ],
+)
+def test_an_identifier_is_looked_for_in_texts_and_calls(told: str, is_shown: bool) -> None:
+    messages = [
+        HumanMessage("Book Lyon on 2026-05-03T10:00Z", id="a"),
+        AIMessage("", id="b", tool_calls=[call("book", "c", code="KL1234")]),
+        ToolMessage("84.50 euros", tool_call_id="c", id="d"),
+    ]
+
+    assert shown_in("Reference QX417.", messages)(told) is is_shown

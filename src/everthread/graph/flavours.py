@@ -51,7 +51,8 @@ class Step(Runnable[State, Any]):
     def invoke(self, input: State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the blocking flavour."""
         runtime = get_runtime(Context)
-        return self._routed(input, self._sync(input, for_nodes(config), runtime, self._wiring), runtime)
+        with for_nodes(config) as own:
+            return self._routed(input, self._sync(input, own, runtime, self._wiring), runtime)
 
     async def ainvoke(self, input: State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the awaiting flavour."""

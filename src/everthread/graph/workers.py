@@ -5,10 +5,12 @@ the writes of a step, which the run's journal takes at once. Starting a thread c
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 
 __all__ = ["for_nodes", "for_run"]
 
@@ -37,11 +39,21 @@ def for_run(config: RunnableConfig | None, options: Mapping[str, Any]) -> Runnab
     return {**known, "max_concurrency": 1, "configurable": {**known.get("configurable", {}), _OURS: True}}
 
 
-def for_nodes(config: RunnableConfig | None) -> RunnableConfig:
-    """Return the config of a node: what it runs, such as tools in parallel, is not limited by us."""
-    known: RunnableConfig = config or {}
+@contextmanager
+def for_nodes(config: RunnableConfig | None) -> Iterator[RunnableConfig]:
+    """Give the config of a node: what it runs, such as tools in parallel, is not limited by us.
+
+    LangChain fills in what a config leaves open from the one of the context, so that one changes, too.
+    """
+    known = config or {}
     configurable = known.get("configurable", {})
     if _OURS not in configurable:
-        return known
+        yield known
+        return
     kept = {name: configurable[name] for name in configurable if name != _OURS}
-    return {**known, "max_concurrency": None, "configurable": kept}
+    own: RunnableConfig = {**known, "max_concurrency": None, "configurable": kept}
+    token = var_child_runnable_config.set(own)
+    try:
+        yield own
+    finally:
+        var_child_runnable_config.reset(token)

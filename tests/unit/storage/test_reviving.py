@@ -13,6 +13,14 @@ from everthread.storage.reviving import MessageSerializer
 
 STOCK, OURS = JsonPlusSerializer(allowed_msgpack_modules=None), MessageSerializer()
 
+DETAILED: Any = {
+    "input_tokens": 1,
+    "output_tokens": 2,
+    "total_tokens": 3,
+    "input_token_details": {"cache_read": 1},
+    "output_token_details": {"reasoning": 2},
+}
+
 MESSAGES = [
     HumanMessage("hi", id="1", name="ann", additional_kwargs={"everthread": {"seq": 0, "previous": None}}),
     HumanMessage([{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "https://a.b/c"}}]),
@@ -26,6 +34,9 @@ MESSAGES = [
     ),
     AIMessage("", invalid_tool_calls=[{"name": "f", "args": "{", "id": "c", "error": "no JSON"}]),
     ToolMessage("row", tool_call_id="c", artifact={"rows": [1, 2]}, status="error"),
+    ToolMessage("row", tool_call_id="c", artifact=Document("text", id="d")),
+    AIMessage("", additional_kwargs={"reasoning": Document("text"), "seen": {1, 2}}),
+    AIMessage("hi", usage_metadata=DETAILED, response_metadata={"logprobs": None, "at": 1.5}),
     HumanMessage("hi", mood="gay"),
     AIMessageChunk("part"),
 ]
@@ -42,6 +53,19 @@ def test_a_message_is_what_langgraph_makes_of_it(message: BaseMessage) -> None:
     assert made == known
     assert made.model_extra == known.model_extra
     assert made.model_fields_set == known.model_fields_set
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=repr)
+def test_a_message_is_saved_as_langgraph_does(message: BaseMessage) -> None:
+    snapshot = _DeltaSnapshot([message])
+
+    assert OURS.dumps_typed([message]) == STOCK.dumps_typed([message])
+    assert OURS.dumps_typed({"messages": snapshot}) == STOCK.dumps_typed({"messages": snapshot})
+
+
+@pytest.mark.parametrize("value", [None, b"ab", bytearray(b"ab"), [1, "a"], {"a": (1, 2)}], ids=repr)
+def test_a_value_without_messages_is_saved_as_langgraph_does(value: Any) -> None:
+    assert OURS.dumps_typed(value) == STOCK.dumps_typed(value)
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
