@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 
 from conversation import call
@@ -51,13 +51,21 @@ def meet(place: int) -> str:
 
 
 @tool
+def meet_inside() -> str:
+    """Let two meet."""
+    return " and ".join(RunnableLambda(meet.invoke).batch([{"place": 1}, {"place": 2}]))
+
+
+@tool
 def limit(config: RunnableConfig) -> str:
     """Tell how many may run at once."""
     return str(config.get("max_concurrency"))
 
 
 MEETING = threading.Barrier(2)
-AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[thread_name, loop_name, meet, limit])
+AGENT = Agent(
+    name="test", title="Test", instructions="Be brief.", tools=[thread_name, loop_name, meet, meet_inside, limit]
+)
 
 
 @pytest.fixture
@@ -82,6 +90,22 @@ def test_a_single_tool_runs_in_the_thread_of_its_run(storage: Storage) -> None:
 
 async def test_a_tool_may_run_an_event_loop_beside_a_running_one(storage: Storage) -> None:
     assert results(storage, call("loop_name", "a")) == ["a loop of its own"]
+
+
+def test_a_tool_takes_no_event_loop_away(storage: Storage) -> None:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        results(storage, call("loop_name", "a"))
+
+        assert asyncio.get_event_loop() is loop
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def test_what_a_tool_runs_side_by_side_is_not_limited(storage: Storage) -> None:
+    assert results(storage, call("meet_inside", "a")) == ["met and met"]
 
 
 def test_parallel_tools_run_at_the_same_time(storage: Storage) -> None:
@@ -111,12 +135,24 @@ def test_a_run_whose_nodes_nobody_watches_has_one_worker() -> None:
     [
         (None, {"stream_mode": "messages"}),
         (None, {"stream_mode": ["values", "custom"]}),
+        (None, {**VALUES, "print_mode": "custom"}),
         (None, {**VALUES, "subgraphs": True}),
         ({"max_concurrency": 4}, VALUES),
     ],
 )
 def test_any_other_run_keeps_its_config(config: Any, options: dict[str, Any]) -> None:
     assert for_run(config, options) == config
+
+
+def test_a_run_keeps_the_limit_of_its_graph() -> None:
+    assert for_run(None, VALUES, {"max_concurrency": 2}) is None
+
+
+def test_a_run_keeps_the_limit_of_what_calls_it() -> None:
+    def inner(_: Any) -> Any:
+        return for_run(None, VALUES)
+
+    assert RunnableLambda(inner).invoke(None, {"max_concurrency": 2}) is None
 
 
 def test_a_run_that_may_call_tasks_keeps_its_config(monkeypatch: pytest.MonkeyPatch) -> None:

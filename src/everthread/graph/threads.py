@@ -158,7 +158,8 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
     def _limited(self, config: RunnableConfig | None, options: dict[str, Any]) -> RunnableConfig | None:
         if self.storage.journals is None or self.stream_eager or self.step_timeout is not None:
             return config
-        return for_run(config, {**options, "stream_mode": options.get("stream_mode") or self.stream_mode})
+        options = {**options, "stream_mode": options.get("stream_mode") or self.stream_mode}
+        return for_run(config, options, self.config)
 
     def _bound(self, config: RunnableConfig | None) -> RunnableConfig:
         configurable = {**(self.config or {}).get("configurable", {}), **(config or {}).get("configurable", {})}

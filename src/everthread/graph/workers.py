@@ -21,22 +21,33 @@ _UNWATCHED = frozenset({"values", "updates"})
 """Stream modes for which no thread has to watch a running node."""
 
 _TASKS = "langgraph.func"
-"""Whoever calls tasks from a tool has imported it. Tasks run beside their caller, and may wait for others."""
+"""Whoever calls tasks from a tool has imported it. Tasks run beside their caller, and may wait for others.
+
+A tool that imports it for the first time while its run is under way comes too late: a task that waits for a task of
+its own would wait for ever.
+"""
 
 
-def for_run(config: RunnableConfig | None, options: Mapping[str, Any]) -> RunnableConfig | None:
+def for_run(
+    config: RunnableConfig | None, options: Mapping[str, Any], own: RunnableConfig | None = None
+) -> RunnableConfig | None:
     """Return the config of a run whose executor needs one thread; any other run keeps its own.
 
     Args:
-        config: of the caller, whose own limit stands.
+        config: of the caller.
         options: of `stream`.
+        own: the graph's. Whoever sets a limit here, there or around the call has it.
     """
-    mode = options.get("stream_mode")
-    known: RunnableConfig = config or {}
-    modes = {mode} if isinstance(mode, str) else set(mode or ())
-    if options.get("subgraphs") or not modes <= _UNWATCHED or known.get("max_concurrency") or _TASKS in sys.modules:
+    modes = {*_names(options.get("stream_mode")), *_names(options.get("print_mode"))}
+    limited = any((one or {}).get("max_concurrency") for one in (config, own, var_child_runnable_config.get()))
+    if options.get("subgraphs") or not modes <= _UNWATCHED or limited or _TASKS in sys.modules:
         return config
+    known: RunnableConfig = config or {}
     return {**known, "max_concurrency": 1, "configurable": {**known.get("configurable", {}), _OURS: True}}
+
+
+def _names(mode: Any) -> set[str]:
+    return {mode} if isinstance(mode, str) else set(mode or ())
 
 
 @contextmanager

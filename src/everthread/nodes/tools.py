@@ -52,12 +52,13 @@ class _Node(ToolNode):
     """A `ToolNode` that runs a single call in the thread of its node: one more thread costs more than most tools.
 
     LangGraph gives the thread of each call a copy of the context, and so does this. A tool that starts an event loop
-    could not do so beside a running one, as in a notebook; there every call keeps its thread.
+    could not do so beside a running one, as in a notebook, and would take away one that is set; there every call keeps
+    its thread.
     """
 
     def _func(self, input: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
         calls, kind = self._parse_input(input)
-        if len(calls) != 1 or asyncio._get_running_loop() is not None:
+        if len(calls) != 1 or _has_loop():
             return super()._func(input, config, runtime)
         [call], [own] = calls, get_config_list(config, 1)
         told: Any = ToolRuntime(
@@ -72,6 +73,13 @@ class _Node(ToolNode):
             server_info=runtime.server_info,
         )
         return self._combine_tool_outputs([copy_context().run(self._run_one, call, kind, told)], kind)
+
+
+def _has_loop() -> bool:
+    """Tell whether this thread has an event loop, running or set; asking asyncio for one would make it."""
+    policy = getattr(asyncio.events, "_event_loop_policy", None)
+    is_set = getattr(getattr(policy, "_local", None), "_loop", None) is not None
+    return is_set or asyncio._get_running_loop() is not None
 
 
 def error_text(error: Exception) -> str:

@@ -72,7 +72,9 @@ class Summary(BaseModel):
         """Read columns, and what was written before there were any: an object for each."""
         if not isinstance(told, Mapping):
             return told
-        return tuple(Identifier(*row) for row in zip(*(told[name] for name in _COLUMNS), strict=True))
+        if missing := [name for name in _COLUMNS if not isinstance(told.get(name), list)]:
+            raise ValueError(f"no column {missing[0]!r}")
+        return [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*(told[name] for name in _COLUMNS), strict=True)]
 
     @property
     def standing(self) -> list[str]:

@@ -91,7 +91,7 @@ def open_storage(
                 fence_store(connection, location.path, locks)
                 # The journal of a run has both, so its connection writes both.
                 fence_store(saver.conn, location.path, locks)
-                store.journals = saver.journals
+                store.journals, saver.text_fields = saver.journals, text_fields
         except sqlite3.Error as error:
             raise _unusable(location, error) from error
         yield Storage(url, saver, store, locks, is_one_file=location.path is not None, journals=saver.journals)

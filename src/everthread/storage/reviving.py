@@ -52,7 +52,7 @@ class MessageSerializer(JsonPlusSerializer):
 def _packed(obj: Any) -> Any:
     """Write a message that holds nothing but plain values in one go, and everything else as LangGraph does."""
     kind = type(obj)
-    if kind in _FIELDS and not obj.__pydantic_extra__:
+    if kind in _FIELDS and not obj.__pydantic_extra__ and obj.__dict__.keys() == _FIELDS[kind]:
         told = (kind.__module__, kind.__name__, obj.__dict__, "model_validate_json")
         try:
             return ormsgpack.Ext(EXT_PYDANTIC_V2, ormsgpack.packb(told, default=_refused, option=_option))

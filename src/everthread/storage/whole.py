@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -25,6 +25,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from everthread.state.scrubbing import scrub
 from everthread.storage.lexical.journals import Entry, Journal, Journals, write
 from everthread.storage.lexical.plans import Statement
+from everthread.storage.lexical.texts import TextFields
 
 __all__ = ["WholeAsyncSqliteSaver", "WholeSqliteSaver"]
 
@@ -38,6 +39,9 @@ class WholeSqliteSaver(SqliteSaver):
     def __init__(self, conn: sqlite3.Connection, *, serde: SerializerProtocol | None = None) -> None:
         super().__init__(conn, serde=serde)
         self.journals = Journals(self._save)
+        self.text_fields: TextFields | None = None
+        """Which text of a record counts that a journal has; as the store's."""
+
         self._here = _Here()
 
     @contextmanager
@@ -49,6 +53,17 @@ class WholeSqliteSaver(SqliteSaver):
         self.journals.settle()
         with self._transaction(commits=transaction) as cursor:
             yield cursor
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """List checkpoints; see LangGraph's saver, which holds its lock for as long as somebody reads them."""
+        yield from [*super().list(config, filter=filter, before=before, limit=limit)]
 
     def put(
         self,
@@ -99,7 +114,7 @@ class WholeSqliteSaver(SqliteSaver):
 
     def _save(self, entries: Sequence[Entry]) -> None:
         with self._transaction(commits=True) as cursor:
-            write(cursor, entries)
+            write(cursor, entries, self.text_fields)
 
 
 class _Here(threading.local):

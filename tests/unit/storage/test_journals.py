@@ -3,12 +3,13 @@
 import sqlite3
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
-from langgraph.store.base import PutOp
+from langgraph.store.base import GetOp, PutOp
 
 from everthread import open_storage
 from everthread.storage.lexical.journals import Entry, Journal, Journals
@@ -143,12 +144,19 @@ def test_reading_something_else_saves_nothing(tmp_path: Path) -> None:
         assert saved(tmp_path) == (0, 0, 0)
 
 
+def test_a_text_that_is_still_to_be_saved_can_be_found_by_its_words(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage, storage.journal("t", "exit"):
+        storage.store.defer("t", [PutOp(("threads", "t", "notes"), "n", {"text": "aisle seats"})])  # type: ignore[attr-defined]
+
+        assert [item.key for item in storage.store.search(("threads", "t"), query="seat")] == ["n"]
+
+
 @pytest.mark.parametrize(
     ("thread_id", "ops"),
-    [("other", EVENT), ("t", [PutOp(LEDGER, "e", {"event": "x"})]), ("t", [])],
-    ids=["no run", "indexed", "nothing"],
+    [("other", EVENT), ("t", [GetOp(LEDGER, "e")]), ("t", [])],
+    ids=["no run", "a read", "nothing"],
 )
-def test_only_what_no_index_holds_is_left_to_a_run(thread_id: str, ops: list[PutOp], tmp_path: Path) -> None:
+def test_only_writes_are_left_to_a_run(thread_id: str, ops: list[PutOp], tmp_path: Path) -> None:
     with open_storage(f"sqlite:///{tmp_path}/a.db") as storage, storage.journal("t", "exit"):
         assert not storage.store.defer(thread_id, ops)  # type: ignore[attr-defined]
 
@@ -179,6 +187,56 @@ def test_a_checkpoint_is_saved_behind_its_run() -> None:
         assert save.called.wait(timeout=30)
     journals.close()
     assert save.entries == [[ONE]]
+
+
+def test_what_is_on_its_way_to_the_disk_is_still_to_be_saved() -> None:
+    seen: list[bool] = []
+    journal = Journal(lambda entries: seen.append(journal.concerns([GetOp(LEDGER, "e")])), Journal.save)
+    journal.note(EVENT)
+    journal.save()
+
+    assert (seen, journal.concerns([GetOp(LEDGER, "e")])) == ([True], False)
+
+
+def test_what_another_writer_keeps_from_being_saved_is_saved_later() -> None:
+    save = Saved(sqlite3.OperationalError("database is locked"))
+    journals = Journals(save)
+    with journals.open("t", "exit"):
+        journals.of("t").note(ONE)  # type: ignore[union-attr]
+        journals.settle()
+        save.failure = None
+
+    assert save.entries == [[ONE]]
+
+
+def test_a_run_that_somebody_interrupts_at_its_end_has_no_journal() -> None:
+    def interrupted(entries: Sequence[Entry]) -> None:
+        raise KeyboardInterrupt
+
+    journals = Journals(interrupted)
+    with pytest.raises(KeyboardInterrupt), journals.open("t", "exit"):
+        journals.of("t").note(ONE)  # type: ignore[union-attr]
+
+    assert journals.of("t") is None
+
+
+def test_what_a_run_left_that_nobody_ended_is_saved_when_the_storage_closes(tmp_path: Path) -> None:
+    with ExitStack() as run:
+        with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+            run.enter_context(storage.journal("t", "async"))
+            step(storage)
+
+        assert saved(tmp_path) == (1, 1, 1)
+
+
+def test_whoever_lists_checkpoints_keeps_nobody_from_writing(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        for _ in range(2):
+            storage.checkpointer.put(config(), empty_checkpoint(), {}, {})
+        listed = storage.checkpointer.list(config())
+        next(listed)
+
+        assert not storage.checkpointer.lock.locked()  # type: ignore[attr-defined]
 
 
 def test_what_fails_behind_a_run_ends_it() -> None:

@@ -2,7 +2,7 @@
 
 LangGraph hands every write of a run to its saver from threads of its own: what a task wrote, then the checkpoint
 after it. Each would be a transaction, and while one is on its way to the disk the next one starts one more thread.
-A journal takes a write at once. What it has is saved in one transaction, together with the ledger's events of the
+A journal takes a write at once. What it has is saved in one transaction, together with the thread's records of the
 same step: before the step ends under `durability="sync"`, a hundredth of a second later under `async`, by a thread
 that is always there, and at the end of the run under `exit`.
 """
@@ -11,18 +11,19 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from langgraph.store.base import GetOp, Op, PutOp, SearchOp
 
 from everthread.storage.lexical.indexing import put
 from everthread.storage.lexical.plans import Statement, run
+from everthread.storage.lexical.texts import TextFields
 
 __all__ = ["LONGEST_WAIT_SECONDS", "Entry", "Journal", "Journals", "write"]
 
 Entry = Statement | Sequence[PutOp]
-"""A statement of the saver, or writes to the store that no index holds."""
+"""A statement of the saver, or writes to the store."""
 
 LONGEST_WAIT_SECONDS = 0.025
 """What a checkpoint waits for others under `async`, so that steps that follow at once share a transaction."""
@@ -43,6 +44,7 @@ class Journal:
         self._save = save
         self._step = step
         self._entries: deque[Entry] = deque()
+        self._saving: list[Entry] = []
         self._lock = threading.Lock()
         self._failure: Exception | None = None
 
@@ -60,21 +62,27 @@ class Journal:
         self.check()
 
     def save(self) -> None:
-        """Save what there is; `check` tells whether that failed."""
+        """Save what there is; `check` tells whether that failed.
+
+        Raises:
+            sqlite3.OperationalError: somebody else writes for too long; everything is still to be saved.
+        """
         with self._lock:
-            entries = []
-            while self._entries:
-                entries.append(self._entries.popleft())
-            # A checkpoint without the one before it would be read as something else.
-            if not entries or self._failure is not None:
-                return
+            entries = self._saving = list(self._entries)
+            for _ in entries:
+                self._entries.popleft()
             try:
-                self._save(entries)
-            except Exception as error:  # noqa: BLE001 - raised to the run by `check`, in its own thread
-                self._failure = error
-            except BaseException:
+                # A checkpoint without the one before it would be read as something else.
+                if entries and self._failure is None:
+                    self._save(entries)
+            except BaseException as error:
+                if isinstance(error, Exception) and not is_busy(error):
+                    self._failure = error
+                    return
                 self._entries.extendleft(reversed(entries))
                 raise
+            finally:
+                self._saving = []
 
     def check(self) -> None:
         """Raise what failed, if anything did."""
@@ -83,8 +91,9 @@ class Journal:
 
     def concerns(self, ops: Sequence[Op]) -> bool:
         """Tell whether operations on the store meet writes that are still to be saved."""
-        # A copy, since the run goes on.
-        pending = [op for entry in list(self._entries) if not isinstance(entry, Statement) for op in entry]
+        # Copies, since the run goes on; what moves from one to the other in between is in both.
+        unsaved = [*list(self._entries), *self._saving, *list(self._entries)]
+        pending = [op for entry in unsaved if not isinstance(entry, Statement) for op in entry]
         written = {(op.namespace, op.key) for op in pending}
         return bool(written) and any(_meets(op, written) for op in ops)
 
@@ -118,11 +127,15 @@ class Journals:
         step = {"sync": Journal.save, "async": self._save_behind}.get(durability, _wait)
         journal = self._open[thread_id] = Journal(self._save, step)
         try:
-            yield
+            try:
+                yield
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    journal.save()
+                raise
             journal.save()
             journal.check()
         finally:
-            journal.save()
             del self._open[thread_id]
 
     def of(self, thread_id: object) -> Journal | None:
@@ -131,21 +144,26 @@ class Journals:
 
     def settle(self) -> None:
         """Save what all journals have, for somebody who is about to read."""
-        for journal in list(self._open.values()):
-            journal.save()
+        self._save_these(self._open.values())
 
     def settle_for(self, ops: Sequence[Op]) -> None:
         """Save what these operations on the store would else miss."""
-        for journal in list(self._open.values()):
-            if journal.concerns(ops):
+        self._save_these(journal for journal in list(self._open.values()) if journal.concerns(ops))
+
+    def _save_these(self, journals: Iterable[Journal]) -> None:
+        for journal in list(journals):
+            # What somebody else's write keeps from being saved now is saved with the next step, or by the run's end.
+            with suppress(sqlite3.OperationalError):
                 journal.save()
 
     def close(self) -> None:
-        """End the thread that saves behind a run."""
+        """End the thread that saves behind a run, and save what a run left that nobody ended."""
         if self._thread is not None:
             self._closing.set()
             self._wanted.set()
             self._thread.join()
+        with suppress(sqlite3.Error):
+            self.settle()
 
     def _save_behind(self, journal: Journal) -> None:
         with self._guard:
@@ -160,11 +178,16 @@ class Journals:
             self.settle()
 
 
-def write(cursor: sqlite3.Cursor, entries: Iterable[Entry]) -> None:
-    """Write the entries of a journal inside the caller's transaction."""
+def is_busy(error: Exception) -> bool:
+    """Tell whether a write failed only because somebody else was writing."""
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def write(cursor: sqlite3.Cursor, entries: Iterable[Entry], default: TextFields | None = None) -> None:
+    """Write the entries of a journal inside the caller's transaction; which text counts is as in `put`."""
     for entry in entries:
         if not isinstance(entry, Statement):
-            run(cursor, put(entry))
+            run(cursor, put(entry, default))
         elif entry.is_many:
             cursor.executemany(entry.sql, entry.parameters)
         else:

@@ -102,19 +102,18 @@ class LexicalSqliteStore(SqliteStore):
 
         Args:
             thread_id: the thread.
-            ops: writes that no index holds.
+            ops: writes that nobody else makes meanwhile.
 
         Returns:
-            False when there is no such run or these are no such writes; then nothing was done.
+            False when there is no such run or these are not writes only; then nothing was done.
         """
         journal = None if self.journals is None else self.journals.of(thread_id)
         if journal is None or not self.is_lexical or self.index_config:
             return False
         puts = _only_puts(ops)
-        if not puts or any(op.index is not False for op in puts):
-            return False
-        journal.note(puts)
-        return True
+        if puts:
+            journal.note(puts)
+        return bool(puts)
 
     def sweep_ttl(self) -> int:
         """Delete expired items, from the index too."""
