@@ -25,7 +25,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from everthread.state.marks import MARK, marks, sequence
 
-SNAPSHOT_EVERY = 10
+SNAPSHOT_EVERY = 5
 """Writes between two full snapshots: a longer walk back costs time at load, a shorter one bytes."""
 
 
