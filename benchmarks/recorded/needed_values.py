@@ -3,9 +3,9 @@
     python benchmarks/recorded/needed_values.py tool_transcripts.jsonl --history 2000
 
 Each record runs through the real graph (`everthread replay`); its window holds its system prompt, its tools with
-those that read back what left, and `--history` tokens of conversation. `gold.needed_values` has rows of [message, argument, value, …]: the call of that
-message used the value, and an earlier message had it. A value counts when its text is anywhere in the prompt; what
-could be read back by a handle does not count.
+those that read back what left, and `--history` tokens of conversation. `gold.needed_values` has rows of [message,
+argument, value, …]: the call of that message used the value, and an earlier message had it. A value counts when its
+text is anywhere in the prompt; what could be read back by a handle does not count.
 """
 
 import argparse

@@ -3,8 +3,8 @@
 LangGraph hands every write of a run to its saver from threads of its own: what a task wrote, then the checkpoint
 after it. Each would be a transaction, and while one is on its way to the disk the next one starts one more thread.
 A journal takes a write at once. What it has is saved in one transaction, together with the thread's records of the
-same step: before the step ends under `durability="sync"`, a hundredth of a second later under `async`, by a thread
-that is always there, and at the end of the run under `exit`.
+same step: before the step ends under `durability="sync"`, some 25 ms later under `async`, by a thread that is always
+there, and at the end of the run under `exit`.
 """
 
 import sqlite3
