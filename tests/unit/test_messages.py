@@ -106,6 +106,17 @@ def test_messages_of_a_plain_channel_get_places_when_the_thread_goes_on() -> Non
     assert [sequence(message) for message in messages] == [0, 1, 2]
 
 
+def test_a_working_set_that_a_server_kept_as_json_goes_on() -> None:
+    used: Any = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    found = ToolMessage("ok", tool_call_id="c", id="t", artifact={"rows": 1}, status="error")
+    said = AIMessage("yes", id="b", usage_metadata=used, response_metadata={"model_name": "m"})
+    messages = reduce_messages([], [[HumanMessage("a", id="h", name="ann"), tool_round(["c"])[0], found, said]])
+    kept = [message.model_dump() for message in messages]
+
+    assert reduce_messages(kept, []) == messages
+    assert reduce_messages(kept[:2], kept[2:]) == messages
+
+
 @given(st.text())
 def test_cleaned_text_can_be_stored(text: str) -> None:
     assert "\x00" not in clean(text)

@@ -16,6 +16,8 @@ from langchain_core.messages import (
     BaseMessage,
     HumanMessage,
     RemoveMessage,
+    SystemMessage,
+    ToolMessage,
     convert_to_messages,
     message_chunk_to_message,
 )
@@ -47,7 +49,7 @@ def reduce_messages(current: Sequence[Any] | None, writes: Sequence[Any]) -> lis
         A new list; the arguments are not touched.
     """
     # The state may come from a plain `add_messages` channel, whose messages have no place yet.
-    messages = list(current or [])
+    messages = list(map(_revived, current or []))
     if messages and sequence(messages[-1]) < 0:
         messages = _stamped(messages)
     places = {message.id: place for place, message in enumerate(messages)}
@@ -92,10 +94,26 @@ def clean(text: str) -> str:
 def _flatten(writes: Iterable[Any]) -> Iterable[BaseMessage]:
     for write in writes:
         for value in write if isinstance(write, list) else [write]:
-            message = value if isinstance(value, BaseMessage) else convert_to_messages([value])[0]
+            message = _revived(value)
             if isinstance(message, BaseMessageChunk):
                 message = message_chunk_to_message(message)
             yield message
+
+
+_KINDS: dict[object, type[BaseMessage]] = {
+    "human": HumanMessage,
+    "ai": AIMessage,
+    "system": SystemMessage,
+    "tool": ToolMessage,
+}
+
+
+def _revived(value: Any) -> BaseMessage:
+    """Return a value as a message: LangGraph's servers keep one as the JSON of its fields."""
+    if isinstance(value, BaseMessage):
+        return value
+    kind = _KINDS.get(value.get("type")) if isinstance(value, dict) and "additional_kwargs" in value else None
+    return kind.model_validate(value) if kind is not None else convert_to_messages([value])[0]
 
 
 def _stamped(messages: list[BaseMessage]) -> list[BaseMessage]:
