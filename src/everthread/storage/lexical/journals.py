@@ -3,7 +3,7 @@
 LangGraph hands every write of a run to its saver from threads of its own: what a task wrote, then the checkpoint
 after it. Each would be a transaction, and while one is on its way to the disk the next one starts one more thread.
 A journal takes a write at once. What it has is saved in one transaction, together with the thread's records of the
-same step: before the step ends under `durability="sync"`, some 25 ms later under `async`, by a thread that is always
+same step: before the step ends under `durability="sync"`, some 50 ms later under `async`, by a thread that is always
 there, and at the end of the run under `exit`.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["LONGEST_WAIT_SECONDS", "Entry", "Journal", "Journals", "write"]
 Entry = Statement | Sequence[PutOp]
 """A statement of the saver, or writes to the store."""
 
-LONGEST_WAIT_SECONDS = 0.025
+LONGEST_WAIT_SECONDS = 0.05
 """What a checkpoint waits for others under `async`, so that steps that follow at once share a transaction."""
 
 Write = Callable[[Sequence[Entry]], None]
