@@ -63,7 +63,7 @@ class Summary(BaseModel):
 
     @field_serializer("identifiers", when_used="json")
     def _in_columns(self, identifiers: tuple[Identifier, ...]) -> dict[str, list[Any]]:
-        # Every run reads the summary: a list for each field is a third of the bytes, and of the time.
+        # Every run reads the summary: a list for each field is two fifths of the bytes.
         return {name: [getattr(identifier, name) for identifier in identifiers] for name in _COLUMNS}
 
     @field_validator("identifiers", mode="before")

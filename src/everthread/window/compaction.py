@@ -181,7 +181,7 @@ def rewritten(
             "pending_tokens": sum(count(line) for _, line in later),
         }
     )
-    kept = within(made.identifiers, limits.identifiers, count, is_shown=shown_in(render_story(new, ())))
+    kept = within(made.identifiers, limits.identifiers, count, is_shown=render_story(new, ()).__contains__)
     return new.model_copy(update={"identifiers": tuple(kept)})
 
 

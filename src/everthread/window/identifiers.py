@@ -132,7 +132,7 @@ def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list
     return list(found.values())
 
 
-def shown_in(text: str, messages: Sequence[BaseMessage] = ()) -> Callable[[str], bool]:
+def shown_in(text: str, messages: Sequence[BaseMessage]) -> Callable[[str], bool]:
     """Return what tells whether an identifier stands in a text or in messages.
 
     An index has hundreds, so those with a digit are looked for among the identifiers there and not in every word.

@@ -130,7 +130,7 @@ class Journals:
             try:
                 yield
             except BaseException:
-                with suppress(sqlite3.Error):
+                with suppress(sqlite3.OperationalError):
                     journal.save()
                 raise
             journal.save()
@@ -162,8 +162,7 @@ class Journals:
             self._closing.set()
             self._wanted.set()
             self._thread.join()
-        with suppress(sqlite3.Error):
-            self.settle()
+        self.settle()
 
     def _save_behind(self, journal: Journal) -> None:
         with self._guard:
