@@ -90,7 +90,7 @@ def test_an_anchor_may_be_shortened_but_not_left_out() -> None:
     made = PromptChecker(window=10_000, reserve=100, counter=COUNTER, instructions="")
     made.expect([anchor, QUESTION])
 
-    made.check([SYSTEM, mask(anchor, 50, COUNTER.text), QUESTION], [])
+    made.check([SYSTEM, mask(anchor, 50, COUNTER), QUESTION], [])
     made.check([SYSTEM, QUESTION], [])
 
     assert [(violation.what, violation.call) for violation in made.violations] == [("missing_anchor", 2)]

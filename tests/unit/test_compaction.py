@@ -28,11 +28,11 @@ def folded(messages: list[BaseMessage], target: int, **dials: object) -> Fold:
 
 
 def absorbed(messages: list[BaseMessage], previous: Summary | None = None, limits: Limits = LIMITS) -> Summary:
-    return absorb(previous, messages, [], limits=limits, count=COUNTER.text)
+    return absorb(previous, messages, [], limits=limits, counter=COUNTER)
 
 
 def by_model(made: Summary, text: str, support: str) -> Summary:
-    return rewritten(made, text, {1: "m1", 2: "m2"}, limits=LIMITS, count=COUNTER.text, support=support)
+    return rewritten(made, text, {1: "m1", 2: "m2"}, limits=LIMITS, counter=COUNTER, support=support)
 
 
 def test_old_tool_results_are_masked_first_and_that_may_be_enough() -> None:
@@ -90,7 +90,7 @@ def test_identifiers_that_the_story_does_not_show_are_indexed() -> None:
 def test_what_is_still_in_view_is_not_indexed() -> None:
     folded_messages = tool_round(["c"], "Locker QX417 " * 30)
 
-    made = absorb(None, folded_messages, [HumanMessage("QX417?")], limits=LIMITS, count=COUNTER.text)
+    made = absorb(None, folded_messages, [HumanMessage("QX417?")], limits=LIMITS, counter=COUNTER)
 
     assert "QX417" not in {entry.text for entry in made.identifiers}
 

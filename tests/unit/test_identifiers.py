@@ -8,6 +8,9 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from conversation import call
 from everthread.state import Identifier
 from everthread.window.identifiers import _Words, identifiers_in, merged, render_identifiers, shown_in, within
+from everthread.window.tokens import counter_for
+
+COUNTER = counter_for("gpt-4o")
 
 
 @pytest.mark.parametrize(
@@ -79,18 +82,19 @@ def test_arguments_of_calls_are_indexed() -> None:
 def test_a_full_index_keeps_what_is_mentioned_often() -> None:
     index = [Identifier(text="A100", weight=1.0, mentions=9), Identifier(text="B200", weight=1.0)]
 
-    assert [entry.text for entry in within(index, 34, len)] == ["A100"]
+    assert [entry.text for entry in within(index, 8, COUNTER)] == ["A100"]
 
 
-_ENTRIES = st.lists(st.builds(Identifier, text=st.text(min_size=1, max_size=9), weight=st.floats(0.1, 2)))
+_TEXTS = st.text(min_size=1, max_size=9).filter(lambda told: told.split() == [told])
+_ENTRIES = st.lists(st.builds(Identifier, text=_TEXTS, weight=st.floats(0.1, 2)))
 
 
-@given(_ENTRIES, st.integers(0, 200))
+@given(_ENTRIES, st.integers(0, 60))
 def test_an_index_holds_its_limit(index: list[Identifier], limit: int) -> None:
-    assert len(render_identifiers(within(index, limit, len))) <= limit
+    assert COUNTER.text(render_identifiers(within(index, limit, COUNTER))) <= limit
 
 
-@given(_ENTRIES, st.integers(0, 200), st.text("ab1 ", max_size=20))
+@given(_ENTRIES, st.integers(0, 60), st.text("ab1 ", max_size=20))
 def test_an_index_leaves_out_what_the_prompt_shows_in_any_case(
     index: list[Identifier], limit: int, visible: str
 ) -> None:
@@ -98,9 +102,9 @@ def test_an_index_leaves_out_what_the_prompt_shows_in_any_case(
     # What is visible still tells how old the others are.
     newest = [Identifier(text="a" * 500, weight=0, last=max((entry.last for entry in index), default=0))]
 
-    shown = within([*index, *newest], limit, len, is_shown=visible.__contains__)
+    shown = within([*index, *newest], limit, COUNTER, is_shown=visible.__contains__)
 
-    assert shown == within([*hidden, *newest], limit, len)
+    assert shown == within([*hidden, *newest], limit, COUNTER)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from everthread.state.marks import marks
 from everthread.window.masking import handle_of, mask, stub
 from everthread.window.tokens import counter_for
 
-COUNT = counter_for("gpt-4o").text
+COUNTER = counter_for("gpt-4o")
+COUNT = COUNTER.text
 LOG = "\n".join(f"line {number} of the log" for number in range(2000))
 
 
@@ -17,11 +18,11 @@ def _result(text: str = LOG) -> ToolMessage:
 
 @pytest.mark.parametrize("limit", [100, 500, 2000])
 def test_a_mask_is_about_as_long_as_asked(limit: int) -> None:
-    assert COUNT(mask(_result(), limit, COUNT).text) <= limit + 40
+    assert COUNT(mask(_result(), limit, COUNTER).text) <= limit + 40
 
 
 def test_a_mask_keeps_head_and_tail_at_line_borders() -> None:
-    lines = mask(_result(), 200, COUNT).text.splitlines()
+    lines = mask(_result(), 200, COUNTER).text.splitlines()
 
     assert lines[0] == "line 0 of the log"
     assert lines[-1] == "line 1999 of the log"
@@ -29,27 +30,27 @@ def test_a_mask_keeps_head_and_tail_at_line_borders() -> None:
 
 
 def test_a_mask_says_what_is_left_out_and_how_to_read_it() -> None:
-    text = mask(_result(), 200, COUNT).text
+    text = mask(_result(), 200, COUNTER).text
 
     assert f"of {COUNT(LOG):,} tokens left out" in text
     assert f'read_tool_output(handle="{handle_of("r-1")}")' in text
 
 
 def test_a_second_mask_keeps_handle_and_full_size() -> None:
-    once = mask(_result(), 800, COUNT)
+    once = mask(_result(), 800, COUNTER)
 
-    twice = mask(once, 100, COUNT)
+    twice = mask(once, 100, COUNTER)
 
     assert marks(twice)["handle"] == marks(once)["handle"]
     assert f"of {COUNT(LOG):,} tokens" in twice.text
 
 
 def test_a_text_without_any_border_is_cut_all_the_same() -> None:
-    assert COUNT(mask(_result("x" * 50_000), 100, COUNT).text) <= 140
+    assert COUNT(mask(_result("x" * 50_000), 100, COUNTER).text) <= 140
 
 
 def test_a_stub_keeps_the_identifiers_of_what_it_leaves_out() -> None:
-    text = stub(_result("Order list\n" + "blah " * 400 + "#W2378156 ships 2026-03-04 " + "blah " * 400), COUNT).text
+    text = stub(_result("Order list\n" + "blah " * 400 + "#W2378156 ships 2026-03-04 " + "blah " * 400), COUNTER).text
 
     assert "Mentions: #W2378156 2026-03-04" in text
     assert COUNT(text) < 120

@@ -345,3 +345,26 @@ def test_an_unknown_block_costs_its_json() -> None:
 )
 def test_the_size_of_a_message_tells_that_of_its_text(message: BaseMessage) -> None:
     assert COUNTER.text_of(message, COUNTER.message(message)) == COUNTER.text(str(message.text))
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "gpt-4"])
+@given(texts=st.lists(st.from_regex(r" ?[A-Za-z0-9€#:./_-]{1,12}( [a-z]+)?", fullmatch=True)))
+def test_texts_that_are_counted_together_count_as_they_do_alone(name: str, texts: list[str]) -> None:
+    counter, texts = counter_for(name), [f" {text.strip()}" for text in texts]
+
+    assert counter.each(texts) == [counter.text(text) for text in texts]
+
+
+@given(text=st.text(), tokens=st.integers(-1, 20))
+def test_a_head_and_a_tail_are_parts_of_about_so_many_tokens(text: str, tokens: int) -> None:
+    counter = counter_for("gpt-4o")
+
+    head, tail = counter.head(text, tokens), counter.tail(text, tokens)
+
+    assert counter.text(text[:head]) <= max(tokens, 0) + 3
+    assert counter.text(text[len(text) - tail :]) <= max(tokens, 0) + 3
+    assert counter.text(text) > tokens or head == tail == len(text)
+
+
+def test_a_head_ends_with_a_token() -> None:
+    assert counter_for("gpt-4o").head("Zürich is " + "far " * 50, 5) == len("Zürich is far")

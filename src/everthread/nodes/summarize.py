@@ -121,7 +121,7 @@ def _plan(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Work:
         return _Work(Fold(), messages, sizes, None, deferred=deferred)
     if not gone:
         return _Work(fold, messages, sizes, None)
-    by_rules = absorb(sizes.summary, fold.folded, remaining, limits=sizes.limits, count=sizes.counter.text)
+    by_rules = absorb(sizes.summary, fold.folded, remaining, limits=sizes.limits, counter=sizes.counter)
     unread: list[BaseMessage] = []
     is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(wiring))
     if is_worth_it and _may_ask(by_rules, wiring):
@@ -196,7 +196,7 @@ def _rewriting(work: _Work, wiring: Wiring) -> Steps:
     if failure:
         yield made.model_copy(update={"failures": made.failures + 1}), failure
         return
-    new = rewritten(made, text, numbered, limits=limits, count=count, support=support, later=later)
+    new = rewritten(made, text, numbered, limits=limits, counter=work.sizes.counter, support=support, later=later)
     if new is None:
         yield made.model_copy(update={"failures": made.failures + 1}), "unsupported summary"
     else:

@@ -113,10 +113,10 @@ def _kept(results: Any, state: State, runtime: Runtime[Context], wiring: Wiring)
         if told:
             record(store_of(runtime), thread_id, told, write=runtime.stream_writer, turn=turn, operations=forgotten)
         return {**results, "messages": placed}
-    count = wiring.counter(context).text
+    counter = wiring.counter(context)
     stand_ins = {
         str(message.id): mask(
-            message.model_copy(update={"content": str(message.text)}), context.tool_output_tokens, count
+            message.model_copy(update={"content": str(message.text)}), context.tool_output_tokens, counter
         )
         for message in long
     }

@@ -120,7 +120,7 @@ def _absorbed(plan: Plan, messages: Sequence[BaseMessage], sizes: Sizes) -> Summ
     gone = {str(message.id) for message in plan.evicted}
     remaining = [plan.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
     limits = sizes.limits_for(plan.tokens_after)
-    return absorb(sizes.summary, plan.evicted, remaining, limits=limits, count=sizes.counter.text)
+    return absorb(sizes.summary, plan.evicted, remaining, limits=limits, counter=sizes.counter)
 
 
 def archive(

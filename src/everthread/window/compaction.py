@@ -11,6 +11,7 @@ from everthread.state.marks import is_synthetic
 from everthread.state.summary import STANDING, Summary, SummaryEntry
 from everthread.window.identifiers import identifiers_in, merged, render_identifiers, shown_in, within
 from everthread.window.standing import is_prohibition, standing_in
+from everthread.window.tokens import TokenCounter
 from everthread.window.turns import Group, opens_turn, split
 
 CountText = Callable[[str], int]
@@ -102,7 +103,7 @@ def absorb(
     remaining: Sequence[BaseMessage],
     *,
     limits: Limits,
-    count: CountText,
+    counter: TokenCounter,
 ) -> Summary:
     """Fold messages into the summary by rules: what was asked, answered and done, rules of the user, identifiers.
 
@@ -114,25 +115,25 @@ def absorb(
         folded: messages that leave the working set, oldest first.
         remaining: the working set afterwards, as the prompt shows it.
         limits: tokens of each part.
-        count: tokens of a text.
+        counter: counts tokens.
     """
     known = previous or Summary()
     standing = [*_in(known, STANDING), *_standing(folded)]
     story = [entry for entry in known.entries if entry.section != STANDING] + _story(folded)
-    entries = [*_newest(standing, limits.standing, count), *_within(_unique(story), limits.story, count)]
+    entries = [*_newest(standing, limits.standing, counter.text), *_within(_unique(story), limits.story, counter.text)]
     made = known.model_copy(
         update={
             "entries": tuple(entries),
-            "text": _cut(known.text, limits.story // 2, count),
+            "text": _cut(known.text, limits.story // 2, counter.text),
             "covers": known.covers + len(folded),
             "last_message_id": str(folded[-1].id) if folded else known.last_message_id,
             "version": known.version + 1,
             "writer": "extractive" if folded else known.writer,
             "pending": (*known.pending, *(str(message.id) for message in folded))[-MOST_PENDING:],
-            "pending_tokens": known.pending_tokens + sum(count(line) for _, line in numbered_lines(folded)),
+            "pending_tokens": known.pending_tokens + sum(counter.text(line) for _, line in numbered_lines(folded)),
         }
     )
-    return _indexed(made, folded, remaining, limits, count)
+    return _indexed(made, folded, remaining, limits, counter)
 
 
 def rewritten(
@@ -141,7 +142,7 @@ def rewritten(
     numbered: Mapping[int, str],
     *,
     limits: Limits,
-    count: CountText,
+    counter: TokenCounter,
     support: str,
     later: Sequence[tuple[str, str]] = (),
 ) -> Summary | None:
@@ -155,7 +156,7 @@ def rewritten(
         text: what the summariser wrote.
         numbered: message ids by the numbers that the summariser was shown.
         limits: tokens of each part.
-        count: tokens of a text.
+        counter: counts tokens.
         support: everything the summariser was shown.
         later: ids and lines that wait for the next request; what the rules say of them stays.
 
@@ -178,10 +179,10 @@ def rewritten(
             "writer": "model",
             "failures": 0,
             "pending": tuple(known for known in made.pending if known in waiting),
-            "pending_tokens": sum(count(line) for _, line in later),
+            "pending_tokens": sum(counter.text(line) for _, line in later),
         }
     )
-    kept = within(made.identifiers, limits.identifiers, count, is_shown=render_story(new, ()).__contains__)
+    kept = within(made.identifiers, limits.identifiers, counter, is_shown=render_story(new, ()).__contains__)
     return new.model_copy(update={"identifiers": tuple(kept)})
 
 
@@ -240,11 +241,11 @@ def numbered_lines(folded: Sequence[BaseMessage]) -> list[tuple[str, str]]:
 
 
 def _indexed(
-    made: Summary, gone: Sequence[BaseMessage], remaining: Sequence[BaseMessage], limits: Limits, count: CountText
+    made: Summary, gone: Sequence[BaseMessage], remaining: Sequence[BaseMessage], limits: Limits, counter: TokenCounter
 ) -> Summary:
     """Index what is neither in the story nor in what the prompt still shows."""
     is_shown = shown_in(render_story(made, ()), remaining)
-    kept = within(merged(made.identifiers, gone), limits.identifiers, count, is_shown=is_shown)
+    kept = within(merged(made.identifiers, gone), limits.identifiers, counter, is_shown=is_shown)
     return made.model_copy(update={"identifiers": tuple(kept)})
 
 

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import accumulate
 from threading import Lock
 from typing import Final
 
@@ -57,14 +58,15 @@ _LONGEST_BLANK: Final = 100_000
 """The tokeniser's regex engine runs out of stack, and panics, between 300,000 and 1,000,000 blanks in a row."""
 _BLANKS: Final = re.compile(rf"(?<!\s)\s{{{_LONGEST_BLANK},}}")
 
-_built: dict[EncodingName, tiktoken.Encoding] = {}
-_lock = Lock()
 
-
-class _Encoding(tiktoken.Encoding):
+class Encoding(tiktoken.Encoding):
     """An encoding that takes any text, a run of a million blanks too."""
 
+    lengths: bytes
+    """How many bytes of UTF-8 each token stands for, by its number."""
+
     def encode_ordinary(self, text: str) -> list[int]:
+        """Return the tokens of a text; see tiktoken's encoding."""
         if len(text) <= _LONGEST_BLANK:
             return super().encode_ordinary(text)
         tokens: list[int] = []
@@ -75,8 +77,16 @@ class _Encoding(tiktoken.Encoding):
                 start = end
         return tokens + super().encode_ordinary(text[start:])
 
+    def ends(self, text: str) -> list[int]:
+        """Return where each token of a text ends, in bytes of UTF-8; a lone surrogate has the three of `�`."""
+        return list(accumulate(map(self.lengths.__getitem__, self.encode_ordinary(text))))
 
-def encoding(name: EncodingName = "o200k_base") -> tiktoken.Encoding:
+
+_built: dict[EncodingName, Encoding] = {}
+_lock = Lock()
+
+
+def encoding(name: EncodingName = "o200k_base") -> Encoding:
     """Return the encoding; the first call reads its ranks, in a fifth of a second.
 
     Its `encode_ordinary` takes any text: special tokens such as `<|endoftext|>` count as the text they are, and a lone
@@ -87,12 +97,14 @@ def encoding(name: EncodingName = "o200k_base") -> tiktoken.Encoding:
     with _lock:
         if name not in _built:
             tokens = ranks.read(name)
-            _built[name] = _Encoding(
+            made = Encoding(
                 name,
                 pat_str=_PATTERNS[name],
                 mergeable_ranks=dict(zip(tokens, range(len(tokens)), strict=True)),
                 special_tokens=_SPECIAL[name],
             )
+            made.lengths = bytes(map(len, tokens))
+            _built[name] = made
         return _built[name]
 
 
@@ -111,7 +123,7 @@ def encoding_name_for(model_name: str | None) -> tuple[EncodingName, bool]:
     return "o200k_base", False
 
 
-def encoding_for(model_name: str | None) -> tuple[tiktoken.Encoding, bool]:
+def encoding_for(model_name: str | None) -> tuple[Encoding, bool]:
     """Return the encoding that counts for a model and whether it is the model's own.
 
     Args:

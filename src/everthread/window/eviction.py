@@ -178,7 +178,7 @@ class Planner:
         sizes: Sequence[int] | None = None,
     ) -> None:
         self._counter = counter
-        self._stubs = stubs(counter.text, counter.message)
+        self._stubs = stubs(counter)
         self._context = context
         self._budget = budget
         self._target = int(budget * context.low_watermark)
@@ -279,7 +279,7 @@ class Planner:
         if self._size(anchor) > self._budget * _ANCHOR_SHARE and is_long:
             groups = self._turns[self._anchor_turn].groups
             place = next(place for place, group in enumerate(groups) if group.messages[0] is anchor)
-            shortened = mask(_with_text(anchor), ANCHOR_CHARACTERS // 4, self._counter.text)
+            shortened = mask(_with_text(anchor), ANCHOR_CHARACTERS // 4, self._counter)
             self._replace(self._anchor_turn, place, shortened, self._counter.message(shortened))
 
     def _evict_current_rounds(self) -> None:
@@ -363,7 +363,7 @@ class Planner:
             standing = self._current(result)
             # A masked result is some forty tokens larger than its limit; below that nothing is won.
             if self._is_longer(standing, limit + 40):
-                shortened = mask(_with_text(standing), limit, self._counter.text)
+                shortened = mask(_with_text(standing), limit, self._counter)
                 self._replace(turn, group, shortened, self._counter.message(shortened))
 
     def _is_longer(self, message: BaseMessage, limit: int) -> bool:

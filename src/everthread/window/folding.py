@@ -52,7 +52,7 @@ def plan_fold(
     while keep > 1 and not fold.by_turns and sum(t.tokens(counter.message) for t in turns[-keep:]) > kept:
         keep -= 1
     foldable = turns[:-keep]
-    left, shortened = fold.tokens_before, stubs(counter.text, counter.message)
+    left, shortened = fold.tokens_before, stubs(counter)
     results = [result for turn in turns[:-1] for group in turn.groups for result in group.results]
     sizes = {str(result.id): counter.text(str(result.text)) for result in results}
     most = sum(max(size - _SMALLEST_STUB, 0) for size in sizes.values())

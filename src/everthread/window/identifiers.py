@@ -14,8 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from everthread.state.marks import sequence
 from everthread.state.summary import Identifier
 from everthread.window.remembered import Remembered
-
-CountText = Callable[[str], int]
+from everthread.window.tokens import TokenCounter
 
 _PATTERNS: tuple[tuple[float, str], ...] = (
     # links, mail addresses, paths
@@ -57,7 +56,7 @@ _MOST_WORDS = 20_000
 _USED = 0.5
 """Added to the weight of what the user said or a call used."""
 
-_BLOCK = 16
+_BLOCK = 32
 """Identifiers that are counted together; of the first ones that do not fit together, those that still do are kept."""
 
 _HALF_LIFE = 40
@@ -143,47 +142,37 @@ def shown_in(text: str, messages: Sequence[BaseMessage]) -> Callable[[str], bool
 
 
 def within(
-    index: Sequence[Identifier], limit: int, count: CountText, *, is_shown: Callable[[str], bool] = lambda told: False
+    index: Sequence[Identifier],
+    limit: int,
+    counter: TokenCounter,
+    *,
+    is_shown: Callable[[str], bool] = lambda told: False,
 ) -> list[Identifier]:
     """Return the identifiers that fit, in order of first mention; the least likely needed go.
 
     Args:
         index: identifiers in order of first mention.
         limit: tokens of the rendered index.
-        count: tokens of a text.
+        counter: counts tokens.
         is_shown: whether the prompt shows a text in any case, which then needs no place in the index.
     """
     newest = max((entry.last for entry in index), default=0)
-    left = limit - count(render_identifiers([Identifier(text="", weight=0)]))
+    left = limit - counter.text(render_identifiers([Identifier(text="", weight=0)]))
     scores = [_score(entry, newest) for entry in index]
     ranked = sorted(range(len(index)), key=scores.__getitem__, reverse=True)
     # Looked for one by one and not ahead: an index is far longer than what fits.
     hidden = (place for place in ranked if not is_shown(index[place].text))
     kept: set[int] = set()
     while left > 0 and (block := list(islice(hidden, _BLOCK))):
-        chosen, left = _fitting([(place, f" {index[place].text}") for place in block], left, count)
-        kept.update(chosen)
-        if len(chosen) < len(block):
+        sizes = counter.each([f" {index[place].text}" for place in block])
+        is_over = sum(sizes) > left
+        for place, size in zip(block, sizes, strict=True):
+            if size <= left:
+                kept.add(place)
+                left -= size
+        if is_over:
             break
     return [entry for place, entry in enumerate(index) if place in kept]
-
-
-def _fitting(texts: Sequence[tuple[int, str]], left: int, count: CountText) -> tuple[list[int], int]:
-    """Return the places of the texts that fit, taken in order, and the tokens that they leave.
-
-    No token spans two of them, so they count together as they count alone: halves that fit are counted once.
-    """
-    if left <= 0:
-        return [], left
-    size = count("".join(text for _, text in texts))
-    if size <= left:
-        return [place for place, _ in texts], left - size
-    if len(texts) == 1:
-        return [], left
-    middle = len(texts) // 2
-    first, left = _fitting(texts[:middle], left, count)
-    second, left = _fitting(texts[middle:], left, count)
-    return first + second, left
 
 
 def render_identifiers(index: Sequence[Identifier]) -> str:

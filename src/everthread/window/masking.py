@@ -1,7 +1,7 @@
 """Mask a long text: its head, its tail, what was left out, and a handle to read it back."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from langchain_core.messages import BaseMessage
@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from everthread.state.marks import MessageT, marked, marks
 from everthread.window.identifiers import merged, within
 from everthread.window.remembered import Remembered
-from everthread.window.turns import Count
+from everthread.window.tokens import TokenCounter
 
 HEAD_SHARE = 0.50
 """Share of the limit that the head gets (BEHAVIOUR §3: half from the head, a quarter from the tail)."""
@@ -23,12 +23,6 @@ STUB_TOKENS = 24
 STUB_IDENTIFIERS = 100
 """Tokens for the identifiers of what a stub leaves out: a later call may need one of them."""
 
-_CHARACTERS_PER_TOKEN = 12
-"""A token is rarely longer; bounds how much text one cut has to count."""
-
-CountText = Callable[[str], int]
-"""Tokens of a text."""
-
 
 def handle_of(message_id: str) -> str:
     """Derive the handle under which the full text of a message can be read."""
@@ -40,52 +34,52 @@ def handles_in(messages: Sequence[BaseMessage]) -> list[str]:
     return [str(marks(message)["handle"]) for message in messages if "handle" in marks(message)]
 
 
-def mask(message: MessageT, limit: int, count: CountText) -> MessageT:
+def mask(message: MessageT, limit: int, counter: TokenCounter) -> MessageT:
     """Copy a message with its text cut to about `limit` tokens and a handle to the rest.
 
     A message that was masked before is cut further and keeps its handle.
     """
     handle = str(marks(message).get("handle") or handle_of(str(message.id)))
-    full_tokens = int(marks(message).get("tokens") or 0) or count(str(message.text))
-    text = masked_text(str(message.text), limit, count, handle=handle, full_tokens=full_tokens)
+    full_tokens = int(marks(message).get("tokens") or 0) or counter.text(str(message.text))
+    text = masked_text(str(message.text), limit, counter, handle=handle, full_tokens=full_tokens)
     return marked(message.model_copy(update={"content": text}), handle=handle, tokens=full_tokens)
 
 
-def stub(message: MessageT, count: CountText) -> MessageT:
+def stub(message: MessageT, counter: TokenCounter) -> MessageT:
     """Copy an old result as a stub: a few words, a handle, and the identifiers of what is left out."""
-    short = mask(message, STUB_TOKENS, count)
+    short = mask(message, STUB_TOKENS, counter)
     shown = str(short.text)
     kept = " ".join(
-        entry.text for entry in within(merged([], [message]), STUB_IDENTIFIERS, count, is_shown=shown.__contains__)
+        entry.text for entry in within(merged([], [message]), STUB_IDENTIFIERS, counter, is_shown=shown.__contains__)
     )
     return short.model_copy(update={"content": f"{shown}\nMentions: {kept}"}) if kept else short
 
 
 @lru_cache(maxsize=8)
-def stubs(count: CountText, size: Count) -> Remembered[tuple[BaseMessage, int]]:
+def stubs(counter: TokenCounter) -> Remembered[tuple[BaseMessage, int]]:
     """Return what gives the stub of a message and its size, and remembers both."""
 
     # A compaction that is put off is planned again after the next turn, over the same results.
     def sized(message: BaseMessage) -> tuple[BaseMessage, int]:
-        short = stub(message, count)
-        return short, size(short)
+        short = stub(message, counter)
+        return short, counter.message(short)
 
     return Remembered(sized, across_runs=False)
 
 
-def masked_text(text: str, limit: int, count: CountText, *, handle: str, full_tokens: int) -> str:
+def masked_text(text: str, limit: int, counter: TokenCounter, *, handle: str, full_tokens: int) -> str:
     """Return head, marker and tail of a text.
 
     Args:
         text: the text to cut.
         limit: tokens of the result, about; the marker itself takes some thirty.
-        count: tokens of a text.
+        counter: counts tokens.
         handle: what `read_tool_output` takes.
         full_tokens: size of the complete text.
     """
-    head = _head(text, int(limit * HEAD_SHARE), count)
-    tail = _tail(text[len(head) :], int(limit * TAIL_SHARE), count)
-    shown = count(head) + count(tail)
+    head = _head(text, int(limit * HEAD_SHARE), counter)
+    tail = _tail(text[len(head) :], int(limit * TAIL_SHARE), counter)
+    shown = counter.text(head) + counter.text(tail)
     marker = (
         f"[… {max(full_tokens - shown, 0):,} of {full_tokens:,} tokens left out; "
         f'read_tool_output(handle="{handle}") returns them …]'
@@ -93,15 +87,15 @@ def masked_text(text: str, limit: int, count: CountText, *, handle: str, full_to
     return "\n".join(part for part in (head.rstrip(), marker, tail.lstrip()) if part)
 
 
-def _head(text: str, tokens: int, count: CountText) -> str:
-    end = _longest(len(text), tokens, lambda size: count(text[:size]))
+def _head(text: str, tokens: int, counter: TokenCounter) -> str:
+    end = counter.head(text, tokens)
     if end == len(text):
         return text
     return text[: _border(text, end)]
 
 
-def _tail(text: str, tokens: int, count: CountText) -> str:
-    size = _longest(len(text), tokens, lambda size: count(text[len(text) - size :]))
+def _tail(text: str, tokens: int, counter: TokenCounter) -> str:
+    size = counter.tail(text, tokens)
     start = len(text) - size
     found = text.find("\n", start)
     if 0 <= found < start + size // 2:
@@ -117,15 +111,3 @@ def _border(text: str, end: int) -> int:
         if found > 0:
             return found + len(separator)
     return end
-
-
-def _longest(length: int, tokens: int, count: Callable[[int], int]) -> int:
-    """Return the largest size, in characters, that counts at most `tokens`."""
-    low, high = 0, min(length, max(tokens, 0) * _CHARACTERS_PER_TOKEN)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(middle) <= tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -5,10 +5,12 @@ consecutive calls 98 % come out to the token.
 """
 
 import json
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import accumulate, pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -66,6 +68,9 @@ _MEDIA_BLOCKS: Final = {
 }
 
 _CACHED_CHARACTERS: Final = 12_000_000
+
+_CHARACTERS_PER_TOKEN: Final = 12
+"""A token is rarely longer; bounds how much text one cut has to read."""
 
 
 class _Cache:
@@ -126,6 +131,33 @@ class TokenCounter:
             return 0
         known = self._cache.get(text)
         return self._cache.put(text, self._encoded(text)) if known is None else known
+
+    def each(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of many short texts that stand one after the other, at the cost of one text.
+
+        Args:
+            texts: each but the first begins with a blank or a line break, so that no token spans two.
+        """
+        whole = "".join(texts)
+        if not whole.isascii():
+            return list(map(self.text, texts))
+        ends = encoding(self.encoding_name).ends(whole)
+        borders = [0, *(bisect_right(ends, end) for end in accumulate(map(len, texts)))]
+        return [after - before for before, after in pairwise(borders)]
+
+    def head(self, text: str, tokens: int) -> int:
+        """Return how many characters the first tokens of a text are."""
+        tokens = max(tokens, 0)
+        text = text[: tokens * _CHARACTERS_PER_TOKEN]
+        ends = [0, *encoding(self.encoding_name).ends(text)]
+        return _characters_in(text, ends[min(tokens, len(ends) - 1)])
+
+    def tail(self, text: str, tokens: int) -> int:
+        """Return how many characters the last tokens of a text are."""
+        tokens = max(tokens, 0)
+        text = text[max(len(text) - tokens * _CHARACTERS_PER_TOKEN, 0) :]
+        ends = [0, *encoding(self.encoding_name).ends(text)]
+        return len(text) - _characters_in(text, ends[max(len(ends) - 1 - tokens, 0)])
 
     def message(self, message: BaseMessage) -> int:
         """Return what a message adds to a prompt.
@@ -339,6 +371,11 @@ def _frozen(value: object) -> Hashable:
     if isinstance(value, list | tuple):
         return ("[", *map(_frozen, value))
     return ("=", type(value), repr(value))
+
+
+def _characters_in(text: str, size: int) -> int:
+    """Return how many characters the first bytes of a text are; one that is cut in two does not count."""
+    return size if text.isascii() else len(text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore"))
 
 
 def _characters(key: Hashable) -> int:
