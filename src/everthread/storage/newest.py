@@ -20,6 +20,7 @@ from langgraph.store.base import GetOp
 
 from everthread.state import namespaces
 from everthread.storage.open import Storage
+from everthread.storage.whole import WholeSqliteSaver
 
 __all__ = ["Ending", "Standing", "aending", "astanding", "ending", "standing", "unanswered"]
 
@@ -30,11 +31,8 @@ _NEWEST = (
     "SELECT 0, type, checkpoint, NULL FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
     " ORDER BY checkpoint_id DESC LIMIT 1"
 )
-_RECORDS = tuple(
-    f" UNION ALL SELECT {place}, NULL, NULL, value FROM store WHERE prefix = ? AND key = ?" for place in (1, 2, 3)
-)
-_WITH_SESSION = f"SELECT * FROM ({_NEWEST})" + _RECORDS[0]
-_WITH_MESSAGE = _WITH_SESSION + _RECORDS[1] + _RECORDS[2]
+_RECORDS = tuple(f"SELECT {place}, NULL, NULL, value FROM store WHERE prefix = ? AND key = ?" for place in (1, 2, 3))
+_WITH_NEWEST = f"SELECT * FROM ({_NEWEST})"
 
 _SESSIONS = ".".join(namespaces.SESSIONS)
 
@@ -74,9 +72,10 @@ def standing(storage: Storage, config: RunnableConfig, message_id: str | None) -
         message_id: of the message that came; None when it has none, or none came.
     """
     saver = storage.checkpointer
-    if isinstance(saver, SqliteSaver) and storage.is_one_file and not _names_one(config):
+    if isinstance(saver, WholeSqliteSaver) and storage.is_one_file and not _names_one(config):
+        last = _of_tuple(saver.read_ahead(config))
         with saver.lock:
-            return _of_rows(saver.conn.execute(*_query(config, message_id)).fetchall())
+            return _of_rows(last, saver.conn.execute(*_query(config, message_id)).fetchall())
     return _of_items(ending(saver, config), storage.store.batch(_reads(config, message_id)))
 
 
@@ -84,8 +83,10 @@ async def astanding(storage: Storage, config: RunnableConfig, message_id: str | 
     """Do what `standing` does without blocking the event loop."""
     saver = storage.checkpointer
     if isinstance(saver, AsyncSqliteSaver) and storage.is_one_file and not _names_one(config):
+        sql, values = _query(config, message_id)
         async with saver.lock:
-            return _of_rows(await saver.conn.execute_fetchall(*_query(config, message_id)))
+            rows = await saver.conn.execute_fetchall(f"{_WITH_NEWEST} UNION ALL {sql}", (*_key(config), *values))
+        return _of_rows(_of_row(next((row for row in rows if row[0] == 0), None)), rows)
     return _of_items(await aending(saver, config), await storage.store.abatch(_reads(config, message_id)))
 
 
@@ -148,18 +149,18 @@ def _reads(config: RunnableConfig, message_id: str | None) -> list[GetOp]:
 
 
 def _query(config: RunnableConfig, message_id: str | None) -> tuple[str, list[str]]:
-    thread_id, checkpoint_ns = _key(config)
-    values = [thread_id, checkpoint_ns, _SESSIONS, thread_id]
+    thread_id, _ = _key(config)
+    values = [_SESSIONS, thread_id]
     if message_id is None:
-        return _WITH_SESSION, values
+        return _RECORDS[0], values
     own = ".".join(namespaces.thread(thread_id))
-    return _WITH_MESSAGE, [*values, f"{own}.transcript", message_id, f"{own}.unanswered", message_id]
+    return " UNION ALL ".join(_RECORDS), [*values, f"{own}.transcript", message_id, f"{own}.unanswered", message_id]
 
 
-def _of_rows(rows: Iterable[Any]) -> Standing:
+def _of_rows(last: Ending, rows: Iterable[Any]) -> Standing:
     found = {row[0]: row for row in rows}
     records = (orjson.loads(found[place][3]) if place in found else None for place in (1, 2, 3))
-    return Standing(_of_row(found.get(0)), *records)
+    return Standing(last, *records)
 
 
 def _of_items(last: Ending, items: Sequence[Any]) -> Standing:

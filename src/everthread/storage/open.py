@@ -14,6 +14,7 @@ from contextlib import (
 from dataclasses import dataclass, replace
 
 import aiosqlite
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
@@ -45,6 +46,16 @@ class Storage:
     """The checkpointer and the store have their tables in one file; in memory each has a database of its own."""
     journals: Journals | None = None
     """Take the writes of a run; None where every write is saved when it comes."""
+
+    @contextmanager
+    def hold(self, config: RunnableConfig) -> Iterator[None]:
+        """Hold the lock of a run's thread, and forget at its end what was read ahead for the run."""
+        with self.locks.hold(str(config["configurable"]["thread_id"])):
+            try:
+                yield
+            finally:
+                if isinstance(self.checkpointer, WholeSqliteSaver):
+                    self.checkpointer.forget(config)
 
     def journal(self, thread_id: str, durability: str) -> AbstractContextManager[None]:
         """Keep a journal for a run of a thread, which nobody else runs at the same time."""
