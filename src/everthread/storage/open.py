@@ -43,7 +43,7 @@ class Storage:
     is_asynchronous: bool = False
     """Opened with `aopen_storage`, for `ainvoke` and `astream`."""
     is_one_file: bool = False
-    """The checkpointer and the store have their tables in one file; in memory each has a database of its own."""
+    """The checkpointer and the store have their tables in one database; with asyncio, in memory, each has its own."""
     journals: Journals | None = None
     """Take the writes of a run; None where every write is saved when it comes."""
 
@@ -90,22 +90,21 @@ def open_storage(
     with ExitStack() as stack:
         try:
             locks = stack.enter_context(closing(ThreadLocks(location, timeout_seconds=lock_timeout_seconds)))
-            saver = WholeSqliteSaver(stack.enter_context(closing(_connect(location))), serde=MessageSerializer())
+            # One connection for both: after a write of another one it would read its pages anew.
+            connection = stack.enter_context(closing(_connect(location)))
+            saver = WholeSqliteSaver(connection, serde=MessageSerializer())
             saver.setup()
             stack.enter_context(closing(saver.journals))
-            if location.path is not None:  # in memory every connection is a database of its own
-                fence(saver.conn, locks)
-            connection = stack.enter_context(closing(_connect(location, autocommit=True)))
             store = LexicalSqliteStore(connection, text_fields=text_fields)
+            store.share(saver.lock, saver.journals)
             store.setup()
-            if location.path is not None:
+            saver.text_fields = text_fields
+            if location.path is not None:  # the leases of a database in memory are in another one
+                fence(connection, locks)
                 fence_store(connection, location.path, locks)
-                # The journal of a run has both, so its connection writes both.
-                fence_store(saver.conn, location.path, locks)
-                store.journals, saver.text_fields = saver.journals, text_fields
         except sqlite3.Error as error:
             raise _unusable(location, error) from error
-        yield Storage(url, saver, store, locks, is_one_file=location.path is not None, journals=saver.journals)
+        yield Storage(url, saver, store, locks, is_one_file=True, journals=saver.journals)
 
 
 @asynccontextmanager
@@ -149,14 +148,9 @@ def _located(url: str, synchronous: str | None) -> Location:
     return location if synchronous is None else replace(location, synchronous=level(synchronous))
 
 
-def _connect(location: Location, *, autocommit: bool = False) -> sqlite3.Connection:
-    # The saver and the store guard their connection with a lock of their own.
-    connection = sqlite3.connect(
-        location.target,
-        timeout=30,
-        check_same_thread=False,
-        isolation_level=None if autocommit else "DEFERRED",
-    )
+def _connect(location: Location) -> sqlite3.Connection:
+    # The saver and the store guard it with their lock, and say themselves where a transaction begins.
+    connection = sqlite3.connect(location.target, timeout=30, check_same_thread=False, isolation_level=None)
     for pragma in _PRAGMAS:
         connection.execute(pragma.format(location.synchronous))
     return connection

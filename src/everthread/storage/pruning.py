@@ -210,6 +210,8 @@ class Pruner:
             except StopIteration as stop:
                 plan: _Plan = stop.value
             try:
+                if plan.checkpoints:
+                    connection.execute("BEGIN IMMEDIATE")
                 checkpoints = sum(connection.execute(*statement).rowcount for statement in plan.checkpoints)
                 summaries = sum(connection.execute(*statement).rowcount for statement in plan.summaries)
                 for statement in plan.others:
@@ -258,6 +260,7 @@ class Pruner:
                 return 0
             turn = retention.turn_of(connection.execute(*retention.newest(thread_id)).fetchall())
             try:
+                connection.execute("BEGIN IMMEDIATE")
                 gone = sum(connection.execute(*one).rowcount for one in retention.older(thread_id, turn - keep))
                 connection.commit()
             except BaseException:

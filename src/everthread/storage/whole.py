@@ -154,11 +154,13 @@ class WholeSqliteSaver(SqliteSaver):
             self.setup()
             cursor = self.conn.cursor()
             try:
+                if commits:
+                    cursor.execute("BEGIN IMMEDIATE")
                 yield cursor
                 if commits:
                     self.conn.commit()
             except BaseException:
-                if commits:
+                if self.conn.in_transaction:
                     self.conn.rollback()
                 raise
             finally:

@@ -16,7 +16,7 @@ from everthread.storage.lexical.journals import Entry, Journal, Journals
 from everthread.storage.lexical.plans import Statement
 from everthread.storage.open import Storage
 
-LEDGER = ("threads", "t", "ledger")
+LEDGER, NOTES = ("threads", "t", "ledger"), ("threads", "t", "notes")
 EVENT = [PutOp(LEDGER, "e", {"event": "x"}, index=False)]
 REFUSE = "CREATE TEMP TRIGGER refuse BEFORE INSERT ON main.checkpoints BEGIN SELECT RAISE(ABORT, 'refused'); END"
 ONE, TWO = Statement("one"), Statement("two")
@@ -161,9 +161,22 @@ def test_only_writes_are_left_to_a_run(thread_id: str, ops: list[PutOp], tmp_pat
         assert not storage.store.defer(thread_id, ops)  # type: ignore[attr-defined]
 
 
-def test_nothing_is_left_to_a_run_whose_store_is_another_database() -> None:
-    with open_storage("sqlite://") as storage, storage.journal("t", "exit"):
-        assert not storage.store.defer("t", EVENT)  # type: ignore[attr-defined]
+def test_a_run_in_memory_keeps_a_journal_too() -> None:
+    with open_storage("sqlite://") as storage:
+        with storage.journal("t", "exit"):
+            assert storage.store.defer("t", EVENT)  # type: ignore[attr-defined]
+
+        assert storage.store.get(LEDGER, "e") is not None
+
+
+def test_of_two_writes_to_one_record_the_last_one_is_saved_and_found(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        with storage.journal("t", "exit"):
+            for text in ("an aisle seat", "a window seat"):
+                storage.store.defer("t", [PutOp(NOTES, "n", {"text": text})])  # type: ignore[attr-defined]
+
+        assert storage.store.search(NOTES, query="aisle") == []
+        assert [item.value["text"] for item in storage.store.search(NOTES, query="window")] == ["a window seat"]
 
 
 def test_a_step_that_fails_in_its_middle_leaves_nothing(tmp_path: Path) -> None:

@@ -184,13 +184,17 @@ def is_busy(error: Exception) -> bool:
 
 def write(cursor: sqlite3.Cursor, entries: Iterable[Entry], default: TextFields | None = None) -> None:
     """Write the entries of a journal inside the caller's transaction; which text counts is as in `put`."""
+    puts: list[PutOp] = []
     for entry in entries:
         if not isinstance(entry, Statement):
-            run(cursor, put(entry, default))
+            puts += entry
         elif entry.is_many:
             cursor.executemany(entry.sql, entry.parameters)
         else:
             cursor.execute(entry.sql, entry.parameters)
+    if puts:
+        # In one go: the index is brought up to date once.
+        run(cursor, put(puts, default))
 
 
 def _wait(journal: Journal) -> None:

@@ -68,6 +68,10 @@ class LexicalSqliteStore(SqliteStore):
         self._known = Known()
         self._preparing = threading.Lock()
 
+    def share(self, lock: threading.Lock, journals: Journals) -> None:
+        """Share the connection with a saver: whoever uses it holds the lock, and writes may wait in a run's journal."""
+        self.lock, self.journals = lock, journals
+
     def setup(self) -> None:
         """Make the tables and index what is not yet indexed; safe while other processes do the same."""
         with self._preparing:
