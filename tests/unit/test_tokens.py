@@ -355,6 +355,19 @@ def test_texts_that_are_counted_together_count_as_they_do_alone(name: str, texts
     assert counter.each(texts) == [counter.text(text) for text in texts]
 
 
+@pytest.mark.parametrize("name", ["gpt-4o", "gpt-4"])
+@given(text=st.text(st.sampled_from(" ab1.é\n\t-'s€")) | ANY_TEXT)
+def test_a_text_counts_the_same_when_its_words_are_known(name: str, text: str) -> None:
+    assert TokenCounter(counter_for(name).encoding_name).like_before(text) == counter_for(name).text(text)
+
+
+def test_words_beyond_the_limit_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens_module, "_MOST_WORDS", 3)
+    counter = TokenCounter()
+
+    assert [counter.words([" seat", " row"]), counter.words([" seat", " gate", " desk"])] == [[1, 1], [1, 1, 1]]
+
+
 @given(text=st.text(), tokens=st.integers(-1, 20))
 def test_a_head_and_a_tail_are_parts_of_about_so_many_tokens(text: str, tokens: int) -> None:
     counter = counter_for("gpt-4o")

@@ -71,7 +71,7 @@ class Sizes:
 
     def rendered(self, summary: Summary, sections: Sequence[str]) -> int:
         """Return the tokens of a summary as the prompt shows it."""
-        return self.counter.text(render_summary(summary, sections))
+        return self.counter.like_before(render_summary(summary, sections))
 
 
 def _limits(budget: int, context: Context) -> Limits:

@@ -22,6 +22,7 @@ from everthread.storage.transcript import archived_by_id
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.compaction import (
     absorb,
+    line_sizes,
     numbered_lines,
     render_story,
     rewritten,
@@ -172,14 +173,16 @@ def _rewriting(work: _Work, wiring: Wiring) -> Steps:
         yield made, ""
         return
     count, limits = work.sizes.counter.text, work.sizes.limits
-    lines, later = _whole_requests(numbered_lines(work.unread), _chunk_tokens(wiring), count)
-    sizes = [count(line) + _NUMBER for _, line in lines]
+    waiting = numbered_lines(work.unread)
+    sizes = [size + _NUMBER for size in line_sizes(waiting, work.sizes.counter)]
+    read = _whole_requests(sizes, _chunk_tokens(wiring))
+    lines, later = waiting[:read], waiting[read:]
     numbered = dict(enumerate((source for source, _ in lines), start=1))
     shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
     old = render_story(work.sizes.summary, wiring.agent.summary_sections) if work.sizes.summary else ""
     support = "\n".join([old, *shown])
     # The rules have written a line for every message, also for those of parts beyond the limit.
-    chunks = _chunks(shown, sizes, _chunk_tokens(wiring), count)[-MOST_CHUNKS:]
+    chunks = _chunks(shown, sizes[:read], _chunk_tokens(wiring), count)[-MOST_CHUNKS:]
     text, failure = old, ""
     for chunk in chunks:
         for words in (SUMMARY_WORDS, SUMMARY_WORDS // 2):
@@ -213,22 +216,19 @@ def _asked(chunk: Sequence[str], summary: str, words: int, wiring: Wiring) -> st
     )
 
 
-def _whole_requests(
-    lines: Sequence[tuple[str, str]], tokens: int, count: Callable[[str], int]
-) -> tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]:
-    """Split lines into those that fill whole requests and the few that wait for the next one.
+def _whole_requests(sizes: Sequence[int], tokens: int) -> int:
+    """Return how many lines fill whole requests; the few after them wait for the next one.
 
     A second request for a remainder would cost as much as one for a full load.
     """
-    sizes = [count(line) + _NUMBER for _, line in lines]
     room = max(sum(sizes) // tokens, 1) * tokens
     read = 0
     for place, size in enumerate(sizes):
         if read + size > room:
             # A line longer than a request is sent in pieces, and nothing waits for it.
-            return (lines[:place], lines[place:]) if read > room * _FULL else (lines, ())
+            return place if read > room * _FULL else len(sizes)
         read += size
-    return lines, ()
+    return len(sizes)
 
 
 def _chunk_tokens(wiring: Wiring) -> int:

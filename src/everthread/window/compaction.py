@@ -120,7 +120,7 @@ def absorb(
     known = previous or Summary()
     standing = [*_in(known, STANDING), *_standing(folded)]
     story = [entry for entry in known.entries if entry.section != STANDING] + _story(folded)
-    entries = [*_newest(standing, limits.standing, counter.text), *_within(_unique(story), limits.story, counter.text)]
+    entries = [*_newest(standing, limits.standing, counter.text), *_within(_unique(story), limits.story, counter)]
     made = known.model_copy(
         update={
             "entries": tuple(entries),
@@ -130,7 +130,7 @@ def absorb(
             "version": known.version + 1,
             "writer": "extractive" if folded else known.writer,
             "pending": (*known.pending, *(str(message.id) for message in folded))[-MOST_PENDING:],
-            "pending_tokens": known.pending_tokens + sum(counter.text(line) for _, line in numbered_lines(folded)),
+            "pending_tokens": known.pending_tokens + sum(line_sizes(numbered_lines(folded), counter)),
         }
     )
     return _indexed(made, folded, remaining, limits, counter)
@@ -179,7 +179,7 @@ def rewritten(
             "writer": "model",
             "failures": 0,
             "pending": tuple(known for known in made.pending if known in waiting),
-            "pending_tokens": sum(counter.text(line) for _, line in later),
+            "pending_tokens": sum(line_sizes(later, counter)),
         }
     )
     kept = within(made.identifiers, limits.identifiers, counter, is_shown=render_story(new, ()).__contains__)
@@ -240,6 +240,11 @@ def numbered_lines(folded: Sequence[BaseMessage]) -> list[tuple[str, str]]:
     return [(source, escape(line)) for source, line in lines]
 
 
+def line_sizes(lines: Sequence[tuple[str, str]], counter: TokenCounter) -> list[int]:
+    """Return the tokens of a summariser's lines."""
+    return [counter.text(line) for _, line in lines]
+
+
 def _indexed(
     made: Summary, gone: Sequence[BaseMessage], remaining: Sequence[BaseMessage], limits: Limits, counter: TokenCounter
 ) -> Summary:
@@ -295,9 +300,9 @@ def _unique(entries: Sequence[SummaryEntry]) -> list[SummaryEntry]:
     return list(by_text.values())
 
 
-def _within(entries: list[SummaryEntry], limit: int, count: CountText) -> list[SummaryEntry]:
+def _within(entries: list[SummaryEntry], limit: int, counter: TokenCounter) -> list[SummaryEntry]:
     """Drop entries once they are over the limit: steps first, then exchanges, then any other, the oldest first."""
-    sizes = [count(entry.text) + 3 for entry in entries]
+    sizes = [counter.text(entry.text) + 3 for entry in entries]
     total = sum(sizes) + 6 * len({entry.section for entry in entries})
     target = limit * _DROPPED_TO if total > limit else limit
     order = sorted(range(len(entries)), key=lambda place: (_RANK.get(entries[place].section, 2), place))

@@ -164,7 +164,7 @@ def within(
     hidden = (place for place in ranked if not is_shown(index[place].text))
     kept: set[int] = set()
     while left > 0 and (block := list(islice(hidden, _BLOCK))):
-        sizes = counter.each([f" {index[place].text}" for place in block])
+        sizes = counter.words([f" {index[place].text}" for place in block])
         is_over = sum(sizes) > left
         for place, size in zip(block, sizes, strict=True):
             if size <= left:

@@ -69,6 +69,9 @@ _MEDIA_BLOCKS: Final = {
 
 _CACHED_CHARACTERS: Final = 12_000_000
 
+_MOST_WORDS: Final = 50_000
+"""Words whose size is remembered, some 5 MB."""
+
 _CHARACTERS_PER_TOKEN: Final = 12
 """A token is rarely longer; bounds how much text one cut has to read."""
 
@@ -80,6 +83,8 @@ class _Cache:
         self._capacity = self._room = characters
         self._entries: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()
         self._lock = Lock()
+        self.words: dict[str, int] = {}
+        """Tokens of words; a full one gives way to a new one, so that what is in it stays."""
 
     def get(self, key: Hashable) -> int | None:
         """Return the tokens kept under a key."""
@@ -133,17 +138,37 @@ class TokenCounter:
         return self._cache.put(text, self._encoded(text)) if known is None else known
 
     def each(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens of many short texts that stand one after the other, at the cost of one text.
+        """Return the tokens of many texts that stand one after the other, at the cost of one text.
 
         Args:
-            texts: each but the first begins with a blank or a line break, so that no token spans two.
+            texts: each but the first begins with a blank and goes on without one, so that no token spans two.
         """
         whole = "".join(texts)
         if not whole.isascii():
-            return list(map(self.text, texts))
+            return list(map(self._encoded, texts))
         ends = encoding(self.encoding_name).ends(whole)
         borders = [0, *(bisect_right(ends, end) for end in accumulate(map(len, texts)))]
         return [after - before for before, after in pairwise(borders)]
+
+    def words(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of words and short sentences that come again and again; as `each`, and remembered."""
+        known = self._cache.words
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if len(known) + len(new) > _MOST_WORDS:
+            known, new = {}, list(dict.fromkeys(texts))
+            self._cache.words = known
+        known.update(zip(new, self.each(new), strict=True))
+        return list(map(known.__getitem__, texts))
+
+    def like_before(self, text: str) -> int:
+        """Return the tokens of a text that repeats words of earlier ones, as a summary does those of the last one."""
+        if "  " in text:  # several blanks are one token
+            return self.text(text)
+        known = self._cache.get(text)
+        if known is not None:
+            return known
+        first, *more = text.split(" ")
+        return self._cache.put(text, sum(self.words([first, *(f" {word}" for word in more)])))
 
     def head(self, text: str, tokens: int) -> int:
         """Return how many characters the first tokens of a text are."""
