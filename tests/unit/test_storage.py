@@ -119,3 +119,8 @@ def test_reading_does_not_create_a_file(tmp_path: Path) -> None:
         pass
 
     assert os.listdir(tmp_path) == []
+
+
+def test_freed_pages_are_not_written_again(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        assert storage.store.conn.execute("PRAGMA secure_delete").fetchone() == (2,)  # type: ignore[attr-defined]

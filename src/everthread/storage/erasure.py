@@ -146,6 +146,7 @@ def erase(
         if not verified["left"]:
             database.execute("DELETE FROM erasures WHERE target = ?", (_mark(user_id, thread_id),))
             _truncate(database)
+        database.execute("PRAGMA secure_delete = FAST")
     return Receipt(user_id, thread_id, str(path), began, _now(), found.threads, dict(counts), **verified)
 
 

@@ -8,7 +8,7 @@ stays is ever rewritten: every kept checkpoint reads as it did before.
 import json
 import logging
 import sqlite3
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,10 +37,15 @@ _FAILURES = (sqlite3.Error, ValueError, NotImplementedError)
 _CHANNEL = "messages"
 """The delta channel."""
 
-# A checkpoint that has just written a snapshot counts nothing since then.
 _LIST = (
-    "SELECT checkpoint_id, parent_checkpoint_id, instr(metadata, '\"messages\"') = 0 FROM checkpoints"
+    "SELECT checkpoint_id, parent_checkpoint_id FROM checkpoints"
     " WHERE thread_id = ? AND checkpoint_ns = '' ORDER BY checkpoint_id"
+)
+# A checkpoint that has just written a snapshot counts nothing since then. Only of few is this asked: the metadata
+# stands behind the values of the channels, which fill pages.
+_IS_SNAPSHOT = (
+    "SELECT instr(metadata, '\"messages\"') = 0 FROM checkpoints"
+    " WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
 )
 _READ = (
     "SELECT type, checkpoint, metadata FROM checkpoints"
@@ -345,13 +350,22 @@ class Pruner:
             if row.is_input:
                 break
         wait = RUNS_BETWEEN
-        later = next((one for one in reversed(lineage[:oldest]) if one in tree.snapshots), None)
+        later = yield from self._snapshot(thread_id, reversed(lineage[:oldest]))
         if later is not None:
             wait = max((yield from self._row(thread_id, later)).turns - last_gone, RUNS_BETWEEN)
-        for checkpoint_id in lineage[oldest:]:
-            if checkpoint_id in tree.snapshots and (yield from self._row(thread_id, checkpoint_id)).is_whole:
+        older = iter(lineage[oldest:])
+        while (checkpoint_id := (yield from self._snapshot(thread_id, older))) is not None:
+            if (yield from self._row(thread_id, checkpoint_id)).is_whole:
                 return checkpoint_id, wait
         return None, wait
+
+    def _snapshot(self, thread_id: str, places: Iterator[str]) -> Generator[Statement, list[Any], str | None]:
+        """Return the next checkpoint that has a snapshot."""
+        for checkpoint_id in places:
+            ((is_snapshot,),) = yield _IS_SNAPSHOT, (thread_id, checkpoint_id)
+            if is_snapshot:
+                return checkpoint_id
+        return None
 
     def _needed(
         self, thread_id: str, tree: "_Tree", cut: str
@@ -389,9 +403,8 @@ class Pruner:
 class _Tree:
     """The checkpoints of a thread: parents by id, in the order of time."""
 
-    def __init__(self, rows: Sequence[tuple[str, str | None, int]]) -> None:
-        self.parents = {checkpoint_id: parent for checkpoint_id, parent, _ in rows}
-        self.snapshots = {checkpoint_id for checkpoint_id, _, is_snapshot in rows if is_snapshot}
+    def __init__(self, rows: Sequence[tuple[str, str | None]]) -> None:
+        self.parents = dict(rows)
         self.lineage: list[str] = []
         """The newest checkpoint and its ancestors, newest first."""
         seen: set[str] = set()
