@@ -290,7 +290,7 @@ def _apply(
     if summary is not None:
         summary_id, write = put_operation(thread_id, summary)
         operations.append(write)
-        wiring.keep_summary(summary_id, summary)
+        wiring.keep_summary(summary_id, summary, instead_of=state.get("summary_id"))
         if failure:
             events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
         update["summary_id"], update["summary"] = summary_id, dict(write.value or {})

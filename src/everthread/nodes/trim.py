@@ -56,7 +56,7 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     if plan.evicted or shrinks:
         summary = _absorbed(plan, messages, sizes)
         summary_id, write = put_operation(thread_id, summary)
-        wiring.keep_summary(summary_id, summary)
+        wiring.keep_summary(summary_id, summary, instead_of=state.get("summary_id"))
         update["summary_id"] = summary_id
         update["summary"] = dict(write.value or {})
         operations.append(write)

@@ -29,7 +29,7 @@ _SAFETY_ESTIMATED = 0.80
 _KEPT_SUMMARIES = 64
 """Summaries held in memory, across the threads of a process; each has hundreds of small objects."""
 
-_KEPT_RUNS = 32
+_KEPT_RUNS = 8
 """What else is held for the calls and edges of a run. More of it would only be more for the garbage collector."""
 
 
@@ -102,8 +102,9 @@ class Wiring:
         known = self._summaries.get(name)
         return known if known is not None else self.keep_summary(name, Summary.model_validate(value))
 
-    def keep_summary(self, name: str, made: Summary) -> tuple[Summary, str]:
+    def keep_summary(self, name: str, made: Summary, *, instead_of: str | None = None) -> tuple[Summary, str]:
         """Hold a version of a summary in memory, so that the next run need not read it again."""
+        self._summaries.pop(instead_of or "", None)
         _make_room(self._summaries, _KEPT_SUMMARIES)
         self._summaries[name] = known = made, render_summary(made, self.agent.summary_sections)
         return known

@@ -187,8 +187,9 @@ def _score(entry: Identifier, newest: int) -> float:
     return weight / (1 + (newest - entry.last) / _HALF_LIFE)
 
 
-def _found(message: BaseMessage) -> list[tuple[str, float]]:
-    return identifiers_in(_text(message))
+def _found(message: BaseMessage) -> tuple[tuple[str, float], ...]:
+    # The garbage collector does not look at a tuple that holds nothing but text and numbers.
+    return tuple(identifiers_in(_text(message)))
 
 
 _of_message = Remembered(_found)

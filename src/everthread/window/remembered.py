@@ -24,6 +24,11 @@ A trim to 100,000 tokens looks at 2,600 messages and makes 650 stubs, some 3.6 m
 
 _ATOMS = frozenset({str, int, float, bool})
 
+# Each object that lives is one more for the garbage collector to look at.
+_NO_CALLS: list[ToolCall] = []
+_MOST_COPIES = 4_096
+_copies: dict[_Key, list[ToolCall]] = {}
+
 
 class Remembered(Generic[T]):
     """Values by message: a turn asks the same few things of every message ten times, and so does the next run.
@@ -84,8 +89,7 @@ class Remembered(Generic[T]):
         self._characters += len(content) + 500
         if self._characters > _MOST_CHARACTERS:
             self._known, self._characters = {}, 0
-        # A copy, to see it when the calls are changed in place.
-        calls = _copied(message.tool_calls) if isinstance(message, AIMessage) else None
+        calls = _copy_of(key, message.tool_calls) if isinstance(message, AIMessage) else None
         twin = ref(message) if self._across_runs else partial(_held, message)
         self._known[key] = (twin, _facts(message), content, calls, value)
         return value
@@ -104,6 +108,18 @@ def _facts(message: BaseMessage) -> tuple[Any, ...]:
     fields = message.__dict__
     kind = marks(message).get("kind")
     return type(message).__qualname__, fields["name"], fields.get("role"), fields.get("tool_call_id"), kind
+
+
+def _copy_of(key: _Key, calls: list[ToolCall]) -> list[ToolCall]:
+    """Return a copy of calls, to see it when they are changed in place; all that remember a message share it."""
+    if not calls:
+        return _NO_CALLS
+    if len(_copies) >= _MOST_COPIES:
+        _copies.clear()
+    known = _copies.get(key)
+    if known is None or known != calls:
+        _copies[key] = known = _copied(calls)
+    return known
 
 
 def _copied(value: Any) -> Any:
