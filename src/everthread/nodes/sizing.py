@@ -10,7 +10,7 @@ from everthread.nodes.wiring import Wiring, parts_of
 from everthread.state import Context, Memory, State, Summary
 from everthread.window.assembly import Parts, reserved
 from everthread.window.budget import Budget
-from everthread.window.compaction import Limits, render_summary
+from everthread.window.compaction import Limits
 from everthread.window.eviction import BY_COUNT, UNANSWERED
 from everthread.window.pricing import pays
 from everthread.window.tokens import TokenCounter
@@ -68,10 +68,6 @@ class Sizes:
         """Return the limits of a summary that fits beside messages of so many tokens."""
         now = self.counter.text(self.parts.summary) if self.parts.summary else 0
         return self.limits.within(min(self.room - used + now, self.limits.total))
-
-    def rendered(self, summary: Summary, sections: Sequence[str]) -> int:
-        """Return the tokens of a summary as the prompt shows it."""
-        return self.counter.like_before(render_summary(summary, sections))
 
 
 def _limits(budget: int, context: Context) -> Limits:

@@ -290,11 +290,11 @@ def _apply(
     if summary is not None:
         summary_id, write = put_operation(thread_id, summary)
         operations.append(write)
-        wiring.keep_summary(summary_id, summary, instead_of=state.get("summary_id"))
+        _, shown = wiring.keep_summary(summary_id, summary, instead_of=state.get("summary_id"))
         if failure:
             events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
         update["summary_id"], update["summary"] = summary_id, dict(write.value or {})
-        events.append(_compacted(fold, summary, sizes, wiring))
+        events.append(_compacted(fold, summary, shown, sizes))
     record(
         store_of(runtime),
         thread_id,
@@ -306,13 +306,13 @@ def _apply(
     return update
 
 
-def _compacted(fold: Fold, summary: Summary, sizes: Sizes, wiring: Wiring) -> Compacted:
+def _compacted(fold: Fold, summary: Summary, shown: str, sizes: Sizes) -> Compacted:
     return Compacted(
         reason="context limit" if fold.by_turns else "high watermark",
         message_ids=[str(message.id) for message in fold.folded],
         tokens_before=fold.tokens_before,
         tokens_after=fold.tokens_after,
-        summary_tokens=sizes.rendered(summary, wiring.agent.summary_sections),
+        summary_tokens=sizes.counter.like_before(shown),
         version=summary.version,
         writer=summary.writer,
         budget=sizes.budget.tokens,

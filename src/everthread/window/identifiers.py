@@ -158,7 +158,12 @@ def within(
     """
     newest = max((entry.last for entry in index), default=0)
     left = limit - counter.text(render_identifiers([Identifier(text="", weight=0)]))
-    scores = [_score(entry, newest) for entry in index]
+    # Mentioned again counts more, mentioned long ago less.
+    scores = [
+        (entry.weight if entry.mentions == 1 else entry.weight * (1 + math.log(entry.mentions)))
+        / (1 + (newest - entry.last) / _HALF_LIFE)
+        for entry in index
+    ]
     ranked = sorted(range(len(index)), key=scores.__getitem__, reverse=True)
     # Looked for one by one and not ahead: an index is far longer than what fits.
     hidden = (place for place in ranked if not is_shown(index[place].text))
@@ -179,12 +184,7 @@ def render_identifiers(index: Sequence[Identifier]) -> str:
     """Render the index as one section of the summary; empty when there is none."""
     if not index:
         return ""
-    return "## Identifiers seen earlier\n" + " ".join(entry.text for entry in index)
-
-
-def _score(entry: Identifier, newest: int) -> float:
-    weight = entry.weight if entry.mentions == 1 else entry.weight * (1 + math.log(entry.mentions))
-    return weight / (1 + (newest - entry.last) / _HALF_LIFE)
+    return "## Identifiers seen earlier\n" + " ".join([entry.text for entry in index])
 
 
 def _found(message: BaseMessage) -> tuple[tuple[str, float], ...]:

@@ -153,22 +153,23 @@ class TokenCounter:
     def words(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of words and short sentences that come again and again; as `each`, and remembered."""
         known = self._cache.words
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        if len(known) + len(new) > _MOST_WORDS:
-            known, new = {}, list(dict.fromkeys(texts))
-            self._cache.words = known
-        known.update(zip(new, self.each(new), strict=True))
+        if unknown := set(texts).difference(known):
+            if len(known) + len(unknown) > _MOST_WORDS:
+                known, unknown = {}, set(texts)
+                self._cache.words = known
+            # In their order, since the first one may begin without a blank.
+            new = [text for text in dict.fromkeys(texts) if text in unknown]
+            known.update(zip(new, self.each(new), strict=True))
         return list(map(known.__getitem__, texts))
 
     def like_before(self, text: str) -> int:
         """Return the tokens of a text that repeats words of earlier ones, as a summary does those of the last one."""
-        if "  " in text:  # several blanks are one token
+        if "  " in text or "\0" in text:  # several blanks are one token
             return self.text(text)
         known = self._cache.get(text)
         if known is not None:
             return known
-        first, *more = text.split(" ")
-        return self._cache.put(text, sum(self.words([first, *(f" {word}" for word in more)])))
+        return self._cache.put(text, sum(self.words(text.replace(" ", "\0 ").split("\0"))))
 
     def head(self, text: str, tokens: int) -> int:
         """Return how many characters the first tokens of a text are."""
