@@ -9,10 +9,11 @@ of a URL, so that is taken out first.
 """
 
 import asyncio
+import inspect
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, cast
 
 import aiosqlite
@@ -54,18 +55,15 @@ class WholeSqliteSaver(SqliteSaver):
         self._replayed: list[str] = []
         """The channels whose history was asked for last."""
 
-    @contextmanager
-    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+    def cursor(self, transaction: bool = True) -> AbstractContextManager[sqlite3.Cursor]:  # type: ignore[override]
         """Give a cursor, and commit when its block ends well."""
         if transaction:
             self._tuples.clear()
             self._histories.clear()
-        if transaction and self._here.journal is not None:
-            yield cast(sqlite3.Cursor, _Notes(self._here.journal))
-            return
+            if self._here.journal is not None:
+                return nullcontext(cast(sqlite3.Cursor, _Notes(self._here.journal)))
         self.journals.settle()
-        with self._transaction(commits=transaction) as cursor:
-            yield cursor
+        return self._transaction(commits=transaction)
 
     def read_ahead(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the newest checkpoint of a thread, and keep what a run that begins now asks for.
@@ -126,8 +124,11 @@ class WholeSqliteSaver(SqliteSaver):
     ) -> RunnableConfig:
         """Save a checkpoint; see LangGraph's saver."""
         journal = self.journals.of(config["configurable"]["thread_id"])
-        with self._noting(journal):
+        self._here.journal = journal
+        try:
             saved = super().put(config, checkpoint, metadata, new_versions)
+        finally:
+            self._here.journal = None
         if journal is not None:
             journal.step()
         return saved
@@ -136,17 +137,14 @@ class WholeSqliteSaver(SqliteSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what a task wrote; see LangGraph's saver."""
-        with self._noting(self.journals.of(config["configurable"]["thread_id"])):
-            super().put_writes(config, _scrubbed(writes), task_id, task_path)
-
-    @contextmanager
-    def _noting(self, journal: Journal | None) -> Iterator[None]:
-        """Let what this thread writes go to a journal."""
-        self._here.journal = journal
+        self._here.journal = self.journals.of(config["configurable"]["thread_id"])
         try:
-            yield
+            super().put_writes(config, _scrubbed(writes), task_id, task_path)
         finally:
             self._here.journal = None
+
+    # LangGraph asks for it at the start of every run, and working it out takes longer than most of what it does then.
+    put_writes.__signature__ = inspect.signature(put_writes)  # type: ignore[attr-defined]
 
     @contextmanager
     def _transaction(self, *, commits: bool) -> Iterator[sqlite3.Cursor]:
@@ -179,6 +177,7 @@ class _Here(threading.local):
     """What this thread is at."""
 
     journal: Journal | None = None
+    """Takes what this thread writes."""
 
 
 class _Notes:
