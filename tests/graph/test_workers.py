@@ -88,6 +88,20 @@ def test_a_single_tool_runs_in_the_thread_of_its_run(storage: Storage) -> None:
     assert MARK.get() == "none"
 
 
+def test_of_several_tools_one_runs_in_the_thread_of_its_run(storage: Storage) -> None:
+    told = results(storage, call("thread_name", "a"), call("thread_name", "b"))
+
+    assert [name == str(threading.get_ident()) for name in told] == [True, False]
+    assert MARK.get() == "none"
+
+
+def test_a_tool_that_fails_leaves_the_others_their_results(storage: Storage) -> None:
+    told = results(storage, call("meet", "a", place="x"), call("limit", "b"), call("thread_name", "c", more=1))
+
+    assert told[0].startswith("Error: ")
+    assert told[1] == "None"
+
+
 async def test_a_tool_may_run_an_event_loop_beside_a_running_one(storage: Storage) -> None:
     assert results(storage, call("loop_name", "a")) == ["a loop of its own"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import get_config_list
+from langchain_core.runnables.config import get_config_list, get_executor_for_config
 from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, PutOp
@@ -49,30 +49,39 @@ class ToolRunner:
 
 
 class _Node(ToolNode):
-    """A `ToolNode` that runs a single call in the thread of its node: one more thread costs more than most tools.
+    """A `ToolNode` that runs one of its calls in the thread of its node: a thread more costs more than most tools.
 
     LangGraph gives the thread of each call a copy of the context, and so does this. A tool that starts an event loop
     could not do so beside a running one, as in a notebook, and would take away one that is set; there every call keeps
-    its thread.
+    its thread, as where the caller set a limit for them.
     """
 
     def _func(self, input: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
         calls, kind = self._parse_input(input)
-        if len(calls) != 1 or _has_loop():
+        if not calls or _has_loop() or (len(calls) > 1 and config.get("max_concurrency")):
             return super()._func(input, config, runtime)
-        [call], [own] = calls, get_config_list(config, 1)
-        told: Any = ToolRuntime(
-            state=self._extract_state(input, own),
-            tool_call_id=call["id"],
-            config=own,
-            context=runtime.context,
-            store=runtime.store,
-            stream_writer=runtime.stream_writer,
-            tools=list(self.tools_by_name.values()),
-            execution_info=runtime.execution_info,
-            server_info=runtime.server_info,
-        )
-        return self._combine_tool_outputs([copy_context().run(self._run_one, call, kind, told)], kind)
+        told: list[Any] = [
+            ToolRuntime(
+                state=self._extract_state(input, own),
+                tool_call_id=call["id"],
+                config=own,
+                context=runtime.context,
+                store=runtime.store,
+                stream_writer=runtime.stream_writer,
+                tools=list(self.tools_by_name.values()),
+                execution_info=runtime.execution_info,
+                server_info=runtime.server_info,
+            )
+            for call, own in zip(calls, get_config_list(config, len(calls)), strict=True)
+        ]
+        if len(calls) == 1:
+            return self._combine_tool_outputs([copy_context().run(self._run_one, calls[0], kind, told[0])], kind)
+        with get_executor_for_config(config) as executor:
+            others = [
+                executor.submit(self._run_one, call, kind, one) for call, one in zip(calls[1:], told[1:], strict=True)
+            ]
+            first = copy_context().run(self._run_one, calls[0], kind, told[0])
+            return self._combine_tool_outputs([first, *(other.result() for other in others)], kind)
 
 
 def _has_loop() -> bool:
