@@ -356,9 +356,27 @@ def test_texts_that_are_counted_together_count_as_they_do_alone(name: str, texts
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-4"])
-@given(text=st.text(st.sampled_from(" ab1.é\n\t-'s€")) | ANY_TEXT)
+@given(text=st.text(st.sampled_from(" ab1.é\n\t\r\xa0-'s€")) | ANY_TEXT)
 def test_a_text_counts_the_same_when_its_words_are_known(name: str, text: str) -> None:
     assert TokenCounter(counter_for(name).encoding_name).like_before(text) == counter_for(name).text(text)
+
+
+def test_words_with_blanks_at_their_ends_count_as_they_do_alone() -> None:
+    assert TokenCounter().words([" x\n", " \nz"]) == [COUNTER.text(" x\n"), COUNTER.text(" \nz")]
+
+
+def test_a_text_without_blanks_is_not_remembered_as_a_word() -> None:
+    counter = TokenCounter()
+
+    counter.like_before("汉" * 5000)
+
+    assert not counter._cache.words
+
+
+@pytest.mark.parametrize("text", ["\ud800" * 500, "\ud83d\ude00" * 500])
+def test_a_head_of_halves_of_characters_is_no_longer_than_asked(text: str) -> None:
+    assert COUNTER.text(text[: COUNTER.head(text, 20)]) <= 21
+    assert COUNTER.text(text[len(text) - COUNTER.tail(text, 20) :]) <= 23
 
 
 def test_words_beyond_the_limit_give_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 """What fails in its middle leaves nothing behind: writes of a checkpoint, batches of the store."""
 
 import sqlite3
+import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +76,35 @@ async def test_a_note_whose_async_move_fails_stays_where_it_was(tmp_path: Path) 
 
         assert await storage.store.aget(*MOVE[0][:2]) is not None
         assert count(tmp_path) == 0
+
+
+def test_whoever_reads_need_not_wait_for_a_write_that_waits(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage, closing(sqlite3.connect(tmp_path / "a.db")) as other:
+        storage.store.put(*MOVE[0][:2], NOTE)
+        other.execute("BEGIN IMMEDIATE")
+        waits = threading.Event()
+        storage.store.conn.set_trace_callback(lambda sql: waits.set() if "BEGIN" in sql else None)  # type: ignore[attr-defined]
+        writer = threading.Thread(target=storage.checkpointer.put_writes, args=(CONFIG, WRITES, "task"))
+        writer.start()
+        assert waits.wait(timeout=30)
+
+        found = storage.store.get(*MOVE[0][:2])
+        is_waiting = writer.is_alive()
+
+        other.rollback()
+        writer.join()
+        assert found is not None
+        assert is_waiting
+        assert len(storage.checkpointer.conn.execute("SELECT * FROM writes").fetchall()) == len(WRITES)  # type: ignore[attr-defined]
+
+
+def test_a_write_that_waits_for_too_long_says_so_and_leaves_the_connection_free(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage, closing(sqlite3.connect(tmp_path / "a.db")) as other:
+        storage.store.conn.execute("PRAGMA busy_timeout = 1")  # type: ignore[attr-defined]
+        other.execute("BEGIN IMMEDIATE")
+
+        for _ in range(2):
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                storage.checkpointer.put_writes(CONFIG, WRITES, "task")
+
+        assert storage.store.conn.execute("PRAGMA busy_timeout").fetchone() == (1,)  # type: ignore[attr-defined]

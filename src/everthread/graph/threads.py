@@ -62,7 +62,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
         options, input, context = _durable(options), _whole(input), _context(options)
         thread_id, bound, store = _thread_id(self.config, config), self._bound(config), self.storage.store
         news, config = _news(input), self._limited(_telling(config, context), options)
-        with self.storage.hold(bound):
+        with self.storage.hold(thread_id, bound):
             here = standing(self.storage, bound, message_id(input))
             if claim := _claim(here, thread_id, context, self.name):
                 store.batch([claim])

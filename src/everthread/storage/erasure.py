@@ -128,6 +128,7 @@ def erase(
         with _database(storage) as database:
             progress("erasing")
             database.execute("PRAGMA secure_delete = ON")
+            leases.callback(database.execute, "PRAGMA secure_delete = FAST")
             counts = _counts(database, found)
             sought = samples(_texts(storage, database, found))
             spaces = _spaces(database, found)
@@ -146,7 +147,6 @@ def erase(
         if not verified["left"]:
             database.execute("DELETE FROM erasures WHERE target = ?", (_mark(user_id, thread_id),))
             _truncate(database)
-        database.execute("PRAGMA secure_delete = FAST")
     return Receipt(user_id, thread_id, str(path), began, _now(), found.threads, dict(counts), **verified)
 
 

@@ -54,9 +54,9 @@ class Storage:
     """Take the writes of a run; None where every write is saved when it comes."""
 
     @contextmanager
-    def hold(self, config: RunnableConfig) -> Iterator[None]:
+    def hold(self, thread_id: str, config: RunnableConfig) -> Iterator[None]:
         """Hold the lock of a run's thread, and forget at its end what was read ahead for the run."""
-        with self.locks.hold(str(config["configurable"]["thread_id"])):
+        with self.locks.hold(thread_id):
             try:
                 yield
             finally:

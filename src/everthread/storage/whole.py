@@ -31,10 +31,16 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from everthread.state.scrubbing import scrub
 from everthread.storage.lexical.journals import Entry, Journal, Journals, write
-from everthread.storage.lexical.plans import Statement
+from everthread.storage.lexical.plans import Statement, writing
 from everthread.storage.lexical.texts import TextFields
 
 __all__ = ["WholeAsyncSqliteSaver", "WholeSqliteSaver"]
+
+
+_NEWEST = (
+    "SELECT checkpoint_id FROM checkpoints"
+    " WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY checkpoint_id DESC LIMIT 1"
+)
 
 
 class WholeSqliteSaver(SqliteSaver):
@@ -57,19 +63,16 @@ class WholeSqliteSaver(SqliteSaver):
 
     def cursor(self, transaction: bool = True) -> AbstractContextManager[sqlite3.Cursor]:  # type: ignore[override]
         """Give a cursor, and commit when its block ends well."""
-        if transaction:
-            self._tuples.clear()
-            self._histories.clear()
-            if self._here.journal is not None:
-                return nullcontext(cast(sqlite3.Cursor, _Notes(self._here.journal)))
+        if transaction and self._here.journal is not None:
+            return nullcontext(cast(sqlite3.Cursor, _Notes(self._here.journal)))
         self.journals.settle()
-        return self._transaction(commits=transaction)
+        return self._writing() if transaction else self._reading()
 
     def read_ahead(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the newest checkpoint of a thread, and keep what a run that begins now asks for.
 
         What stands together is read in half the time: with a run's preparations in between, SQLite and its pages
-        have left the processor's caches. Each part is given away once, and nothing outlives a write.
+        have left the processor's caches. Each part is given away once, and only while it is the newest.
 
         Args:
             config: of a run that holds the lock of its thread, and names no checkpoint; `forget` ends it.
@@ -91,7 +94,11 @@ class WholeSqliteSaver(SqliteSaver):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint; see LangGraph's saver."""
         if not config["configurable"].get("checkpoint_id") and (found := self._tuples.pop(_place(config), None)):
-            return found
+            # An edit of the state needs no lock, and may have come from another process.
+            with self.cursor(transaction=False) as cursor:
+                newest = cursor.execute(_NEWEST, _place(config)).fetchone()
+            if newest == (found.checkpoint["id"],):
+                return found
         return super().get_tuple(config)
 
     def get_delta_channel_history(
@@ -147,25 +154,22 @@ class WholeSqliteSaver(SqliteSaver):
     put_writes.__signature__ = inspect.signature(put_writes)  # type: ignore[attr-defined]
 
     @contextmanager
-    def _transaction(self, *, commits: bool) -> Iterator[sqlite3.Cursor]:
+    def _reading(self) -> Iterator[sqlite3.Cursor]:
         with self.lock:
             self.setup()
             cursor = self.conn.cursor()
             try:
-                if commits:
-                    cursor.execute("BEGIN IMMEDIATE")
                 yield cursor
-                if commits:
-                    self.conn.commit()
-            except BaseException:
-                if self.conn.in_transaction:
-                    self.conn.rollback()
-                raise
             finally:
                 cursor.close()
 
+    def _writing(self) -> AbstractContextManager[sqlite3.Cursor]:
+        with self.lock:
+            self.setup()
+        return writing(self.conn, self.lock)
+
     def _save(self, entries: Sequence[Entry]) -> None:
-        with self._transaction(commits=True) as cursor:
+        with self._writing() as cursor:
             write(cursor, entries, self.text_fields)
 
 

@@ -5,12 +5,13 @@ consecutive calls 98 % come out to the token.
 """
 
 import json
+import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -71,6 +72,12 @@ _CACHED_CHARACTERS: Final = 12_000_000
 
 _MOST_WORDS: Final = 50_000
 """Words whose size is remembered, some 5 MB."""
+
+_LONGEST_WORD: Final = 200
+"""Characters of a word that is remembered: a text without blanks, or a blob, is not worth keeping."""
+
+_BLANKS: Final = re.compile(r" \s|\s |\0")
+"""Blanks that may share a token with what is beside them."""
 
 _CHARACTERS_PER_TOKEN: Final = 12
 """A token is rarely longer; bounds how much text one cut has to read."""
@@ -153,18 +160,22 @@ class TokenCounter:
     def words(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of words and short sentences that come again and again; as `each`, and remembered."""
         known = self._cache.words
-        if unknown := set(texts).difference(known):
-            if len(known) + len(unknown) > _MOST_WORDS:
-                known, unknown = {}, set(texts)
-                self._cache.words = known
-            # In their order, since the first one may begin without a blank.
-            new = [text for text in dict.fromkeys(texts) if text in unknown]
-            known.update(zip(new, self.each(new), strict=True))
-        return list(map(known.__getitem__, texts))
+        unknown = set(texts).difference(known)
+        if not unknown:
+            return list(map(known.__getitem__, texts))
+        # In their order, since the first one may begin without a blank.
+        new = [text for text in dict.fromkeys(texts) if text in unknown]
+        is_plain = all(text.strip() == text.removeprefix(" ") for text in new)
+        sizes = dict(zip(new, self.each(new) if is_plain else map(self._encoded, new), strict=True))
+        found = {text: known[text] for text in texts if text not in unknown} | sizes
+        if len(known) + len(sizes) > _MOST_WORDS:
+            known = self._cache.words = {}
+        known.update(islice(((text, size) for text, size in sizes.items() if len(text) <= _LONGEST_WORD), _MOST_WORDS))
+        return list(map(found.__getitem__, texts))
 
     def like_before(self, text: str) -> int:
         """Return the tokens of a text that repeats words of earlier ones, as a summary does those of the last one."""
-        if "  " in text or "\0" in text:  # several blanks are one token
+        if _BLANKS.search(text):
             return self.text(text)
         known = self._cache.get(text)
         if known is not None:
@@ -174,14 +185,14 @@ class TokenCounter:
     def head(self, text: str, tokens: int) -> int:
         """Return how many characters the first tokens of a text are."""
         tokens = max(tokens, 0)
-        text = text[: tokens * _CHARACTERS_PER_TOKEN]
+        text = _paired(text[: tokens * _CHARACTERS_PER_TOKEN])
         ends = [0, *encoding(self.encoding_name).ends(text)]
         return _characters_in(text, ends[min(tokens, len(ends) - 1)])
 
     def tail(self, text: str, tokens: int) -> int:
         """Return how many characters the last tokens of a text are."""
         tokens = max(tokens, 0)
-        text = text[max(len(text) - tokens * _CHARACTERS_PER_TOKEN, 0) :]
+        text = _paired(text[max(len(text) - tokens * _CHARACTERS_PER_TOKEN, 0) :])
         ends = [0, *encoding(self.encoding_name).ends(text)]
         return len(text) - _characters_in(text, ends[max(len(ends) - 1 - tokens, 0)])
 
@@ -401,7 +412,16 @@ def _frozen(value: object) -> Hashable:
 
 def _characters_in(text: str, size: int) -> int:
     """Return how many characters the first bytes of a text are; one that is cut in two does not count."""
-    return size if text.isascii() else len(text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore"))
+    return size if text.isascii() else len(text.encode()[:size].decode("utf-8", "ignore"))
+
+
+def _paired(text: str) -> str:
+    """Return a text as the tokeniser reads it: halves of a character put together, and alone replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _characters(key: Hashable) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 
@@ -89,7 +90,7 @@ def test_a_checkpoint_that_is_named_is_read(saver: WholeSqliteSaver) -> None:
     assert saver.get_tuple(ahead.parent_config) != ahead
 
 
-def test_a_write_forgets_what_was_read_ahead(saver: WholeSqliteSaver) -> None:
+def test_what_was_read_ahead_of_an_edit_is_not_given_away(saver: WholeSqliteSaver) -> None:
     saver.read_ahead(THREAD)
 
     written = _put(saver)
@@ -97,6 +98,25 @@ def test_a_write_forgets_what_was_read_ahead(saver: WholeSqliteSaver) -> None:
     newest = saver.get_tuple(THREAD)
     assert newest is not None
     assert newest.checkpoint["id"] == written
+
+
+def test_an_edit_by_another_process_as_a_run_begins_is_not_lost(storage: Storage) -> None:
+    class Edit(BaseCallbackHandler):
+        run_inline = True
+
+        def on_chain_start(self, *_: Any, **__: Any) -> None:
+            if not edits:
+                with open_storage(storage.url) as other:
+                    edits.append(
+                        build_graph(storage=other).update_state(THREAD, {"messages": [HumanMessage("I meant Bergen.")]})
+                    )
+
+    edits: list[Any] = []
+
+    said = build_graph(storage=storage).invoke({"messages": "Go on."}, {**THREAD, "callbacks": [Edit()]})["messages"]
+
+    assert edits
+    assert "I meant Bergen." in [message.content for message in said]
 
 
 def test_a_run_that_never_began_leaves_nothing_that_was_read_ahead(storage: Storage, saver: WholeSqliteSaver) -> None:
@@ -118,4 +138,4 @@ def test_a_run_reads_the_newest_checkpoint_once(storage: Storage, saver: WholeSq
 
     build_graph(storage=storage).invoke({"messages": [HumanMessage("Which seat?")]}, THREAD)
 
-    assert sum("ORDER BY checkpoint_id DESC LIMIT 1" in sql for sql in read) == 1
+    assert sum("metadata FROM checkpoints" in sql and "LIMIT 1" in sql for sql in read) == 1

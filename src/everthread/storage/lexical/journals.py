@@ -17,7 +17,7 @@ from typing import Any
 from langgraph.store.base import GetOp, Op, PutOp, SearchOp
 
 from everthread.storage.lexical.indexing import put
-from everthread.storage.lexical.plans import Statement, run
+from everthread.storage.lexical.plans import Statement, is_busy, run
 from everthread.storage.lexical.texts import TextFields
 
 __all__ = ["LONGEST_WAIT_SECONDS", "Entry", "Journal", "Journals", "write"]
@@ -175,11 +175,6 @@ class Journals:
         while self._wanted.wait() and not self._closing.wait(LONGEST_WAIT_SECONDS):
             self._wanted.clear()
             self.settle()
-
-
-def is_busy(error: Exception) -> bool:
-    """Tell whether a write failed only because somebody else was writing."""
-    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
 def write(cursor: sqlite3.Cursor, entries: Iterable[Entry], default: TextFields | None = None) -> None:

@@ -17,7 +17,7 @@ from langgraph.store.sqlite.base import SqliteIndexConfig
 
 from everthread.storage.lexical.indexing import Indexing, catch_up, catch_up_fully, has_changes, put
 from everthread.storage.lexical.journals import Journals
-from everthread.storage.lexical.plans import Plan, Statement, T, arun, immediate, run
+from everthread.storage.lexical.plans import Plan, Statement, T, arun, immediate, run, writing
 from everthread.storage.lexical.ranking import fuse
 from everthread.storage.lexical.reading import MOST_KEYS, MOST_PARTS, read
 from everthread.storage.lexical.schema import has_fts5, prepare_schema
@@ -79,7 +79,7 @@ class LexicalSqliteStore(SqliteStore):
                 return
             self.is_lexical = self._execute(has_fts5())
             if self.is_lexical:
-                self._execute(immediate(prepare_schema()))
+                self._write(prepare_schema())
                 self._catch_up()
             else:
                 logger.warning(_NO_FTS5, sqlite3.sqlite_version)
@@ -93,7 +93,7 @@ class LexicalSqliteStore(SqliteStore):
         if self.journals is not None:
             self.journals.settle_for(ops)
         if self.is_lexical and not self.index_config and (puts := _only_puts(ops)):
-            self._execute(immediate(put(puts, self.text_fields)))
+            self._write(put(puts, self.text_fields))
             return [None] * len(puts)
         if not self.ttl_config and (asked := _only_reads(ops)):
             return self._execute(read(asked, self._deserializer))
@@ -158,7 +158,11 @@ class LexicalSqliteStore(SqliteStore):
     def _catch_up(self) -> None:
         """Carry over what other connections changed, a transaction a chunk so that they need not wait long."""
         while self._execute(has_changes()):
-            self._execute(immediate(catch_up(self.text_fields)))
+            self._write(catch_up(self.text_fields))
+
+    def _write(self, plan: Plan[T]) -> T:
+        with writing(self.conn, self.lock) as cursor:
+            return run(cursor, plan)
 
     def _execute(self, plan: Plan[T]) -> T:
         with self.lock:
