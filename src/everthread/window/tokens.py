@@ -5,13 +5,12 @@ consecutive calls 98 % come out to the token.
 """
 
 import json
-import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -75,9 +74,6 @@ _MOST_WORDS: Final = 50_000
 
 _LONGEST_WORD: Final = 200
 """Characters of a word that is remembered: a text without blanks, or a blob, is not worth keeping."""
-
-_BLANKS: Final = re.compile(r" \s|\s |\0")
-"""Blanks that may share a token with what is beside them."""
 
 _CHARACTERS_PER_TOKEN: Final = 12
 """A token is rarely longer; bounds how much text one cut has to read."""
@@ -161,26 +157,32 @@ class TokenCounter:
         """Return the tokens of words and short sentences that come again and again; as `each`, and remembered."""
         known = self._cache.words
         unknown = set(texts).difference(known)
-        if not unknown:
-            return list(map(known.__getitem__, texts))
-        # In their order, since the first one may begin without a blank.
-        new = [text for text in dict.fromkeys(texts) if text in unknown]
-        is_plain = all(text.strip() == text.removeprefix(" ") for text in new)
-        sizes = dict(zip(new, self.each(new) if is_plain else map(self._encoded, new), strict=True))
-        found = {text: known[text] for text in texts if text not in unknown} | sizes
-        if len(known) + len(sizes) > _MOST_WORDS:
-            known = self._cache.words = {}
-        known.update(islice(((text, size) for text, size in sizes.items() if len(text) <= _LONGEST_WORD), _MOST_WORDS))
-        return list(map(found.__getitem__, texts))
+        return self._learnt(texts, unknown, known) if unknown else list(map(known.__getitem__, texts))
 
     def like_before(self, text: str) -> int:
         """Return the tokens of a text that repeats words of earlier ones, as a summary does those of the last one."""
-        if _BLANKS.search(text):
+        size = self._cache.get(text)
+        if size is not None:
+            return size
+        known, words = self._cache.words, text.replace(" ", "\0 ").split("\0")
+        unknown = set(words).difference(known)
+        # A word with blanks at its ends is never a known one: they may share a token with what is beside it.
+        if "\0" in text or not all(map(_is_plain, unknown)):
             return self.text(text)
-        known = self._cache.get(text)
-        if known is not None:
-            return known
-        return self._cache.put(text, sum(self.words(text.replace(" ", "\0 ").split("\0"))))
+        return self._cache.put(text, sum(self._learnt(words, unknown, known)))
+
+    def _learnt(self, texts: Sequence[str], unknown: set[str], known: dict[str, int]) -> list[int]:
+        # In their order, since the first one may begin without a blank.
+        new = [text for text in dict.fromkeys(texts) if text in unknown]
+        kept = [text for text in new if len(text) <= _LONGEST_WORD and _is_plain(text)]
+        if len(kept) == len(new) and len(known) + len(new) <= _MOST_WORDS:
+            known.update(zip(new, self.each(new), strict=True))
+            return list(map(known.__getitem__, texts))
+        sizes = {text: self._encoded(text) for text in new}
+        if len(known) + len(kept) > _MOST_WORDS:
+            self._cache.words = {}
+        self._cache.words.update((text, sizes[text]) for text in kept[:_MOST_WORDS])
+        return [sizes[text] if text in sizes else known[text] for text in texts]
 
     def head(self, text: str, tokens: int) -> int:
         """Return how many characters the first tokens of a text are."""
@@ -408,6 +410,12 @@ def _frozen(value: object) -> Hashable:
     if isinstance(value, list | tuple):
         return ("[", *map(_frozen, value))
     return ("=", type(value), repr(value))
+
+
+def _is_plain(word: str) -> bool:
+    """Tell whether a word has no blanks at its ends but the one that it may begin with."""
+    stripped = word.strip()
+    return stripped != "" and stripped == word.removeprefix(" ")
 
 
 def _characters_in(text: str, size: int) -> int:
