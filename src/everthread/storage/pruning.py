@@ -25,8 +25,8 @@ __all__ = ["Pruned", "Pruner", "dial_metadata", "dial_of"]
 
 logger = logging.getLogger(__name__)
 
-RUNS_BETWEEN = 8
-"""Least runs of a thread from one look at it to the next; the checkpoints of seven more turns may be kept meanwhile."""
+RUNS_BETWEEN = 16
+"""Least runs of a thread from one look at it to the next; the checkpoints of fifteen more turns may be kept meanwhile."""
 
 _MOST_THREADS = 10_000
 """Threads whose runs are counted at the same time."""
