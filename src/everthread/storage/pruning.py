@@ -26,7 +26,7 @@ __all__ = ["Pruned", "Pruner", "dial_metadata", "dial_of"]
 logger = logging.getLogger(__name__)
 
 RUNS_BETWEEN = 16
-"""Least runs of a thread from one look at it to the next; the checkpoints of fifteen more turns may be kept meanwhile."""
+"""Least runs of a thread from one look at it to the next; meanwhile the checkpoints of fifteen more turns are kept."""
 
 _MOST_THREADS = 10_000
 """Threads whose runs are counted at the same time."""
