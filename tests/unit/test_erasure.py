@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +274,27 @@ def test_an_open_graph_does_not_bring_an_erased_thread_back(storage: Storage, tm
 
     assert SECRET not in str(model.prompts[-1])
     assert count(tmp_path) == 0
+
+
+@pytest.mark.parametrize("thread_id", ["t", "nobody"])
+def test_runs_after_an_erasure_write_no_zeros(thread_id: str, storage: Storage) -> None:
+    talk(storage, AIMessage("Noted."))
+
+    with suppress(NotFoundError):
+        erase(storage, thread_id=thread_id)
+
+    assert storage.store.conn.execute("PRAGMA secure_delete").fetchone() == (2,)  # type: ignore[attr-defined]
+
+
+def test_an_erasure_that_fails_leaves_the_connection_as_it_was(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    talk(storage, AIMessage("Noted."))
+    monkeypatch.setattr(erasure, "settle", full)
+    with pytest.raises(StorageError):
+        erase(storage, thread_id="t")
+
+    assert storage.store.conn.execute("PRAGMA secure_delete").fetchone() == (2,)  # type: ignore[attr-defined]

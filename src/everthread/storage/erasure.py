@@ -125,10 +125,8 @@ def erase(
     path, began = _path(storage), _now()
     with ExitStack() as leases:
         found = _locked(storage, leases, user_id, thread_id)
-        with _database(storage) as database:
+        with _database(storage) as database, _zeros(database):
             progress("erasing")
-            database.execute("PRAGMA secure_delete = ON")
-            leases.callback(database.execute, "PRAGMA secure_delete = FAST")
             counts = _counts(database, found)
             sought = samples(_texts(storage, database, found))
             spaces = _spaces(database, found)
@@ -140,7 +138,7 @@ def erase(
                 database.execute("VACUUM")
         tell_erased(storage.store, losses)
     # The leases are gone too, so that their rows are not found.
-    with _database(storage) as database:
+    with _database(storage) as database, _zeros(database):
         _truncate(database)
         progress("searching for what is left")
         verified = _verify(database, path, sought, user_id, spaces)
@@ -339,6 +337,16 @@ def _database(storage: Storage) -> Iterator[sqlite3.Connection]:
         raise SettingsError("erasing needs a SQLite database opened with `open_storage`")
     with storage.store.lock:
         yield storage.store.conn
+
+
+@contextmanager
+def _zeros(database: sqlite3.Connection) -> Iterator[None]:
+    """Write zeros over all that is deleted; the runs that share the connection need not."""
+    database.execute("PRAGMA secure_delete = ON")
+    try:
+        yield
+    finally:
+        database.execute("PRAGMA secure_delete = FAST")
 
 
 @contextmanager

@@ -71,8 +71,8 @@ class WholeSqliteSaver(SqliteSaver):
     def read_ahead(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the newest checkpoint of a thread, and keep what a run that begins now asks for.
 
-        What stands together is read in half the time: with a run's preparations in between, SQLite and its pages
-        have left the processor's caches. Each part is given away once, and only while it is the newest.
+        With a run's preparations in between, SQLite and its pages have left the processor's caches. Each part is given
+        away once, and only while it is the newest.
 
         Args:
             config: of a run that holds the lock of its thread, and names no checkpoint; `forget` ends it.
@@ -150,7 +150,7 @@ class WholeSqliteSaver(SqliteSaver):
         finally:
             self._here.journal = None
 
-    # LangGraph asks for it at the start of every run, and working it out takes longer than most of what it does then.
+    # LangGraph asks for it at the start of every run, and `inspect` would work it out anew each time.
     put_writes.__signature__ = inspect.signature(put_writes)  # type: ignore[attr-defined]
 
     @contextmanager
