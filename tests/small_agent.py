@@ -7,11 +7,11 @@ from langchain_core.tools import tool
 from langgraph.types import interrupt
 
 from everthread import Context, build_graph
-from everthread.agents.notes import save_memory_note
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
 from everthread.storage.open import Storage
+from everthread.tools.save_memory_note import save_memory_note
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 

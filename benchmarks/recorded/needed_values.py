@@ -17,13 +17,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from everthread.agents.handles import read_tool_output
-from everthread.agents.recall import recall_history
 from everthread.evals.records import Record, read_records
 from everthread.evals.replay import trace
 from everthread.evals.tape import recorded_agent
 from everthread.nodes.wiring import system_message
 from everthread.state import Context
+from everthread.tools.read_tool_output import read_tool_output
+from everthread.tools.recall_history import recall_history
 from everthread.window.tokens import counter_for
 
 COUNTER = counter_for("gpt-4.1")

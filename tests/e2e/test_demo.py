@@ -141,7 +141,7 @@ def test_a_session_whose_notes_all_last_fails_the_demo(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("everthread.memory.capture.is_for_this_time", lambda text: False)
-    monkeypatch.setattr("everthread.memory.consolidation.FOR_THIS_SESSION", "x")
+    monkeypatch.setattr("everthread.memory.consolidate.FOR_THIS_SESSION", "x")
     monkeypatch.setattr(demonstration, "FIRST_SESSION", (*demonstration.FIRST_SESSION[:3], "I prefer window seats."))
 
     code = main(["demo"])

@@ -13,7 +13,6 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from conversation import call
 from everthread import Context, build_graph, open_storage
-from everthread.agents.notes import save_memory_note
 from everthread.cli.holdings import document
 from everthread.cli.reading import read_thread
 from everthread.errors import SettingsError
@@ -22,6 +21,7 @@ from everthread.ledger.events import EVENTS
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, Source, namespaces
 from everthread.storage.open import Storage, aopen_storage
+from everthread.tools.save_memory_note import save_memory_note
 
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])
 NAMED = [

@@ -109,17 +109,6 @@ def test_the_same_words_at_the_same_place_of_a_fork_are_a_new_message(storage: S
     assert model.prompts[-1][-1].text.startswith("q2")
 
 
-def test_a_new_message_is_in_the_checkpoint_of_its_input(storage: Storage) -> None:
-    graph, _ = graph_of(storage, "hello", "bye")
-    ask(graph, "hi")
-    ask(graph, "and now?")
-
-    (saved,) = [one for one in graph.get_state_history(CONFIG) if one.metadata and one.metadata["step"] == 2]
-
-    assert saved.next == ("inject_memory",)
-    assert saved.values["messages"][-1].text == "and now?"
-
-
 def test_trim_runs_before_every_model_call_that_might_not_fit(storage: Storage) -> None:
     graph, _ = graph_of(storage, calls(call("look", "c", n=2)), "found")
     dials = Context(policy="sliding_window", distillation=("turn",))

@@ -124,7 +124,7 @@ def test_an_overflow_in_any_wording_is_recovered_without_a_model(
 def test_the_real_protocol_accepts_every_prompt_of_a_tool_using_thread(
     server: OpenAIServer, chat: Callable[..., ChatOpenAI], storage: Storage
 ) -> None:
-    from everthread.agents.notes import save_memory_note
+    from everthread.tools.save_memory_note import save_memory_note
 
     agent = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])
     graph = build_graph(agent, model=chat(), summarizer="offline", storage=storage)

@@ -8,13 +8,13 @@ from langchain_core.tools import tool
 
 from conversation import call, conversation
 from everthread import Context, build_graph
-from everthread.agents.notes import save_memory_note
 from everthread.ledger import events
 from everthread.ledger.events import Regret
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
 from everthread.state.marks import is_kept, marked
 from everthread.storage.open import Storage
+from everthread.tools.save_memory_note import save_memory_note
 from everthread.window.eviction import plan_trim
 from everthread.window.folding import plan_fold
 from everthread.window.masking import handle_of

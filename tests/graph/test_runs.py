@@ -9,11 +9,11 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from conversation import call
 from everthread import Context, build_graph, open_storage
-from everthread.errors import ModelError, SettingsError, StorageError
+from everthread.errors import ModelError, SettingsError
 from everthread.models.scripted import ScriptedModel
 from everthread.state.marks import marks
 from everthread.storage.open import Storage, aopen_storage
-from everthread.storage.transcript import archived, transcript
+from everthread.storage.transcript import transcript
 from small_agent import AGENT, CONFIG, ask, calls, graph_of
 
 
@@ -234,19 +234,3 @@ def test_a_result_is_archived_only_when_its_whole_round_is_done(storage: Storage
     state = graph.get_state(CONFIG).values
     places = [marks(message)["seq"] for message in transcript(storage.store, "t", state["messages"])]
     assert places == sorted(set(places))
-
-
-def test_a_result_is_archived_with_its_step(tmp_path: Path) -> None:
-    refuse = (
-        "CREATE TEMP TRIGGER refuse BEFORE INSERT ON main.checkpoints WHEN (SELECT count(*) FROM main.checkpoints) = 3"
-        " BEGIN SELECT RAISE(ABORT, 'refused'); END"
-    )
-    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
-        storage.checkpointer.conn.execute(refuse)  # type: ignore[attr-defined]
-        graph, _ = graph_of(storage, calls(call("look", "a", n=2_000)), "hello")
-        with pytest.raises(StorageError, match="refused"):
-            ask(graph, "hi")
-
-        # The step runs again, or its turn is given up: then the next message has the place of its result.
-        assert archived(storage.store, "t") == []
-        assert graph.get_state(CONFIG).next == ("tools",)

@@ -11,7 +11,6 @@ from langchain_core.tools import tool
 
 from conversation import call
 from everthread import Context, build_graph, open_storage
-from everthread.agents.notes import save_memory_note
 from everthread.cli import main
 from everthread.cli.note_changes import change_note
 from everthread.cli.why import known_of
@@ -20,6 +19,7 @@ from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, namespaces
 from everthread.storage.erasure import erase
 from everthread.storage.open import Storage
+from everthread.tools.save_memory_note import save_memory_note
 from everthread.window.masking import handle_of
 
 FILLER = "word " * 300

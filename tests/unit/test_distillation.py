@@ -5,7 +5,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
 
 from everthread.ledger.record import record
-from everthread.memory.distillation import Candidate, candidates
+from everthread.memory.distill import Candidate, candidates
 from everthread.nodes.distill_notes import distilled, distilled_session
 from everthread.state import Note, namespaces
 

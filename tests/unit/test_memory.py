@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.memory.capture import capture
-from everthread.memory.consolidation import FOR_THIS_SESSION, plan
-from everthread.memory.distillation import candidates
+from everthread.memory.consolidate import FOR_THIS_SESSION, plan
+from everthread.memory.distill import candidates
 from everthread.memory.guard import check
 from everthread.memory.rendering import render_notes, render_profile
 from everthread.memory.selection import within

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.models.offline.dates import days_in, number_of, period_in, spoken
+from everthread.agents.offline.dates import days_in, number_of, period_in, spoken
 
 TODAY = date(2026, 11, 21)
 

@@ -12,9 +12,9 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool, tool
 from pydantic import BaseModel
 
+from everthread.agents.offline import OfflineModel
+from everthread.agents.offline.conversation import CANNOT_SUMMARISE, DISCLAIMER
 from everthread.memory.rendering import render_notes
-from everthread.models.offline import OfflineModel
-from everthread.models.offline.conversation import CANNOT_SUMMARISE, DISCLAIMER
 from everthread.state.notes import Note
 from everthread.window.assembly import summary_pair
 from everthread.window.tokens import counter_for

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.models.offline.places import HOME, city_in, named_alone, route_in
+from everthread.agents.offline.places import HOME, city_in, named_alone, route_in
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
+from everthread.agents.offline.reading import Reading, read, visible
 from everthread.memory.rendering import render_notes, render_profile
-from everthread.models.offline.reading import Reading, read, visible
 from everthread.state.marks import marked, synthetic
 from everthread.state.notes import Note
 from everthread.window.assembly import summary_pair

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.models.offline.statements import keywords_of, statements_in, third_person
+from everthread.agents.offline.statements import keywords_of, statements_in, third_person
 
 
 @pytest.mark.parametrize(

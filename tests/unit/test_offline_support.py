@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from everthread.agents.offline.articles import articles_in
+from everthread.agents.offline.checks import status_step
+from everthread.agents.offline.conversation import answer
+from everthread.agents.offline.patterns import word_set
+from everthread.agents.offline.reading import Reading, read
+from everthread.agents.offline.support import issues_in
 from everthread.agents.support.diagnostics import bundled_estate, render_diagnosis, render_statuses
 from everthread.agents.support.knowledge import bundled_knowledge
 from everthread.agents.support.knowledge import render as render_hits
 from everthread.memory.rendering import render_profile
-from everthread.models.offline.articles import articles_in
-from everthread.models.offline.checks import status_step
-from everthread.models.offline.conversation import answer
-from everthread.models.offline.patterns import word_set
-from everthread.models.offline.reading import Reading, read
-from everthread.models.offline.support import issues_in
 
 NAMES = word_set(
     "search_knowledge_base service_status run_diagnostic open_ticket update_ticket list_tickets save_memory_note"

@@ -7,14 +7,14 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from everthread.agents.offline.booking import booking_step
+from everthread.agents.offline.conversation import answer
+from everthread.agents.offline.options import Likes, likes_of, options_in, present, shortlist, shown_in
+from everthread.agents.offline.patterns import word_set
+from everthread.agents.offline.reading import read
+from everthread.agents.offline.reply import Call
 from everthread.agents.travel.tools import travel_tools
 from everthread.memory.rendering import render_notes, render_profile
-from everthread.models.offline.booking import booking_step
-from everthread.models.offline.conversation import answer
-from everthread.models.offline.options import Likes, likes_of, options_in, present, shortlist, shown_in
-from everthread.models.offline.patterns import word_set
-from everthread.models.offline.reading import read
-from everthread.models.offline.reply import Call
 from everthread.state.notes import Note
 
 NAMES = word_set(

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from everthread.memory.distillation import Candidate, candidates
-from everthread.memory.distillation.proposals import Proposal, accepted, read_proposals, together
+from everthread.memory.distill import Candidate, candidates
+from everthread.memory.distill.proposals import Proposal, accepted, read_proposals, together
 
 
 def proposal(quote: str, text: str, **more: Any) -> Proposal:

@@ -5,11 +5,11 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 
 from everthread.agents import travel
-from everthread.agents.handles import read_tool_output
-from everthread.models.offline import OfflineModel
+from everthread.agents.offline import OfflineModel
 from everthread.models.scripted import ScriptedModel
 from everthread.nodes.wiring import Bound, Wiring
 from everthread.state import Context, State
+from everthread.tools.read_tool_output import read_tool_output
 from small_agent import look
 
 CONTEXT = Context(window=8_000)

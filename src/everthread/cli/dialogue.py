@@ -8,7 +8,6 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.types import Interrupt
 
 from everthread.agents import agent_named, travel
-from everthread.agents.handles import read_tool_output
 from everthread.cli.approval import is_yes, question
 from everthread.cli.conversation import Conversation, Turn
 from everthread.cli.endings import end_thread, print_ending
@@ -28,6 +27,7 @@ from everthread.nodes.inject_memory import resolve as resolve_memory
 from everthread.nodes.wiring import Wiring
 from everthread.state import Agent, Context
 from everthread.storage.open import Storage
+from everthread.tools.read_tool_output import read_tool_output
 
 __all__ = ["Dialogue", "Setting"]
 

@@ -12,7 +12,7 @@ from everthread.errors import NotFoundError, SettingsError
 from everthread.ledger import events as ledger_events
 from everthread.ledger.events import NoteChanged
 from everthread.ledger.record import record
-from everthread.memory.consolidation import confidence_on, confirmed_by_hand, edited, field_of, retracted
+from everthread.memory.consolidate import confidence_on, confirmed_by_hand, edited, field_of, retracted
 from everthread.nodes.consolidate import changed_by_hand
 from everthread.state import Note, Summary, namespaces
 from everthread.state.namespaces import user_key

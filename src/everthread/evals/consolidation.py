@@ -21,8 +21,8 @@ from everthread.evals.changes import CHAT, FORMS, Case, cases_of
 from everthread.evals.parallel import spread
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.evals.tally import Tally, share
-from everthread.memory.consolidation import plan
-from everthread.memory.consolidation.wording import wording
+from everthread.memory.consolidate import plan
+from everthread.memory.consolidate.wording import wording
 from everthread.state.notes import Note
 
 __all__ = ["run"]

@@ -37,8 +37,8 @@ from everthread.evals.annotations import AnnotatedRecord, Said, Slot, annotated
 from everthread.evals.readings import READ
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.evals.tally import Tally, share
-from everthread.memory.distillation import Candidate, candidates, content_words
-from everthread.memory.distillation.sentences import sentences
+from everthread.memory.distill import Candidate, candidates, content_words
+from everthread.memory.distill.sentences import sentences
 
 __all__ = ["is_held_out", "run"]
 

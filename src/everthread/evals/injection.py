@@ -25,8 +25,8 @@ from everthread.evals.annotations import AnnotatedRecord, Question, Said, Sessio
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.evals.tally import Tally, share
 from everthread.memory.capture import capture
-from everthread.memory.consolidation import plan
-from everthread.memory.distillation import candidates, content_words, keywords
+from everthread.memory.consolidate import plan
+from everthread.memory.distill import candidates, content_words, keywords
 from everthread.memory.rendering import render_notes
 from everthread.memory.selection import holding, within
 from everthread.state import Context

@@ -1,11 +1,11 @@
 """The window that leaves a conversation a given room."""
 
-from everthread.agents.handles import read_tool_output
-from everthread.agents.recall import recall_history
 from everthread.evals.records import Record
 from everthread.evals.tape import recorded_agent
 from everthread.nodes.wiring import system_message
 from everthread.state import Context
+from everthread.tools.read_tool_output import read_tool_output
+from everthread.tools.recall_history import recall_history
 from everthread.window.tokens import TokenCounter
 
 __all__ = ["RESERVE", "roomy"]

@@ -1,14 +1,12 @@
 """Wire the nodes into a graph."""
 
+from collections.abc import Mapping
 from functools import cache
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from everthread.agents import travel
-from everthread.agents.handles import read_tool_output
-from everthread.agents.recall import recall_history
 from everthread.errors import SettingsError
 from everthread.graph.flavours import Step
 from everthread.graph.routing import (
@@ -33,10 +31,12 @@ from everthread.nodes.trim import trim
 from everthread.nodes.wiring import Wiring
 from everthread.state import Agent, Context, Input, Output, State
 from everthread.storage.open import Storage
+from everthread.tools.read_tool_output import read_tool_output
+from everthread.tools.recall_history import recall_history
 
 
 def build_graph(
-    agent: Agent = travel,
+    agent: Agent | None = None,
     *,
     model: BaseChatModel | str | None = None,
     summarizer: BaseChatModel | str | None = None,
@@ -45,7 +45,7 @@ def build_graph(
     """Build the graph of an agent.
 
     Args:
-        agent: instructions, tools, profile schema and summary sections.
+        agent: instructions, tools, profile schema and summary sections; None takes the travel concierge.
         model: a chat model or `provider:name`; None takes `EVERTHREAD_MODEL`, else the offline model.
         summarizer: writes summaries; None takes `model`.
         storage: an open database. Without one the graph is bare, as a LangGraph server requires,
@@ -57,6 +57,7 @@ def build_graph(
     Raises:
         SettingsError: the model cannot be made; the message says what to set or install.
     """
+    agent = ready_agents()["travel"] if agent is None else agent
     if not isinstance(agent, Agent):
         raise SettingsError(f"`agent` must be an Agent, such as everthread.agents.travel, got {agent!r}")
     if storage is not None and not isinstance(storage, Storage):
@@ -80,6 +81,13 @@ def build_graph(
         return graph.compile(name=agent.name)
     compiled = graph.compile(checkpointer=storage.checkpointer, store=storage.store, name=agent.name)
     return ThreadGraph.locked(compiled, storage)
+
+
+def ready_agents() -> Mapping[str, Agent]:
+    """Return the ready agents by name; imported when asked for, so that the core does without them."""
+    from everthread.agents import AGENTS
+
+    return AGENTS
 
 
 def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:

@@ -16,13 +16,13 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph.types import StreamWriter
-from pydantic import ConfigDict, Field, with_config
+from pydantic import BaseModel, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from everthread.agents import AGENTS
 from everthread.errors import NotFoundError, SettingsError
+from everthread.graph.agent import ready_agents
 from everthread.nodes.consolidate import KEPT, Exclusive, end_session
-from everthread.state import namespaces
+from everthread.state import Agent, namespaces
 from everthread.storage.open import Storage
 
 IDLE_MINUTES = 30
@@ -114,25 +114,32 @@ class Session:
         )
 
 
-def build_consolidation(storage: Storage | None = None) -> ConsolidationGraph:
+def build_consolidation(
+    storage: Storage | None = None, *, agents: Mapping[str, Agent] | None = None
+) -> ConsolidationGraph:
     """Build the graph of the job.
 
     Args:
         storage: an open database, whose locks let one process at a time change a user's notes. Without one
             the graph is bare, as a LangGraph server requires, and guards against its own process only.
+        agents: by name, for the schemas of their users' profiles; None takes the ready agents.
     """
     graph = StateGraph(
         ConsolidationState, input_schema=ConsolidationInput, output_schema=ConsolidationOutput, context_schema=None
     )
     exclusive = None if storage is None else storage.locks.hold
-    graph.add_node("end_sessions", partial(end_sessions, exclusive=exclusive))
+    known = ready_agents() if agents is None else agents
+    graph.add_node("end_sessions", partial(end_sessions, exclusive=exclusive, agents=known))
     graph.add_edge(START, "end_sessions")
     graph.add_edge("end_sessions", END)
     return graph.compile(name="consolidation", store=None if storage is None else storage.store)
 
 
 def end_sessions(
-    state: ConsolidationState, runtime: Runtime[None], exclusive: Exclusive | None = None
+    state: ConsolidationState,
+    runtime: Runtime[None],
+    exclusive: Exclusive | None = None,
+    agents: Mapping[str, Agent] | None = None,
 ) -> ConsolidationOutput:
     """End the named session, or every idle one.
 
@@ -153,7 +160,9 @@ def end_sessions(
     ended: list[str] = []
     kept: list[str] = []
     for session in chosen:
-        (ended if _end(store, session, runtime.stream_writer, exclusive) else kept).append(session.thread_id)
+        agent = (agents or {}).get(session.agent)
+        schema = agent.profile if agent is not None else None
+        (ended if _end(store, session, schema, runtime.stream_writer, exclusive) else kept).append(session.thread_id)
     return {"ended": ended, "kept": kept}
 
 
@@ -180,7 +189,13 @@ def _named(store: BaseStore, thread_id: str, user_id: str | None) -> Session:
     return session
 
 
-def _end(store: BaseStore, session: Session, write: StreamWriter, exclusive: Exclusive | None) -> bool:
+def _end(
+    store: BaseStore,
+    session: Session,
+    schema: type[BaseModel] | None,
+    write: StreamWriter,
+    exclusive: Exclusive | None,
+) -> bool:
     """End one session and tell whether its notes were consolidated rather than kept as they were."""
     told: list[Any] = []
 
@@ -188,7 +203,6 @@ def _end(store: BaseStore, session: Session, write: StreamWriter, exclusive: Exc
         told.append(event)
         write(event)
 
-    schema = AGENTS[session.agent].profile if session.agent in AGENTS else None
     end_session(
         store,
         session.thread_id,

@@ -8,7 +8,6 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command
 
-from everthread.graph.workers import for_nodes
 from everthread.nodes.wiring import Wiring
 from everthread.state import Context, State, Update
 
@@ -51,8 +50,7 @@ class Step(Runnable[State, Any]):
     def invoke(self, input: State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the blocking flavour."""
         runtime = get_runtime(Context)
-        with for_nodes(config) as own:
-            return self._routed(input, self._sync(input, own, runtime, self._wiring), runtime)
+        return self._routed(input, self._sync(input, config or {}, runtime, self._wiring), runtime)
 
     async def ainvoke(self, input: State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the awaiting flavour."""

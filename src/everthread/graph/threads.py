@@ -13,7 +13,6 @@ from langgraph.types import Command, StateUpdate
 from everthread.errors import SettingsError
 from everthread.graph.forks import leaving
 from everthread.graph.retries import Start, message_id, start
-from everthread.graph.workers import for_run
 from everthread.ledger.record import now
 from everthread.state import Context, Input, Output, State, namespaces
 from everthread.state.marks import MARK
@@ -21,9 +20,6 @@ from everthread.state.messages import clean_content
 from everthread.storage.newest import Standing, aending, astanding, ending, standing
 from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata
-
-_ENTRY = "branch:to:inject_memory"
-"""The channel that triggers the first node."""
 
 
 class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
@@ -61,7 +57,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             raise SettingsError("this storage was opened with `aopen_storage`; use `ainvoke` or `astream`")
         options, input, context = _durable(options), _whole(input), _context(options)
         thread_id, bound, store = _thread_id(self.config, config), self._bound(config), self.storage.store
-        news, config = _news(input), self._limited(_telling(config, context), options)
+        news, config = _news(input), _telling(config, context)
         with self.storage.hold(thread_id, bound):
             here = standing(self.storage, bound, message_id(input))
             if claim := _claim(here, thread_id, context, self.name):
@@ -78,9 +74,9 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 closing = begin.gap.writes(store.batch(begin.gap.reads(thread_id))) if begin.gap else []
                 if writes := [*begin.operations, *closing]:
                     store.batch(writes)
-            given, runner = self._entry(begin.input, bound, news if begin.input is input else None)
+            given = _named(begin.input, news if begin.input is input else None, bound)
             with self.storage.journal(thread_id, options["durability"]):
-                yield from super(ThreadGraph, runner).stream(given, config, **options)
+                yield from super().stream(given, config, **options)
             if begin.ends_session and ending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
                 with self.storage.journal(thread_id, options["durability"]):
                     yield from super().stream({"end_session": True}, _latest(config), **options)
@@ -108,8 +104,8 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 closing = begin.gap.writes(await store.abatch(begin.gap.reads(thread_id))) if begin.gap else []
                 if writes := [*begin.operations, *closing]:
                     await store.abatch(writes)
-            given, runner = self._entry(begin.input, bound, news if begin.input is input else None)
-            async for part in super(ThreadGraph, runner).astream(given, config, **options):
+            given = _named(begin.input, news if begin.input is input else None, bound)
+            async for part in super().astream(given, config, **options):
                 yield part
             if begin.ends_session and await aending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
                 async for part in super().astream({"end_session": True}, _latest(config), **options):
@@ -144,26 +140,16 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             if write := leaving(bound, newest, (await self.aget_state(bound)).values, session):
                 await self.storage.store.abatch([write])
 
-    def _entry(self, given: Any, bound: RunnableConfig, news: list[BaseMessage] | None) -> tuple[Any, Self]:
-        """Return an input and the graph that takes it: what is surely a new message goes to its node at once.
-
-        LangGraph's way in is a node of its own, which asks what to do with the input. That costs a super-step with
-        its checkpoint, and of a message that nobody has seen there is nothing to ask.
-        """
-        if news is None or bound["configurable"].get("checkpoint_id"):
-            return given, self
-        written = {"messages": news, **({"end_session": given["end_session"]} if "end_session" in given else {})}
-        return {**written, _ENTRY: None}, self.copy({"input_channels": (*written, _ENTRY)})
-
-    def _limited(self, config: RunnableConfig | None, options: dict[str, Any]) -> RunnableConfig | None:
-        if self.storage.journals is None or self.stream_eager or self.step_timeout is not None:
-            return config
-        options = {**options, "stream_mode": options.get("stream_mode") or self.stream_mode}
-        return for_run(config, options, self.config)
-
     def _bound(self, config: RunnableConfig | None) -> RunnableConfig:
         configurable = {**(self.config or {}).get("configurable", {}), **(config or {}).get("configurable", {})}
         return {"configurable": {"checkpoint_ns": "", **configurable}}
+
+
+def _named(given: Any, news: list[BaseMessage] | None, bound: RunnableConfig) -> Any:
+    """Return an input whose new messages have ids, when the thread cannot have any of them yet."""
+    if news is None or bound["configurable"].get("checkpoint_id"):
+        return given
+    return {**given, "messages": news}
 
 
 def _news(given: Any) -> list[BaseMessage] | None:

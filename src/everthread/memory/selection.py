@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from functools import lru_cache
 
-from everthread.memory.distillation.attributes import attributes
-from everthread.memory.distillation.sentences import sentences
-from everthread.memory.distillation.wording import content_words
+from everthread.memory.distill.attributes import attributes
+from everthread.memory.distill.sentences import sentences
+from everthread.memory.distill.wording import content_words
 from everthread.memory.rendering import newest_first, note_line
 from everthread.memory.subjects import SUBJECTS, value_of
 from everthread.state.notes import Note

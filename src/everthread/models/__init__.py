@@ -1,4 +1,4 @@
-"""Chat models: by `provider:name`, scripted and replayed; the offline model is in `everthread.models.offline`."""
+"""Chat models: by `provider:name`, scripted and replayed; the offline model is in `everthread.agents.offline`."""
 
 from everthread.models.provider import describe, input_limit, model_name, resolve
 from everthread.models.replay import ReplayModel

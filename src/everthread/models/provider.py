@@ -62,7 +62,7 @@ def resolve(model: BaseChatModel | str | None = None) -> BaseChatModel:
         raise SettingsError(f"`model` must be a chat model or a text, got {type(model).__name__}; it may be {_FORMS}")
     text = model.strip()
     if text == "offline":
-        from everthread.models.offline import OfflineModel
+        from everthread.agents.offline import OfflineModel
 
         return OfflineModel()
     provider, _, name = text.partition(":")

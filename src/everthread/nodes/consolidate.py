@@ -29,7 +29,7 @@ from everthread.ledger.events import (
     NoteSuperseded,
 )
 from everthread.ledger.record import now, record
-from everthread.memory.consolidation import (
+from everthread.memory.consolidate import (
     MOST_NOTES,
     Numbered,
     Plan,

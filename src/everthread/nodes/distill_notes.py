@@ -14,8 +14,8 @@ from everthread.ledger.events import Event, FallbackUsed, NoteBlocked, NoteSaved
 from everthread.ledger.record import events as ledger_events
 from everthread.ledger.record import now, record
 from everthread.memory.capture import capture
-from everthread.memory.distillation import candidates, covers, keywords
-from everthread.memory.distillation.proposals import refusals, together
+from everthread.memory.distill import candidates, covers, keywords
+from everthread.memory.distill.proposals import refusals, together
 from everthread.nodes.inject_memory import readable
 from everthread.nodes.proposing import Read, Steps, aproposed, distiller_of, proposed, questioned, steps
 from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from everthread.memory.distillation.attributes import attributes, subject_of
+from everthread.memory.distill.attributes import attributes, subject_of
 from everthread.memory.subjects import EXCLUSIVE, SUBJECTS, named, value_of
 
 _REQUESTS = (

@@ -2,10 +2,10 @@
 
 from importlib.resources import files
 
-from everthread.agents.notes import save_memory_note
 from everthread.agents.support.profile import SupportProfile
 from everthread.agents.support.tools import support_tools
 from everthread.state.agent import Agent
+from everthread.tools.save_memory_note import save_memory_note
 
 support = Agent(
     name="support",

@@ -2,13 +2,13 @@
 
 from importlib.resources import files
 
-from everthread.agents.notes import save_memory_note
 from everthread.agents.travel.errors import TravelError
 from everthread.agents.travel.inventory import Inventory
 from everthread.agents.travel.profile import TravelProfile
 from everthread.agents.travel.sandbox import SandboxInventory
 from everthread.agents.travel.tools import travel_tools
 from everthread.state.agent import Agent
+from everthread.tools.save_memory_note import save_memory_note
 
 travel = Agent(
     name="travel",

@@ -1,0 +1,33 @@
+"""Consolidation: how session notes become long-term notes, planned by rules or by a model, checked in any case."""
+
+from everthread.memory.consolidate.corrections import confirmed_by_hand, edited, retracted
+from everthread.memory.consolidate.expiry import confidence_on
+from everthread.memory.consolidate.plan import Plan, operations
+from everthread.memory.consolidate.promotion import Settled, field_of, given_back, is_promoted, released, settle
+from everthread.memory.consolidate.proposal import Numbered, Proposal, numbered, read_proposal
+from everthread.memory.consolidate.rules import FOR_THIS_SESSION, MOST_NOTES, NOT_ACTIVE, plan
+from everthread.memory.consolidate.validation import validated
+
+__all__ = [
+    "FOR_THIS_SESSION",
+    "MOST_NOTES",
+    "NOT_ACTIVE",
+    "Numbered",
+    "Plan",
+    "Proposal",
+    "Settled",
+    "confidence_on",
+    "confirmed_by_hand",
+    "edited",
+    "field_of",
+    "given_back",
+    "is_promoted",
+    "numbered",
+    "operations",
+    "plan",
+    "read_proposal",
+    "released",
+    "retracted",
+    "settle",
+    "validated",
+]

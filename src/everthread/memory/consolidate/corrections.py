@@ -1,0 +1,80 @@
+"""Corrections by hand: a person edits, confirms or retracts a note."""
+
+from collections.abc import Mapping
+
+from everthread.errors import SettingsError
+from everthread.memory.capture import kind_of, normalised
+from everthread.memory.consolidate.plan import MOST_CONFIRMATIONS
+from everthread.memory.consolidate.promotion import is_promoted
+from everthread.memory.distill.attributes import subject_of
+from everthread.memory.distill.wording import keywords
+from everthread.memory.guard import check
+from everthread.state.notes import Note, note_id
+
+__all__ = ["confirmed_by_hand", "edited", "retracted"]
+
+_NO_LONGER = {"superseded": "edit or retract the note in its place", "expired": "say it anew"}
+
+
+def edited(notes: Mapping[str, Note], note: Note, text: str, today: str) -> dict[str, Note]:
+    """Return the notes that change when a note gets other words: the new one, and the old one as history.
+
+    Raises:
+        SettingsError: the text is empty, the same, or refused by the guard; or the note holds no longer.
+    """
+    _check_holds(note)
+    text = normalised(text)
+    if not text or text == note.text:
+        raise SettingsError(f"note {note.id!r} needs a new text, got {text!r}")
+    if not (verdict := check(text)).allowed:
+        raise SettingsError(f"the text looks like {verdict.category.replace('_', ' ')}, which is never stored")
+    update = {"text": text, "kind": kind_of(text), "date": today, "origin": "user", "confidence": 1.0}
+    derived = {"keywords": tuple(keywords(text)), "subject": subject_of(text), "conflicts_with": ()}
+    fresh = {"status": "active", "superseded_by": None, "valid_to": None, "valid_from": None, "confirmations": ()}
+    new = note.model_copy(update={**update, **fresh, **derived, "id": note_id(note.id, text)})
+    old = note.model_copy(update={"status": "superseded", "valid_to": today, "superseded_by": new.id})
+    return {**_unmarked(notes, note.id), old.id: old, new.id: new}
+
+
+def confirmed_by_hand(note: Note, today: str) -> dict[str, Note]:
+    """Return the note confirmed today; a retracted one holds again, and one from a tool is now the user's own.
+
+    Raises:
+        SettingsError: another note has taken its place.
+    """
+    if note.status != "retracted":
+        _check_holds(note)
+    days = tuple(sorted({*note.confirmations, today}))[-MOST_CONFIRMATIONS:]
+    update = {"confirmations": days, "valid_from": note.valid_from or note.date, "date": max(note.date, today)}
+    holds = {"status": "active", "valid_to": None} if note.status == "retracted" else {}
+    return {note.id: note.model_copy(update={**update, **holds, "origin": "user", "confidence": 1.0})}
+
+
+def retracted(notes: Mapping[str, Note], note: Note, today: str) -> dict[str, Note]:
+    """Return the notes that change when a note is withdrawn; what it may have contradicted is no longer marked.
+
+    Raises:
+        SettingsError: it is withdrawn already, or it is history: what another note replaced holds no longer.
+    """
+    if note.status == "retracted":
+        raise SettingsError(f"note {note.id!r} was retracted on {note.valid_to or note.date}")
+    _check_holds(note)
+    update = {"status": "retracted", "valid_to": today, "superseded_by": None, "conflicts_with": ()}
+    return {**_unmarked(notes, note.id), note.id: note.model_copy(update=update)}
+
+
+def _check_holds(note: Note) -> None:
+    if note.status != "active" and not is_promoted(note):
+        advice = _NO_LONGER.get(note.status, "confirm it first")
+        by = f" by {note.superseded_by!r}" if note.superseded_by else ""
+        raise SettingsError(f"note {note.id!r} is {note.status}{by}; {advice}")
+
+
+def _unmarked(notes: Mapping[str, Note], note_id: str) -> dict[str, Note]:
+    return {
+        known.id: known.model_copy(
+            update={"conflicts_with": tuple(other for other in known.conflicts_with if other != note_id)}
+        )
+        for known in notes.values()
+        if note_id in known.conflicts_with
+    }

@@ -1,0 +1,54 @@
+"""Tell whether two notes say the same."""
+
+from collections.abc import Sequence
+
+from rapidfuzz.distance import DamerauLevenshtein
+
+from everthread.memory.consolidate.wording import Wording, are_opposed, wording
+
+__all__ = ["says_the_same"]
+
+Signed = tuple[str, bool]
+
+_LIKENESS = 0.87
+"""Least likeness of two spellings of one word; `comfortable` and `uncomfortable` are at 0.85."""
+
+_SHORTEST = 6
+"""Letters of the shortest word that may be misspelt: `hotel` and `hostel` are two things."""
+
+
+def says_the_same(one: str, other: str) -> bool:
+    """Tell whether two texts say the same: the same words, numbers and denials, misspellings aside.
+
+    A text that says more is not the same: `aisle seats` is a rule where `aisle seats on long flights` is a case.
+    """
+    first, second = wording(one), wording(other)
+    if not first.signed or not second.signed:
+        return " ".join(one.lower().split()) == " ".join(other.lower().split())
+    if first.numbers != second.numbers or are_opposed(first, second):
+        return False
+    if first.is_directed or second.is_directed:
+        return _are_spellings(first, second, first.signed, second.signed)
+    shared = set(first.signed) & set(second.signed)
+    left = [word for word in dict.fromkeys(first.signed) if word not in shared]
+    right = [word for word in dict.fromkeys(second.signed) if word not in shared]
+    return _are_spellings(first, second, sorted(left), sorted(right))
+
+
+def _are_spellings(first: Wording, second: Wording, left: Sequence[Signed], right: Sequence[Signed]) -> bool:
+    """Tell whether two lists are the same word for word, misspellings aside."""
+    names = first.names | second.names
+    return len(left) == len(right) and all(
+        sign == other_sign and _is_spelling(word, other, names)
+        for (word, sign), (other, other_sign) in zip(left, right, strict=True)
+    )
+
+
+def _is_spelling(word: str, other: str, names: frozenset[str]) -> bool:
+    if word == other:
+        return True
+    if not (word.isalpha() and other.isalpha()) or min(len(word), len(other)) < _SHORTEST or {word, other} & names:
+        return False
+    if word.endswith(other) or other.endswith(word):
+        return False  # un-, non-, in-, dis-: the opposite
+    return DamerauLevenshtein.normalized_similarity(word, other) >= _LIKENESS

@@ -1,0 +1,235 @@
+"""What consolidation decides on each note, as typed values, and what the notes are once it is applied."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from langgraph.store.base import PutOp
+
+from everthread.memory.consolidate.duplicates import says_the_same
+from everthread.memory.consolidate.expiry import renewed
+from everthread.state import namespaces
+from everthread.state.notes import Note
+
+__all__ = ["Add", "Decision", "Drop", "Expire", "Keep", "Mark", "Merge", "Plan", "Supersede", "operations"]
+
+T = TypeVar("T")
+
+MOST_SOURCES = 8
+"""Sources that a note keeps: the first, and the newest of the others."""
+
+MOST_CONFIRMATIONS = 32
+"""Days of confirmation that a note keeps: the first, and the newest of the others."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The note stays as it is: a long-term note, or a session note for which there is no room."""
+
+    note_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Add:
+    """A session note becomes long-term, in its own words or in `text`."""
+
+    note_id: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Merge:
+    """A note says the same as another one and confirms it."""
+
+    note_id: str
+    into: str
+    text: str = ""
+    """New words for both; empty keeps those of `into`."""
+
+
+@dataclass(frozen=True)
+class Supersede:
+    """A note has been replaced by another one, which names the same subject."""
+
+    note_id: str
+    by: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Two notes may contradict each other and nobody can tell which holds: both stay, marked."""
+
+    note_id: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Expire:
+    """A note has reached its end and is deleted."""
+
+    note_id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A session note goes, for a reason that can be checked."""
+
+    note_id: str
+    reason: str
+
+
+Decision = Keep | Add | Merge | Supersede | Mark | Expire | Drop
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Decisions in order, with the notes that they were made on.
+
+    Every session note is in exactly one of Add, Merge, Drop and Keep; a long-term note that is not named stays.
+    """
+
+    session: tuple[Note, ...]
+    long_term: tuple[Note, ...]
+    decisions: tuple[Decision, ...]
+    today: str = ""
+    """Day of the decision, ISO 8601."""
+    planner: str = "rules"
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Note id to why the model's proposal for it was not taken; the rules decided instead."""
+
+    @property
+    def added(self) -> list[Note]:
+        """Session notes that become long-term, as they will be stored."""
+        after = self.after()
+        return [after[made.note_id] for made in self.decisions if isinstance(made, Add)]
+
+    @property
+    def merged(self) -> dict[str, Note]:
+        """Session note id to the note that it confirms, as that will be stored."""
+        after, mine = self.after(), {note.id for note in self.session}
+        return {
+            made.note_id: after[made.into]
+            for made in self.decisions
+            if isinstance(made, Merge) and made.note_id in mine
+        }
+
+    @property
+    def superseded(self) -> dict[str, str]:
+        """Id of each replaced note to the id of the one in its place."""
+        return {made.note_id: made.by for made in self.decisions if isinstance(made, Supersede)}
+
+    @property
+    def dropped(self) -> dict[str, str]:
+        """Session note id to the reason."""
+        return {made.note_id: made.reason for made in self.decisions if isinstance(made, Drop)}
+
+    @property
+    def expired(self) -> dict[str, str]:
+        """Id of each deleted note to the reason."""
+        return {made.note_id: made.reason for made in self.decisions if isinstance(made, Expire)}
+
+    @property
+    def marked(self) -> list[tuple[str, str]]:
+        """Pairs of notes that may contradict each other."""
+        return [(made.note_id, made.other) for made in self.decisions if isinstance(made, Mark)]
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """Id of each session note that stays a session note, to the reason."""
+        mine = {note.id for note in self.session}
+        return {made.note_id: made.reason for made in self.decisions if isinstance(made, Keep) and made.note_id in mine}
+
+    def after(self) -> dict[str, Note]:
+        """Return the long-term notes by id as they are once the plan is applied."""
+        notes = {note.id: note for note in self.long_term}
+        session = {note.id: note for note in self.session}
+        for made in self.decisions:
+            _apply(made, notes, session)
+        return notes
+
+
+def operations(made: Plan, user_id: str, thread_id: str, further: Mapping[str, Note] | None = None) -> list[PutOp]:
+    """Return the writes of a plan for one batch: what changed among the long-term notes, and the end of the session's.
+
+    Keys are the notes' own ids, so applying a plan twice changes nothing.
+
+    Args:
+        made: the plan.
+        user_id: whose long-term notes change.
+        thread_id: whose session notes end.
+        further: notes that were changed again since, by id.
+    """
+    before, after = {note.id: note for note in made.long_term}, {**made.after(), **(further or {})}
+    changed = [note for note in after.values() if before.get(note.id) != note]
+    return [
+        *(PutOp(namespaces.notes(user_id), note.id, note.value(), index=None) for note in changed),
+        *(PutOp(namespaces.notes(user_id), known, None) for known in before if known not in after),
+        *(
+            PutOp(namespaces.session_notes(thread_id), note.id, None)
+            for note in made.session
+            if note.id not in made.kept
+        ),
+    ]
+
+
+def _apply(made: Decision, notes: dict[str, Note], session: Mapping[str, Note]) -> None:
+    match made:
+        case Add(note_id, text):
+            note = session[note_id]
+            notes[note_id] = note.model_copy(update={"text": text or note.text, "scope": "durable"})
+        case Merge(note_id, into, text):
+            _merge(notes, session, note_id, into, text)
+        case Supersede(note_id, by):
+            update = {"status": "superseded", "valid_to": notes[by].date, "superseded_by": by}
+            notes[note_id] = notes[note_id].model_copy(update=update)
+        case Mark(note_id, other):
+            for one, two in ((note_id, other), (other, note_id)):
+                told = tuple(dict.fromkeys((*notes[one].conflicts_with, two)))
+                notes[one] = notes[one].model_copy(update={"conflicts_with": told})
+        case Expire(note_id):
+            notes.pop(note_id, None)
+            for note in _pointing(notes, note_id):
+                rest = tuple(known for known in note.conflicts_with if known != note_id)
+                notes[note.id] = note.model_copy(update={"conflicts_with": rest})
+
+
+def _pointing(notes: Mapping[str, Note], note_id: str) -> Iterator[Note]:
+    yield from [note for note in notes.values() if note_id in note.conflicts_with]
+
+
+def _merge(notes: dict[str, Note], session: Mapping[str, Note], note_id: str, into: str, text: str) -> None:
+    note = session.get(note_id) or notes[note_id]
+    if note_id == into:
+        return
+    notes[into] = confirmed(notes[into], note, text)
+    if note_id in notes or not says_the_same(note.text, notes[into].text):
+        # Other words for the same may hold more than we can read: they stay, as history.
+        update = {"status": "superseded", "valid_to": notes[into].date, "superseded_by": into}
+        notes[note_id] = note.model_copy(update=update)
+
+
+def confirmed(old: Note, new: Note, text: str = "") -> Note:
+    """Return a note with one more confirmation and source; a second try changes nothing."""
+    is_known = new.id == old.id or (bool(new.sources) and set(new.sources) <= set(old.sources))
+    if is_known and not text:
+        return old
+    days = tuple(sorted({*old.confirmations, new.date} - ({old.date} if not old.confirmations else set())))
+    update = {
+        "text": text or old.text,
+        "kind": "constraint" if "constraint" in (old.kind, new.kind) else old.kind,
+        "confirmations": _bounded(days or (new.date,), MOST_CONFIRMATIONS),
+        "valid_from": old.valid_from or (min(old.date, new.date) if old.date != new.date else None),
+        "date": max(old.date, new.date),
+        "confidence": max(old.confidence, new.confidence),
+        "expires_at": renewed(old, new),
+        "keywords": tuple(dict.fromkeys((*old.keywords, *new.keywords)))[:3],
+        "sources": _bounded(tuple(dict.fromkeys((*old.sources, *new.sources))), MOST_SOURCES),
+    }
+    return old.model_copy(update=update)
+
+
+def _bounded(items: Sequence[T], most: int) -> tuple[T, ...]:
+    """Keep the first item, which says where it began, and the newest of the others."""
+    return tuple(items) if len(items) <= most else (items[0], *items[len(items) - most + 1 :])

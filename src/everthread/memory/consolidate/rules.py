@@ -1,0 +1,176 @@
+"""Plan a consolidation by rules: no model, and on doubt both notes stay."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from everthread.memory.consolidate.conflicts import relation
+from everthread.memory.consolidate.duplicates import says_the_same
+from everthread.memory.consolidate.expiry import end_of
+from everthread.memory.consolidate.plan import (
+    Add,
+    Decision,
+    Drop,
+    Expire,
+    Keep,
+    Mark,
+    Merge,
+    Plan,
+    Supersede,
+)
+from everthread.memory.consolidate.promotion import is_promoted
+from everthread.memory.consolidate.wording import wording
+from everthread.memory.guard import check
+from everthread.state.notes import Note
+
+__all__ = [
+    "BLOCKED",
+    "FOR_THIS_SESSION",
+    "MEMORY_FULL",
+    "MOST_NOTES",
+    "NOT_ACTIVE",
+    "UNCONFIRMED",
+    "Draft",
+    "plan",
+    "plan_note",
+]
+
+FOR_THIS_SESSION = "for this session only"
+NOT_ACTIVE = "no longer active"
+BLOCKED = "refused by the guard"
+UNCONFIRMED = "a tool said it, and the user did not confirm it"
+MEMORY_FULL = "no room: the memory is full"
+
+MOST_NOTES = 500
+"""Active long-term notes of one user; what is beyond them stays a session note, and an event says so."""
+
+
+class Draft:
+    """A plan in the making: what is long-term by now, and what was decided."""
+
+    def __init__(self, session: Sequence[Note], long_term: Sequence[Note], today: str, most: int = MOST_NOTES) -> None:
+        self.session = tuple(session)
+        self.long_term = tuple(long_term)
+        self.today = today
+        self.most = most
+        self.decisions: list[Decision] = []
+        self.notes = {note.id: note for note in long_term}
+
+    @property
+    def active(self) -> list[Note]:
+        """Long-term notes that hold by now, those that became a field of the profile among them."""
+        return [note for note in self.notes.values() if note.status == "active" or is_promoted(note)]
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether there is no room for one more note."""
+        return len(self.active) >= self.most
+
+    def decide(self, *made: Decision) -> None:
+        """Add decisions."""
+        self.decisions += made
+        self.notes = self.done().after()
+
+    def done(self, planner: str = "rules", refused: dict[str, str] | None = None) -> Plan:
+        """Return the plan."""
+        return Plan(self.session, self.long_term, tuple(self.decisions), self.today, planner, refused or {})
+
+
+def plan(session: Sequence[Note], long_term: Sequence[Note], today: str = "", *, most: int = MOST_NOTES) -> Plan:
+    """Decide on every session note, and on the long-term notes that it confirms or replaces.
+
+    A note that says the same as another one confirms it. One that names the same subject with another
+    value takes its place, by the later date, and the session's on the same day. What merely resembles
+    another stays beside it.
+
+    Args:
+        session: session notes of one thread; those of one day in the order in which they were said.
+        long_term: the user's long-term notes, whatever their status.
+        today: ISO 8601; empty expires nothing.
+        most: active long-term notes that a user may have.
+    """
+    draft = Draft(session, long_term, today, most)
+    expire(draft)
+    for note in in_order(session):
+        plan_note(draft, note)
+    return draft.done()
+
+
+def in_order(session: Iterable[Note]) -> list[Note]:
+    """Return session notes by the day on which they were said, those of one day as they stand."""
+    return sorted(session, key=lambda note: note.date)
+
+
+def expire(draft: Draft) -> None:
+    """Delete the long-term notes that have come to their end."""
+    if draft.today:
+        ended = [(note.id, end_of(note, draft.today)) for note in draft.long_term]
+        draft.decide(*(Expire(note_id, reason) for note_id, reason in ended if reason))
+
+
+def reason_to_drop(note: Note, today: str) -> str:
+    """Say why a session note does not become long-term, in terms that can be checked; empty when it may."""
+    if note.status != "active":
+        return NOT_ACTIVE
+    if note.scope == "session":
+        return FOR_THIS_SESSION
+    if note.origin == "tool":
+        return UNCONFIRMED
+    if today and note.expires_at and note.expires_at[:10] <= today:
+        return f"expired on {note.expires_at[:10]}"
+    return "" if check(note.text).allowed else BLOCKED
+
+
+def plan_note(draft: Draft, note: Note) -> None:
+    """Decide on one session note."""
+    if reason := reason_to_drop(note, draft.today):
+        draft.decide(Drop(note.id, reason))
+    elif note.id in draft.notes:
+        # A crash came between two tries, or the note was consolidated and distilled again.
+        draft.decide(Merge(note.id, note.id))
+    elif (twin := _first(draft.active, note, _is_twin)) is not None:
+        draft.decide(Merge(note.id, twin.id))
+    elif (gone := _replaced_later(draft, note)) is not None:
+        draft.decide(Merge(note.id, gone.id))
+    else:
+        _add(draft, note)
+
+
+def _add(draft: Draft, note: Note) -> None:
+    rivals = [(rival, relation(rival, note)) for rival in draft.active]
+    older = [rival for rival, found in rivals if found == "replaces" and rival.date <= note.date]
+    newer = [rival for rival, found in rivals if found == "replaces" and rival.date > note.date]
+    if draft.is_full and not older:
+        draft.decide(Keep(note.id, MEMORY_FULL))
+        return
+    made: list[Decision] = [Add(note.id), *(Supersede(rival.id, note.id) for rival in older)]
+    if newer:
+        # It was said before what is known already: it is history, not news.
+        made.append(Supersede(note.id, max(newer, key=lambda rival: rival.date).id))
+    else:
+        made += [Mark(rival.id, note.id) for rival, found in rivals if found == "doubt"]
+    draft.decide(*made)
+
+
+def _replaced_later(draft: Draft, note: Note) -> Note | None:
+    """Return the replaced note that this one repeats, unless the user said it again after it was replaced."""
+    gone = [
+        known
+        for known in draft.notes.values()
+        if known.status in ("superseded", "retracted") and not is_promoted(known)
+    ]
+    twins = [known for known in gone if _is_twin(known, note)]
+    if not twins:
+        return None
+    last = max(twins, key=lambda known: known.valid_to or known.date)
+    ended = last.valid_to or last.date
+    by_user = note.origin == "user"
+    return None if by_user and note.date >= ended else last
+
+
+def _is_twin(known: Note, note: Note) -> bool:
+    return says_the_same(known.text, note.text)
+
+
+def _first(notes: Iterable[Note], note: Note, test: Callable[[Note, Note], bool]) -> Note | None:
+    words = wording(note.text).words
+    likely = sorted(notes, key=lambda known: len(words ^ wording(known.text).words))
+    return next((known for known in likely if test(known, note)), None)

@@ -1,0 +1,207 @@
+"""Notes that a model proposes, read with suspicion: small numbers, quotes that are there, and no word of its own.
+
+A proposal can add a note to those of the rules, or word one of them better. It can take none away.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from everthread.memory.capture import is_for_this_time, is_lasting
+from everthread.memory.consolidate.support import unsupported
+from everthread.memory.consolidate.wording import wording
+from everthread.memory.distill import MOST_PER_MESSAGE, Candidate, share_meaning
+from everthread.memory.distill.attributes import subject_of
+from everthread.memory.distill.ownership import is_hypothetical, is_of_another, is_own
+from everthread.memory.distill.reminders import asked_to_remember
+from everthread.memory.distill.sentences import Sentence, sentences
+from everthread.memory.distill.statements import statements
+from everthread.memory.provenance import consents
+from everthread.memory.replies import json_of
+from everthread.state.notes import NoteKind, NoteScope
+
+__all__ = ["Proposal", "Proposals", "accepted", "read_proposals", "refusals", "together"]
+
+CONFIDENCE = 0.8
+"""What a note is worth that only a model read; our choice, below what a rule is sure of and above a mere taste."""
+
+_LONGEST = 400
+_SHORT_ANSWER = 80
+"""Characters of a message up to which the assistant's question counts as part of what it says."""
+
+
+class Proposal(BaseModel):
+    """One note."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    message: int = Field(description="Number of the user's message that says it.")
+    quote: str = Field(description="The user's words, copied letter by letter.")
+    text: str = Field(description="One short sentence in the third person, made of the quoted words.")
+    kind: NoteKind = Field(default="preference", description="constraint: what must never be broken.")
+    scope: NoteScope = Field(default="session", description="durable: what lasts; session: only this time.")
+
+
+class Proposals(BaseModel):
+    """The notes that messages hold; empty when they hold none."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    notes: list[Proposal]
+
+
+@dataclass(frozen=True)
+class _Quoted:
+    """Where a quote stands in a message."""
+
+    words: str
+    """The quote in lower case, without punctuation."""
+    sentences: tuple[Sentence, ...]
+    before: str
+    """What stands ahead of it in its first sentence."""
+
+
+def read_proposals(reply: object) -> tuple[list[Proposal], int]:
+    """Read a model's reply: parsed, the arguments of a tool call, or text with JSON in it.
+
+    Returns:
+        The notes, and how many more cannot be read.
+
+    Raises:
+        ValueError: the reply is no list of notes, or none of its notes can be read.
+    """
+    value = json_of(reply)
+    items: Any = value.get("notes") if isinstance(value, dict) else value
+    if not isinstance(items, list) or (not items and not isinstance(value, dict)):
+        raise ValueError("no list of notes")
+    found = []
+    for item in items:
+        try:
+            found.append(Proposal.model_validate(item))
+        except ValidationError:
+            continue
+    if items and not found:
+        raise ValueError("no note that can be read")
+    return found, len(items) - len(found)
+
+
+def accepted(made: Proposal, text: str, question: str = "", known: Iterable[str] = ()) -> Candidate | str:
+    """Check a proposal against the message that it names, and return it as a candidate or what is wrong with it.
+
+    Args:
+        made: the proposal.
+        text: the user's message.
+        question: the assistant's message ahead of it.
+        known: texts of injected notes, which are not learnt again.
+    """
+    found = _located(made.quote, text)
+    if isinstance(found, str):
+        return found
+    if _plain(made.quote) in {_plain(note) for note in known}:
+        return "known already"
+    if problem := _not_own(found):
+        return problem
+    told = [wording(made.quote)]
+    if len(text) <= _SHORT_ANSWER and question and _answers(text, made.text):
+        told.append(wording(question))
+    problem = unsupported(made.text, told)
+    if not problem and not wording(made.text).words:
+        problem = "no content"
+    if problem or not made.text.strip() or len(made.text) > _LONGEST:
+        return problem or f"a text of {len(made.text):,} characters"
+    whole = " ".join(sentence.text for sentence in found.sentences)
+    is_now = is_for_this_time(whole) and not is_lasting(whole)
+    scope: NoteScope = "session" if is_now else made.scope
+    quote = " ".join(sentence.quote for sentence in found.sentences)
+    return Candidate(quote, made.text.strip(), scope, made.kind, subject_of(made.text), CONFIDENCE)
+
+
+def together(proposed: Sequence[Candidate], by_rules: Sequence[Candidate]) -> list[Candidate]:
+    """Return what either of them found in a message, each fact once.
+
+    Where both found it, the model's words stand, with the rules' caution: what they take for this time
+    only is not lasting, and what they take for a constraint is one.
+    """
+    found: list[Candidate] = []
+    left = list(by_rules)
+    for candidate in proposed:
+        twins = [rule for rule in left if share_meaning(rule.text, candidate.text)]
+        left = [rule for rule in left if rule not in twins]
+        for twin in twins:
+            candidate = replace(
+                candidate,
+                scope="session" if "session" in (twin.scope, candidate.scope) else "durable",
+                kind="constraint" if "constraint" in (twin.kind, candidate.kind) else candidate.kind,
+                subject=twin.subject or candidate.subject,
+                confidence=max(twin.confidence, candidate.confidence),
+            )
+        if len(twins) > 1 or any(_loses(twin, candidate) for twin in twins):
+            # One sentence for several facts, or for less than one: the rules' own notes say all of it.
+            found += twins
+        elif not any(share_meaning(known.text, candidate.text) for known in found):
+            found.append(candidate)
+    return [*found, *left][:MOST_PER_MESSAGE]
+
+
+def _loses(twin: Candidate, candidate: Candidate) -> bool:
+    """Tell whether the model's words leave out a number, a denial or a constraint's word that the rules' have."""
+    old, new = wording(twin.text), wording(candidate.text)
+    if twin.kind == "constraint":
+        return not old.words <= new.words | wording(candidate.quote).words or not old.denied <= new.denied
+    return not frozenset(old.numbers) <= frozenset(new.numbers) or bool(old.denied) != bool(new.denied)
+
+
+def _located(quote: str, text: str) -> _Quoted | str:
+    """Find a quote among the sentences that are the user's own: not in code, memory blocks, quoted lines or marks."""
+    wanted = _plain(quote)
+    own = sentences(text)
+    plain = [_plain(sentence.own_words) for sentence in own]
+    place = f" {' '.join(plain)} ".find(f" {wanted} ") if wanted else -1
+    if place < 0:
+        is_quoted = wanted and f" {wanted} " in f" {_plain(' '.join(sentence.quote for sentence in own))} "
+        return "a quotation" if is_quoted else "a quote that the user did not write"
+    covered: list[Sentence] = []
+    before, begin = "", 0
+    for sentence, words in zip(own, plain, strict=True):
+        end = begin + len(words)
+        if words and begin < place + len(wanted) and end > place:
+            before = before if covered else words[: max(place - begin, 0)]
+            covered.append(sentence)
+        begin = end + 1
+    return _Quoted(wanted, tuple(covered), before.strip())
+
+
+def _not_own(found: _Quoted) -> str:
+    """Say why a quote tells nothing of the user as they are today; empty when it may."""
+    if any(is_hypothetical(sentence.bare) for sentence in found.sentences):
+        return "a supposition"
+    if is_of_another(found.before, found.words):
+        return "what another person is"
+    if not is_own(found.before, found.words):
+        return "what others say, or what used to be"
+    if all(sentence.is_question and not _states(sentence) for sentence in found.sentences):
+        return "a question"
+    return ""
+
+
+def _states(sentence: Sentence) -> bool:
+    return bool(statements(sentence)) or asked_to_remember(sentence) is not None
+
+
+def _answers(answer: str, text: str) -> bool:
+    """Tell whether a short answer says part of a note itself, or agrees to what was asked."""
+    return consents(answer) or bool(wording(answer).words & wording(text).words)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def refusals(reasons: Collection[str]) -> str:
+    """Say in one line how many proposals were refused, and why; empty when none was."""
+    if not reasons:
+        return ""
+    return f"{len(reasons)} of the proposed notes refused: {', '.join(sorted(set(reasons)))}"

@@ -1,5 +1,0 @@
-"""The offline model: a deterministic stand-in for a first run without a key, by patterns and not an LLM."""
-
-from everthread.models.offline.model import OfflineModel
-
-__all__ = ["OfflineModel"]

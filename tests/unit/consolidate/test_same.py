@@ -1,0 +1,43 @@
+"""Which notes say the same."""
+
+import pytest
+
+from everthread.memory.consolidate.duplicates import says_the_same
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Prefers aisle seats.", "User prefers aisle seats"),
+        ('User said: "I prefer aisle seats"', "Prefers aisle seats."),
+        ("Prefers vegetarian food.", "Prefers vegitarian food."),
+        ("Wants 4 tickets.", "wants four tickets"),
+        ("Hates cilantro.", "Does not like cilantro."),
+        ("Check in: 11th of March", "Check in: March 11th"),
+        ("Likes red-eye flights.", "Likes a red eye flight."),
+        ("Budget is $1,200.", "Budget is 1200 USD."),
+    ],
+)
+def test_other_wording_says_the_same(one: str, other: str) -> None:
+    assert says_the_same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Flies from Berlin to Paris.", "Flies from Paris to Berlin."),
+        ("Prefers trains to planes.", "Prefers planes to trains."),
+        ("Check in date: May 3.", "Check out date: May 3."),
+        ("Visits Austria often.", "Visits Australia often."),
+        ("Likes Boston.", "Likes Austin."),
+        ("Is comfortable with heights.", "Is uncomfortable with heights."),
+        ("Wants 4 beds.", "Wants 5 beds."),
+        ("Likes meat.", "Does not like meat."),
+        ("Wants the window, not the aisle.", "Wants the aisle, not the window."),
+        ("Prefers aisle seats.", "Prefers aisle seats on long flights."),
+        ("Prefers smoking rooms.", "Prefers non-smoking rooms."),
+        ("Stays in hotels.", "Stays in hostels."),
+    ],
+)
+def test_a_number_a_denial_a_direction_or_a_case_makes_another_note(one: str, other: str) -> None:
+    assert not says_the_same(one, other)
