@@ -113,7 +113,14 @@ def one_run(has_ledger: bool, turns: int, durability: str, pause: Callable[[floa
         # The size first: looking at rows must not change it.
         size = bytes_a_turn(path, turns)["file_bytes_a_turn"]
         rows, kept = _rows(path)
-    return Run([cpu for cpu, _ in talk.costs], size, rows, kept, talk.probe.prompts, talk.probe.tokens)
+    return Run(
+        [cpu for cpu, _ in talk.costs],
+        size,
+        rows,
+        kept,
+        talk.conversation.probe.prompts,
+        talk.conversation.probe.tokens,
+    )
 
 
 def _rows(path: Path) -> tuple[dict[str, tuple[int, int]], int]:

@@ -29,7 +29,7 @@ from statistics import fmean, median, quantiles
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from longrun.fakes import TOOLS, Clock, FakeChat, FakeSummarizer, Script
+from longrun.fakes import CURRENT, TOOLS, Clock, Conversation, FakeChat, FakeSummarizer, Script
 from longrun.probe import Probe, new_counter
 from longrun.thread import growth
 from longrun.workload import INSTRUCTIONS, RULE, WORKLOADS, answer, city, question, reference, tool_result
@@ -67,20 +67,21 @@ class Talk:
     """CPU and wall seconds of each turn, in the order they ran."""
 
     def __post_init__(self) -> None:
-        self.script, self.probe = Script(WORKLOAD), Probe(rule=RULE, window=WINDOW)
+        self.conversation = Conversation("", Script(WORKLOAD), Probe(rule=RULE, window=WINDOW))
         profile: Any = {"max_input_tokens": WINDOW}
         self.graph = build_graph(
             AGENT,
-            model=FakeChat(clock=self.clock, script=self.script, probe=self.probe, profile=profile),
-            summarizer=FakeSummarizer(clock=self.clock, probe=self.probe, profile=profile),
+            model=FakeChat(clock=self.clock, profile=profile),
+            summarizer=FakeSummarizer(clock=self.clock, profile=profile),
             storage=self.storage,
         )
 
     def turn(self, thread_id: str, number: int) -> None:
         """Run one turn."""
-        self.script.begin(number)
+        CURRENT.set(self.conversation)
+        self.conversation.script.begin(number)
         asked: Any = {"messages": [{"role": "user", "content": question(WORKLOAD, number)}]}
-        self.probe.question = asked["messages"][0]["content"]
+        self.conversation.probe.question = asked["messages"][0]["content"]
         cpu, wall = self.clock.cpu, self.clock.wall
         self.graph.invoke(
             asked,
@@ -93,7 +94,7 @@ class Talk:
             # The workload's own memory is nobody's memory of a thread.
             tool_result.cache_clear()
             self.clock.marks.clear()
-            self.probe.counter = new_counter()
+            self.conversation.probe.counter = new_counter()
 
 
 def config(thread_id: str) -> Any:

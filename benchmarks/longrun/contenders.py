@@ -1,26 +1,32 @@
 """The contenders: each one set up as its documentation does, for the same window, model, tools and database."""
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage, message_to_dict, messages_from_dict
 from langchain_core.tools import BaseTool
 
 # Traces would be sent to a server, and no contender should pay for that.
 os.environ.setdefault("LANGSMITH_TRACING", "false")
 
-_CONFIG: Any = {"configurable": {"thread_id": "bench"}, "recursion_limit": 10_000}
+_PRAGMAS = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
+"""Everthread's, so that no difference comes from how often SQLite syncs."""
+
+_TURNS_BETWEEN_PRUNINGS = 16
+"""Turns of a thread from one pruning to the next, as often as Everthread prunes."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a contender is given."""
+    """What every contender gets."""
 
     path: Path
     """Database file, new."""
@@ -30,19 +36,53 @@ class Setup:
     instructions: str
     window: int
     durability: str
+    """`default` for the contender's own."""
+    runner: asyncio.Runner | None = None
+    """Runs `ainvoke`; None for `invoke`."""
+
+    @contextmanager
+    def entered(self, resource: AbstractAsyncContextManager[Any]) -> Iterator[Any]:
+        """Keep an asynchronous resource open."""
+        assert self.runner is not None
+        value = self.runner.run(resource.__aenter__())
+        try:
+            yield value
+        finally:
+            self.runner.run(resource.__aexit__(None, None, None))
 
 
-@dataclass
 class Running:
-    """A contender with one open thread."""
+    """A contender with an open database, called with `invoke`, or with `ainvoke` when the setup has a runner."""
 
-    ask: Callable[[str], object]
-    """Runs one turn."""
-    readable: Callable[[], Sequence[BaseMessage]]
-    """Returns all messages of the thread that can still be read through the contender's own interface."""
-    where: str
-    """What `readable` reads."""
-    settings: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, graph: Any, setup: Setup, settings: dict[str, Any], **options: Any) -> None:
+        self.graph = graph
+        self.settings = settings
+        self.where = "state"
+        """What `readable` reads."""
+        self.readable: Callable[[str], Sequence[BaseMessage]] = self.messages
+        """Returns all messages of a thread that can still be read through the contender's own interface."""
+        self.after_turn: Callable[[str], None] | None = None
+        self._runner = setup.runner
+        self._options = options if setup.durability == "default" else {"durability": setup.durability, **options}
+
+    def ask(self, thread_id: str, text: str) -> None:
+        """Run one turn."""
+        self.graph.invoke(_user(text), _config(thread_id), **self._options)
+        if self.after_turn:
+            self.after_turn(thread_id)
+
+    async def aask(self, thread_id: str, text: str) -> None:
+        """Run one turn on the event loop."""
+        await self.graph.ainvoke(_user(text), _config(thread_id), **self._options)
+        if self.after_turn:
+            await asyncio.to_thread(self.after_turn, thread_id)
+
+    def messages(self, thread_id: str) -> Sequence[BaseMessage]:
+        """Return the messages in the state."""
+        config = _config(thread_id)
+        state = self._runner.run(self.graph.aget_state(config)) if self._runner else self.graph.get_state(config)
+        messages: Sequence[BaseMessage] = state.values["messages"]
+        return messages
 
 
 Contender = Callable[[Setup], AbstractContextManager[Running]]
@@ -56,65 +96,127 @@ def everthread(setup: Setup) -> Iterator[Running]:
 
 
 @contextmanager
-def everthread_recalling(setup: Setup) -> Iterator[Running]:
-    """Everthread with the defaults of every dial but the window: it recalls what the current question asks for."""
+def everthread_defaults(setup: Setup) -> Iterator[Running]:
+    """Everthread with the default of every dial but the window: it recalls what the current question asks for."""
     with _everthread(setup) as running:
         yield running
 
 
 @contextmanager
 def _everthread(setup: Setup, **dials: Any) -> Iterator[Running]:
-    from everthread import Agent, Context, build_graph, open_storage
+    from everthread import Agent, Context, aopen_storage, build_graph, open_storage
     from everthread.storage.transcript import transcript
 
     agent = Agent(name="bench", title="Benchmark", instructions=setup.instructions, tools=list(setup.tools))
     context = Context(user_id="bench", window=setup.window, **dials)
-    with open_storage(f"sqlite:///{setup.path}") as storage:
+    url = f"sqlite:///{setup.path}"
+    with setup.entered(aopen_storage(url)) if setup.runner else open_storage(url) as storage:
         graph = build_graph(agent, model=setup.model, summarizer=setup.summarizer, storage=storage)
-        yield Running(
-            ask=_asks(graph, setup, context=context),
-            readable=lambda: transcript(storage.store, "bench", graph.get_state(_CONFIG).values["messages"]),
-            where="transcript",
-            settings={"context": {"window": setup.window, **dials}, "everything else": "defaults"},
-        )
+        settings = {"context": {"window": setup.window, **dials}, "everything else": "defaults"}
+        running = Running(graph, setup, settings, context=context)
+        if setup.runner is None:
+            running.readable = lambda thread_id: transcript(storage.store, thread_id, running.messages(thread_id))
+            running.where = "transcript"
+        yield running
 
 
 @contextmanager
 def summarization(setup: Setup) -> Iterator[Running]:
     """langchain's agent with `SummarizationMiddleware`; `keep` and `trim_tokens_to_summarize` are its defaults."""
-    from langchain.agents import create_agent
     from langchain.agents.middleware import SummarizationMiddleware
 
-    trigger = ("fraction", 0.8)
-    middleware = SummarizationMiddleware(model=setup.model, trigger=trigger, summarizer=setup.summarizer)
+    middleware = SummarizationMiddleware(setup.model, trigger=("fraction", 0.8), summarizer=setup.summarizer)
     with _saver(setup) as saver:
-        graph = create_agent(
-            setup.model,
-            list(setup.tools),
-            system_prompt=setup.instructions,
-            middleware=[middleware],
-            checkpointer=saver,
+        yield Running(_agent(setup, middleware, checkpointer=saver), setup, _summary_settings(middleware))
+
+
+@contextmanager
+def summarization_archiving(setup: Setup) -> Iterator[Running]:
+    """The same, which also keeps what it removes in LangGraph's own store, and prunes old checkpoints."""
+    from langchain.agents.middleware import SummarizationMiddleware
+    from langgraph.store.base import PutOp
+
+    def removed(state: Any, update: Any, thread_id: str) -> list[PutOp]:
+        kept = {message.id for message in update["messages"]}
+        namespace = ("threads", thread_id, "transcript")
+        return [
+            PutOp(namespace, str(message.id), message_to_dict(message))
+            for message in state["messages"]
+            if message.id not in kept
+        ]
+
+    class Archiving(SummarizationMiddleware):
+        def before_model(self, state: Any, runtime: Any) -> Any:
+            update = super().before_model(state, runtime)
+            if update:
+                runtime.store.batch(removed(state, update, runtime.execution_info.thread_id))
+            return update
+
+        async def abefore_model(self, state: Any, runtime: Any) -> Any:
+            update = await super().abefore_model(state, runtime)
+            if update:
+                await runtime.store.abatch(removed(state, update, runtime.execution_info.thread_id))
+            return update
+
+    middleware = Archiving(setup.model, trigger=("fraction", 0.8), summarizer=setup.summarizer)
+    with _saver(setup) as saver, _store(setup) as store, closing(_connect(setup.path)) as connection:
+        running = Running(
+            _agent(setup, middleware, checkpointer=saver, store=store), setup, _summary_settings(middleware)
         )
-        settings = {"trigger": trigger, "keep": middleware.keep, "trim": middleware.trim_tokens_to_summarize}
-        yield _running(graph, setup, settings)
+        turns: dict[str, int] = {}
+
+        def prune(thread_id: str) -> None:
+            turns[thread_id] = turns.get(thread_id, 0) + 1
+            if turns[thread_id] % _TURNS_BETWEEN_PRUNINGS == 0:
+                _keep_newest_checkpoint(connection, thread_id)
+
+        def readable(thread_id: str) -> Sequence[BaseMessage]:
+            query: Any = {"limit": 1_000_000}
+            namespace = ("threads", thread_id, "transcript")
+            items = (
+                setup.runner.run(store.asearch(namespace, **query))
+                if setup.runner
+                else store.search(namespace, **query)
+            )
+            archive = messages_from_dict([item.value for item in items])
+            return [*archive, *running.messages(thread_id)]
+
+        running.after_turn = prune
+        running.readable = readable
+        running.where = "store and state"
+        yield running
+
+
+def _keep_newest_checkpoint(connection: sqlite3.Connection, thread_id: str) -> None:
+    """Delete all checkpoints but the newest, which holds the whole state of langchain's agent."""
+    newest = "(SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ?)"
+    with connection:
+        for table in ("writes", "checkpoints"):
+            statement = f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id < {newest}"
+            connection.execute(statement, (thread_id, thread_id))
+
+
+def _agent(setup: Setup, middleware: Any, **more: Any) -> Any:
+    from langchain.agents import create_agent
+
+    return create_agent(
+        setup.model, list(setup.tools), system_prompt=setup.instructions, middleware=[middleware], **more
+    )
+
+
+def _summary_settings(middleware: Any) -> dict[str, Any]:
+    return {"trigger": middleware.trigger, "keep": middleware.keep, "trim": middleware.trim_tokens_to_summarize}
 
 
 @contextmanager
 def context_editing(setup: Setup) -> Iterator[Running]:
     """langchain's agent with `ContextEditingMiddleware`; the default trigger is half of a window of 200,000."""
-    from langchain.agents import create_agent
     from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware
 
     edit = ClearToolUsesEdit(trigger=setup.window // 2)
     with _saver(setup) as saver:
-        graph = create_agent(
-            setup.model,
-            list(setup.tools),
-            system_prompt=setup.instructions,
-            middleware=[ContextEditingMiddleware(edits=[edit])],
-            checkpointer=saver,
-        )
-        yield _running(graph, setup, {"trigger": edit.trigger, "keep": edit.keep})
+        graph = _agent(setup, ContextEditingMiddleware(edits=[edit]), checkpointer=saver)
+        yield Running(graph, setup, {"trigger": edit.trigger, "keep": edit.keep})
 
 
 @contextmanager
@@ -135,7 +237,7 @@ def deepagents(setup: Setup) -> Iterator[Running]:
             backend=backend,
             checkpointer=saver,
         )
-        yield _running(graph, setup, dict(compute_summarization_defaults(setup.model)))
+        yield Running(graph, setup, dict(compute_summarization_defaults(setup.model)))
 
 
 @contextmanager
@@ -159,8 +261,7 @@ def langmem(setup: Setup) -> Iterator[Running]:
     graph.add_node("summarize", node)
     with _saver(setup) as saver:
         compiled = _loop(graph, call_model, setup, before="summarize").compile(checkpointer=saver)
-        settings = {"max_tokens": limit, "max_summary_tokens": node.max_summary_tokens}
-        yield _running(compiled, setup, settings)
+        yield Running(compiled, setup, {"max_tokens": limit, "max_summary_tokens": node.max_summary_tokens})
 
 
 @contextmanager
@@ -175,13 +276,17 @@ def plain(setup: Setup) -> Iterator[Running]:
 
     with _saver(setup) as saver:
         compiled = _loop(StateGraph(MessagesState), call_model, setup).compile(checkpointer=saver)
-        yield _running(compiled, setup, {})
+        yield Running(compiled, setup, {})
 
+
+OURS = "everthread"
+OURS_DEFAULTS = "everthread, every default"
 
 CONTENDERS: dict[str, Contender] = {
-    "everthread": everthread,
-    "everthread, recalling": everthread_recalling,
+    OURS: everthread,
+    OURS_DEFAULTS: everthread_defaults,
     "SummarizationMiddleware": summarization,
+    "SummarizationMiddleware, archiving": summarization_archiving,
     "ContextEditingMiddleware": context_editing,
     "deepagents": deepagents,
     "langmem": langmem,
@@ -204,15 +309,50 @@ PACKAGES = (
 
 @contextmanager
 def _saver(setup: Setup) -> Iterator[Any]:
-    """Open the stock saver with Everthread's pragmas, so that no difference comes from how often SQLite syncs."""
+    """Open LangGraph's own saver: `AsyncSqliteSaver` for `ainvoke`."""
     from langgraph.checkpoint.sqlite import SqliteSaver
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-    with closing(sqlite3.connect(setup.path, check_same_thread=False)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
+    if setup.runner:
+        with setup.entered(_aopened(setup.path, AsyncSqliteSaver)) as saver:
+            yield saver
+        return
+    with closing(_connect(setup.path)) as connection:
         saver = SqliteSaver(connection)
         saver.setup()
         yield saver
+
+
+@contextmanager
+def _store(setup: Setup) -> Iterator[Any]:
+    """Open LangGraph's own store: `AsyncSqliteStore` for `ainvoke`."""
+    from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
+
+    if setup.runner:
+        with setup.entered(_aopened(setup.path, AsyncSqliteStore, isolation_level=None)) as store:
+            yield store
+        return
+    with closing(_connect(setup.path, isolation_level=None)) as connection:
+        store = SqliteStore(connection)
+        store.setup()
+        yield store
+
+
+def _connect(path: Path, **options: Any) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False, **options)
+    for pragma in _PRAGMAS:
+        connection.execute(pragma)
+    return connection
+
+
+@asynccontextmanager
+async def _aopened(path: Path, kind: Any, **options: Any) -> Any:
+    async with aiosqlite.connect(path, **options) as connection:
+        for pragma in _PRAGMAS:
+            await connection.execute(pragma)
+        opened = kind(connection)
+        await opened.setup()
+        yield opened
 
 
 def _loop(graph: Any, call_model: Callable[..., dict[str, Any]], setup: Setup, *, before: str | None = None) -> Any:
@@ -230,18 +370,9 @@ def _loop(graph: Any, call_model: Callable[..., dict[str, Any]], setup: Setup, *
     return graph
 
 
-def _running(graph: Any, setup: Setup, settings: dict[str, Any]) -> Running:
-    return Running(
-        ask=_asks(graph, setup),
-        readable=lambda: graph.get_state(_CONFIG).values["messages"],
-        where="state",
-        settings=settings,
-    )
+def _user(text: str) -> Any:
+    return {"messages": [{"role": "user", "content": text}]}
 
 
-def _asks(graph: Any, setup: Setup, **options: Any) -> Callable[[str], object]:
-    def ask(text: str) -> object:
-        message = {"messages": [{"role": "user", "content": text}]}
-        return graph.invoke(message, _CONFIG, durability=setup.durability, **options)
-
-    return ask
+def _config(thread_id: str) -> Any:
+    return {"configurable": {"thread_id": thread_id}, "recursion_limit": 10_000}

@@ -4,10 +4,11 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
@@ -15,7 +16,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from longrun.probe import Probe
 from longrun.workload import Workload, answer, city, reference, tool_result
@@ -93,6 +94,21 @@ class Script:
         return AIMessage("", tool_calls=calls)
 
 
+@dataclass
+class Conversation:
+    """One thread: what its model says next, and what its prompts have shown."""
+
+    thread_id: str
+    script: Script
+    probe: Probe
+    summarized: list[int] = field(default_factory=list)
+    """Prompt tokens of each request to the summariser."""
+
+
+CURRENT: ContextVar[Conversation] = ContextVar("conversation")
+"""The conversation whose turn is running; LangGraph hands it on to the threads and tasks of a run."""
+
+
 class _Fake(BaseChatModel):
     """Looks to a framework like gpt-4.1 of OpenAI: name, input limit, and usage in every reply."""
 
@@ -131,48 +147,53 @@ class _Fake(BaseChatModel):
             raise StoppedError
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        """Reply on the event loop, as the async client of a provider does."""
+        return self._generate(messages, stop, None, **kwargs)
+
 
 class FakeChat(_Fake):
     """Follows the script and shows every prompt to the probe."""
 
-    script: Script
-    probe: Probe
-
     def _reply(self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]]) -> AIMessage:
         self.clock.marks.append((self.clock.cpu, self.clock.wall))
-        return _with_usage(self.script.next_reply(), self.probe.saw(messages, tools))
+        conversation = CURRENT.get()
+        return _with_usage(conversation.script.next_reply(), conversation.probe.saw(messages, tools))
 
 
 class FakeSummarizer(_Fake):
-    """Writes a summary as a good model would: it keeps the rule whenever what it was given holds it."""
-
-    probe: Probe
-    calls: list[int] = Field(default_factory=list)
-    """Tokens of each request."""
+    """Writes a summary as a good model would: it keeps the rule whenever the messages hold it."""
 
     def _reply(self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]]) -> AIMessage:
-        size = self.probe.counter.messages(messages)
-        self.calls.append(size)
-        given = "\n".join(str(message.text) for message in messages)
-        return _with_usage(AIMessage(summary_of(given, self.probe.rule)), size)
+        conversation = CURRENT.get()
+        size = conversation.probe.counter.messages(messages)
+        conversation.summarized.append(size)
+        text = "\n".join(str(message.text) for message in messages)
+        return _with_usage(AIMessage(summary_of(text, conversation.probe.rule)), size)
 
 
-def summary_of(given: str, rule: str) -> str:
-    """Return a summary of about 150 words: the rule if it was told, and the newest references."""
-    seen = list(dict.fromkeys(_REFERENCE.findall(given)))[-8:]
-    standing = [f'- The user said: "{rule}".'] if rule in given else []
+def summary_of(text: str, rule: str) -> str:
+    """Return a summary of about 150 words: the rule if the text has it, and the newest references."""
+    references = list(dict.fromkeys(_REFERENCE.findall(text)))[-8:]
+    constraints = [f'- The user said: "{rule}".'] if rule in text else []
     return "\n".join(
         [
             "## Goal",
             "- Plan a tour of five cities for two people in May; compare options and find the best value.",
-            *standing,
+            *constraints,
             "## Decisions",
             "- Prefer options with free cancellation near the station, because arrival times may still change.",
             "- Rejected hotels without a lift, as one traveller carries heavy equipment.",
             "## Options offered",
             *(
                 f"- {one}: cheapest with free cancellation; the second choice was quieter but a fifth more."
-                for one in seen
+                for one in references
             ),
             "## Status",
             "- Nothing is booked. The last options were presented and no reference has been approved so far.",

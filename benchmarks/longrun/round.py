@@ -86,5 +86,5 @@ class _Side:
 
     def _show(self, state: str) -> None:
         self._shown = time.monotonic()
-        name = f"{self.job.workload} · {self.job.turns:>5} · {self.job.contender:<24}"
+        name = f"{self.job.workload} · {self.job.turns:>5} · {self.job.mode:<7} · {self.job.contender:<34}"
         print(f"{name} {state}", file=sys.stderr, flush=True)

@@ -1,12 +1,13 @@
-"""Run one contender through one thread, in a process of its own, and measure it turn by turn."""
+"""Run one contender through a thread, or several at once, in a process of its own, and measure it turn by turn."""
 
+import asyncio
 import gc
 import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
@@ -15,54 +16,63 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from longrun.contenders import CONTENDERS, Running, Setup
-from longrun.fakes import TOOLS, Clock, FakeChat, FakeSummarizer, Script, StoppedError
+from longrun.fakes import CURRENT, TOOLS, Clock, Conversation, FakeChat, FakeSummarizer, Script, StoppedError
 from longrun.probe import Probe
 from longrun.workload import INSTRUCTIONS, RULE, WORKLOADS, Workload, question, reference, tool_result
 
 _STRETCH = 100
 """Turns at the end that are compared with the 100 around turn 100."""
 
+MODES = {"sync": 1, "async": 1, "async-8": 8}
+"""How the graph is called, and how many threads talk at once."""
+
+CACHED_PRICE = 0.1
+"""Of a cached input token; an uncached one costs 1."""
+
 
 @dataclass(frozen=True)
 class Job:
-    """One thread of one contender."""
+    """One contender on one workload."""
 
     contender: str
     workload: str
     turns: int
-    """User turns; for a workload with a single turn, its tool rounds."""
+    """User turns of each thread; for a workload with a single turn, its tool rounds."""
     durability: str
     window: int
     seconds: float
     """Time after which the contender is stopped."""
+    mode: str = "sync"
+    """Among `MODES`."""
 
 
 @dataclass
 class Thread:
-    """A contender at work."""
+    """A contender at work on a thread, or on several that take each turn at the same time.
+
+    The threads of one contender say the same, so what prompts show is told of the first.
+    """
 
     job: Job
     workload: Workload
     running: Running
-    script: Script
-    probe: Probe
+    conversations: Sequence[Conversation]
     clock: Clock
-    summarizer: FakeSummarizer
     path: Path
+    runner: asyncio.Runner | None
     costs: list[tuple[float, float]] = field(default_factory=list)
-    """CPU and wall seconds of each turn."""
-    stopped: bool = False
-    _began: tuple[float, float] | None = None
+    """CPU and wall seconds of each turn of one thread."""
+    is_stopped: bool = False
 
     @property
     def seconds(self) -> float:
         """Time used so far."""
-        return sum(wall for _, wall in self.costs)
+        return sum(wall for _, wall in self.costs) * len(self.conversations)
 
     @property
     def is_done(self) -> bool:
         """Tell whether there is no turn left."""
-        return self.stopped or len(self.costs) >= (1 if self.workload.single_turn else self.job.turns)
+        return self.is_stopped or len(self.costs) >= (1 if self.workload.single_turn else self.job.turns)
 
     def advance(self, turns: int) -> None:
         """Run some more turns, as long as there is time."""
@@ -72,16 +82,32 @@ class Thread:
             self._turn(len(self.costs) + 1)
 
     def _turn(self, turn: int) -> None:
-        self.script.begin(turn)
-        self.probe.question = text = question(self.workload, turn)
+        text = question(self.workload, turn)
+        for conversation in self.conversations:
+            conversation.script.begin(turn)
+            conversation.probe.question = text
         cpu, wall = self.clock.cpu, self.clock.wall
         self.clock.limit_seconds = wall + self.job.seconds - self.seconds
         try:
-            self.running.ask(text)
+            if self.runner:
+                self.runner.run(self._ask_all(text))
+            else:
+                CURRENT.set(self.conversations[0])
+                self.running.ask(self.conversations[0].thread_id, text)
         except StoppedError:
-            self.stopped = True
-        self.costs.append((self.clock.cpu - cpu, self.clock.wall - wall))
-        self.stopped = self.stopped or self.seconds > self.job.seconds
+            self.is_stopped = True
+        count = len(self.conversations)
+        self.costs.append(((self.clock.cpu - cpu) / count, (self.clock.wall - wall) / count))
+        self.is_stopped = self.is_stopped or self.seconds > self.job.seconds
+
+    async def _ask_all(self, text: str) -> None:
+        async def ask(conversation: Conversation) -> None:
+            CURRENT.set(conversation)
+            await self.running.aask(conversation.thread_id, text)
+
+        async with asyncio.TaskGroup() as tasks:
+            for conversation in self.conversations:
+                tasks.create_task(ask(conversation))
 
     def units(self) -> list[tuple[float, float]]:
         """Return the cost of each turn, or of each round: from one model call to the next."""
@@ -94,29 +120,33 @@ class Thread:
         """Return everything measured but the size of the database, which has to be closed first."""
         cpu = [cpu for cpu, _ in self.units()]
         done = len(cpu)
+        probe, summarized = self.conversations[0].probe, self.conversations[0].summarized
+        price = probe.tokens - (1 - CACHED_PRICE) * probe.repeated_tokens + sum(summarized)
         return {
-            "status": "stopped" if self.stopped else "done",
+            "status": "stopped" if self.is_stopped else "done",
+            "threads": len(self.conversations),
             "units": done,
             "unit": self.workload.unit,
             "seconds": round(self.seconds, 2),
             # Of whole turns: what comes after the last call belongs to the cost of a round, too.
             "cpu_ms": sum(cpu for cpu, _ in self.costs) / done * 1e3 if done else None,
-            "wall_ms": self.seconds / done * 1e3 if done else None,
+            "wall_ms": sum(wall for _, wall in self.costs) / done * 1e3 if done else None,
             "cpu_ms_median": median(cpu) * 1e3 if cpu else None,
             "cpu_ms_by_tenth": [round(fmean(part) * 1e3, 2) for part in tenths(cpu)],
             **growth(cpu),
-            **self.probe.report(),
-            "summarizer_calls": len(self.summarizer.calls),
-            "summarizer_tokens": sum(self.summarizer.calls),
+            **probe.report(),
+            "summarizer_calls": len(summarized),
+            "summarizer_tokens": sum(summarized),
+            "priced_tokens": price / done if done else None,
             "turn_1": self._turn_1(),
             "settings": self.running.settings,
         }
 
     def _turn_1(self) -> str:
-        if self.stopped and self.workload.single_turn:
+        if self.is_stopped and self.workload.single_turn:
             return "not looked at: stopped inside the turn"
         wanted = first_texts(self.workload)
-        if holds(self.running.readable(), wanted):
+        if holds(self.running.readable(self.conversations[0].thread_id), wanted):
             return self.running.where
         return "only in old checkpoints" if _in_file(self.path, wanted[-1]) else "no"
 
@@ -152,22 +182,27 @@ def opened(job: Job, folder: Path) -> Iterator[Thread]:
     """Open a contender with a new database in a folder."""
     workload = WORKLOADS[job.workload]
     if workload.single_turn:
-        workload = Workload(**{**vars(workload), "rounds": job.turns})
+        workload = replace(workload, rounds=job.turns)
     clock = Clock()
-    script, probe = Script(workload), Probe(rule=RULE, window=job.window)
     profile: Any = {"max_input_tokens": job.window}
-    summarizer = FakeSummarizer(clock=clock, probe=probe, profile=profile)
-    setup = Setup(
-        path=folder / "thread.db",
-        model=FakeChat(clock=clock, script=script, probe=probe, profile=profile),
-        summarizer=summarizer,
-        tools=TOOLS,
-        instructions=INSTRUCTIONS,
-        window=job.window,
-        durability=job.durability,
-    )
-    with CONTENDERS[job.contender](setup) as running:
-        yield Thread(job, workload, running, script, probe, clock, summarizer, setup.path)
+    with ExitStack() as stack:
+        runner = None if job.mode == "sync" else stack.enter_context(asyncio.Runner())
+        setup = Setup(
+            path=folder / "thread.db",
+            model=FakeChat(clock=clock, profile=profile),
+            summarizer=FakeSummarizer(clock=clock, profile=profile),
+            tools=TOOLS,
+            instructions=INSTRUCTIONS,
+            window=job.window,
+            durability=job.durability,
+            runner=runner,
+        )
+        running = stack.enter_context(CONTENDERS[job.contender](setup))
+        conversations = [
+            Conversation(f"bench-{number}", Script(workload), Probe(rule=RULE, window=job.window))
+            for number in range(MODES[job.mode])
+        ]
+        yield Thread(job, workload, running, conversations, clock, setup.path, runner)
 
 
 def database_bytes(folder: Path) -> int:
@@ -182,7 +217,7 @@ def warm_up(job: Job) -> None:
 
     Nor is the garbage collection for which imports have left enough.
     """
-    short = Job(**{**vars(job), "workload": "a", "turns": 2, "seconds": 60.0})
+    short = replace(job, workload="a", turns=2, seconds=60.0)
     with tempfile.TemporaryDirectory() as name, opened(short, Path(name)) as thread:
         thread.advance(2)
         thread.report()
@@ -206,7 +241,7 @@ def serve(job: Job, pipe: Any) -> None:
                     pipe.send({"turns": len(thread.costs), "is_done": thread.is_done})
                 report = thread.report()
             size = database_bytes(folder)
-        units = max(report["units"], 1)
+        units = max(report["units"] * report["threads"], 1)
         pipe.send(
             {**report, "database_bytes": size, "database_bytes_per_unit": size / units, "warnings": sorted(heard)}
         )

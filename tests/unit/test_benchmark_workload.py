@@ -154,9 +154,10 @@ def test_turn_1_is_readable_only_word_for_word() -> None:
     assert not threads.holds(cut, wanted)
 
 
+@pytest.mark.parametrize("mode", ["sync", "async", "async-8"])
 @pytest.mark.parametrize("contender", ["everthread", "langgraph"])
-def test_a_short_thread_is_measured_from_end_to_end(contender: str, tmp_path: Path) -> None:
-    job = threads.Job(contender, "b", turns=3, durability="exit", window=16_000, seconds=60.0)
+def test_a_short_thread_is_measured_from_end_to_end(contender: str, mode: str, tmp_path: Path) -> None:
+    job = threads.Job(contender, "b", turns=3, durability="exit", window=16_000, seconds=60.0, mode=mode)
 
     with threads.opened(job, tmp_path) as thread:
         thread.advance(10)
@@ -165,7 +166,22 @@ def test_a_short_thread_is_measured_from_end_to_end(contender: str, tmp_path: Pa
     assert (report["status"], report["units"], report["prompts"]) == ("done", 3, 6)
     assert (report["orphans"], report["unanswered_calls"], report["prompts_without_rule"]) == (0, 0, 0)
     assert report["turn_1"] in ("state", "transcript")
-    assert threads.database_bytes(tmp_path) > 3 * 3 * work.RESULT_CHARACTERS
+    assert report["threads"] == threads.MODES[mode]
+    assert threads.database_bytes(tmp_path) > report["threads"] * 3 * 3 * work.RESULT_CHARACTERS
+
+
+def test_a_cached_token_costs_a_tenth(tmp_path: Path) -> None:
+    job = threads.Job("langgraph", "a", turns=2, durability="exit", window=16_000, seconds=60.0)
+
+    with threads.opened(job, tmp_path) as thread:
+        thread.advance(2)
+        conversation = thread.conversations[0]
+        conversation.summarized.append(1_000)
+        report = thread.report()
+
+    probe = conversation.probe
+    assert probe.repeated_tokens > 0
+    assert report["priced_tokens"] == pytest.approx((probe.tokens - 0.9 * probe.repeated_tokens + 1_000) / 2)
 
 
 def test_a_contender_out_of_time_is_stopped(tmp_path: Path) -> None:
@@ -179,7 +195,14 @@ def test_a_contender_out_of_time_is_stopped(tmp_path: Path) -> None:
 
 
 def test_the_table_shows_a_contender_that_cannot_run() -> None:
-    row = {"contender": "langmem", "workload": "a", "turns": 30, "durability": "exit", "status": "error"}
+    row = {
+        "contender": "langmem",
+        "workload": "a",
+        "turns": 30,
+        "durability": "exit",
+        "mode": "sync",
+        "status": "error",
+    }
 
     shown = reports.markdown([{**row, "error": "ModuleNotFoundError: No module named 'langmem'"}])
 
@@ -197,3 +220,17 @@ def test_ratios_are_to_everthread() -> None:
     assert "| everthread | 5.0 |" in shown
     assert "| langgraph | 10.0 (2.00×) |" in shown
     assert "75%, yes" in shown
+
+
+def test_a_mark_is_judged_within_one_run() -> None:
+    shared = {"workload": "a", "mode": "async"}
+
+    told = reports.marks(
+        [
+            {**shared, "contender": "everthread", "cpu_ms": 5.0, "cacheable_share": 0.9},
+            {**shared, "contender": "SummarizationMiddleware", "cpu_ms": 4.0},
+        ]
+    )
+
+    assert "CPU of everthread / SummarizationMiddleware: 1.25 (≤ 1.0: missed)" in told
+    assert "repeated head of everthread: 90.0% (≥ 88%: met)" in told
