@@ -2,8 +2,8 @@
 
     python benchmarks/recall.py FOLDER --budget 4096 [--only locomo] [--choice "no neighbours"]
 
-Every question is answered from the whole conversation, archived in a database; see `everthread eval retention`,
-which runs the real nodes, for the figures of the product itself. This calls the functions below the nodes.
+Every question is answered from the whole conversation, archived in a database. This calls the functions below the
+nodes; `python -m benchmarks.suites retention` runs the real nodes, for the figures of the product itself.
 """
 
 import argparse
@@ -17,7 +17,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from everthread.evals.conversations import Conversation, read_conversations
+from suites.conversations import Conversation, read_conversations
+
 from everthread.memory.recall import Question, Relevance
 from everthread.memory.recall.relevance import Weights
 from everthread.storage.open import open_storage

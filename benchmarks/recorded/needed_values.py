@@ -17,9 +17,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from everthread.evals.recording import recorded_agent
 from everthread.evals.records import Record, read_records
 from everthread.evals.replay import trace
-from everthread.evals.tape import recorded_agent
 from everthread.nodes.wiring import system_message
 from everthread.state import Context
 from everthread.tools.read_tool_output import read_tool_output

@@ -10,9 +10,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from conversation import tool_round
 from everthread.cli import main
 from everthread.evals import replay as module
+from everthread.evals.recording import ENDING, exchanges
 from everthread.evals.records import Record, Toolkit, read_records
 from everthread.evals.replay import replay, total
-from everthread.evals.tape import ENDING, exchanges
 from everthread.state import Context
 from everthread.window.turns import legal
 

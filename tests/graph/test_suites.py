@@ -13,19 +13,15 @@ from everthread import build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
 from everthread.errors import RecordError, SettingsError
-from everthread.evals import comparing, constraints, metrics, violations
+from everthread.evals import compare, metrics, violations
 from everthread.evals.judge import Judge, judge_named
 from everthread.evals.picking import playable
-from everthread.evals.planted import WORDINGS, made, planted
 from everthread.evals.records import Record, Toolkit
-from everthread.evals.sizing import roomy
-from everthread.evals.suites import SUITES, Options, Report, suite
+from everthread.evals.suites import MOVED, SUITES, Options, Report, suite
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Context, Note
 from everthread.state.notes import Source
-from everthread.window.standing import standing_in
-from everthread.window.tokens import counter_for
-from recordings import RULE, long_record, write
+from recordings import long_record, write
 
 
 def quiet(done: int, total: int, name: str) -> None:
@@ -45,72 +41,20 @@ def said(*texts: str) -> Record:
     return Record("said", "said.jsonl:1", tuple(messages), toolkit=Toolkit(system="Be brief."))
 
 
+@pytest.mark.parametrize("name", MOVED)
+def test_a_suite_that_moved_says_where_it_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", name, "records.jsonl"]) == 2
+    assert f"`python -m benchmarks.suites {name} FILE…`" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", SUITES)
 def test_every_suite_has_a_runner(name: str) -> None:
     assert callable(suite(name).run)
 
 
 def test_an_unknown_suite_is_refused_with_those_there_are() -> None:
-    with pytest.raises(SettingsError, match="compare, consolidation, constraints"):
+    with pytest.raises(SettingsError, match="choose one of compare, metrics, replay"):
         suite("hope")
-
-
-@pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
-    monkeypatch.setattr(constraints, "_MADE", 1)
-    monkeypatch.setattr(constraints, "_TURNS", 12)
-    return measured("constraints", write(tmp_path / "r.jsonl", long_record(10)), budget=1_000)
-
-
-def test_pinned_constraints_are_in_every_prompt(kept: Report) -> None:
-    assert (kept.figures["pinned.in_prompts"], kept.figures["pinned.always"]) == (1, 1)
-
-
-def test_rules_that_the_recording_has_survive_a_small_window(kept: Report) -> None:
-    assert kept.figures["found.always"] == 1
-
-
-def test_the_baselines_of_constraints_lose_some_and_full_history_none(kept: Report) -> None:
-    assert kept.figures["baseline.full_history.always"] == 1
-    assert kept.figures["baseline.no_memory.always"] == 0
-
-
-def test_a_lost_constraint_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constraints, "_MADE", 0)
-    monkeypatch.setattr("everthread.window.compaction.standing_in", lambda text: [])
-
-    report = measured("constraints", write(tmp_path / "r.jsonl", long_record(24)), budget=700)
-
-    assert report.figures["found.always"] == 0
-
-
-def test_a_planted_sentence_stands_in_an_early_message_and_nowhere_else() -> None:
-    record, stated, category = planted(long_record(8), seed=3)
-
-    ((message_id, sentence),) = stated.items()
-    holders = [message.id for message in record.messages if sentence in str(message.text)]
-    assert holders == [message_id]
-    assert sentence in WORDINGS[category]
-
-
-def test_some_planted_wordings_are_unknown_to_the_rules() -> None:
-    wordings = [one for told in WORDINGS.values() for one in told]
-
-    assert 0 < sum(bool(standing_in(one)) for one in wordings) < len(wordings)
-
-
-def test_made_conversations_are_the_same_for_one_seed() -> None:
-    one, same, other = (next(made(1, 4, seed)).messages for seed in (1, 1, 2))
-
-    assert one == same
-    assert one != other
-
-
-def test_a_roomy_window_leaves_what_was_asked_for_the_history() -> None:
-    record = long_record(1)
-    small, large = (roomy(record, history, counter_for("gpt-4.1")).window or 0 for history in (500, 1_500))
-
-    assert large - small == 1_000
 
 
 def test_the_suite_replay_counts_no_violation_of_ours_and_those_of_the_baselines(tmp_path: Path) -> None:
@@ -148,7 +92,7 @@ def test_the_same_dials_on_both_sides_are_refused(tmp_path: Path) -> None:
 
 
 def test_dials_are_read_with_their_types() -> None:
-    context = comparing.dials("policy=salience,recall_tokens=0,pins=[a b, c]", 9_000)
+    context = compare.dials("policy=salience,recall_tokens=0,pins=[a b, c]", 9_000)
 
     assert context == Context(policy="salience", recall_tokens=0, pins=("a b", "c"), window=9_000)
 
@@ -156,12 +100,12 @@ def test_dials_are_read_with_their_types() -> None:
 @pytest.mark.parametrize(("text", "message"), [("hope=1", "unknown dial 'hope'"), ("policy", "written KEY=VALUE")])
 def test_dials_that_do_not_exist_are_refused(text: str, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
-        comparing.dials(text, 9_000)
+        compare.dials(text, 9_000)
 
 
 def test_a_bootstrap_is_seeded_and_holds_the_mean() -> None:
     differences = [0.1, 0.3, -0.2, 0.4, 0.2]
-    first, again = (comparing.bootstrap(differences, seed=5) for _ in range(2))
+    first, again = (compare.bootstrap(differences, seed=5) for _ in range(2))
 
     assert first == again
     assert first.low < first.mean < first.high
@@ -173,7 +117,7 @@ def test_a_bootstrap_is_seeded_and_holds_the_mean() -> None:
     [([1.0, 2.0, 3.0], "b more"), ([-1.0, -2.0], "a more"), ([-1.0, 1.0], "no difference shown"), ([], None)],
 )
 def test_an_interval_says_which_side_has_more(differences: Sequence[float], verdict: str | None) -> None:
-    assert comparing.bootstrap(differences, seed=1).verdict == (verdict or "no difference shown")
+    assert compare.bootstrap(differences, seed=1).verdict == (verdict or "no difference shown")
 
 
 def judged(tmp_path: Path, answers: Sequence[str | Exception], seed: int = 1) -> Judge:
@@ -224,7 +168,7 @@ def test_the_offline_model_is_no_judge() -> None:
 
 
 def test_a_judge_adds_its_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "judge_named", lambda name: (ScriptedModel(['{"better": "tie"}']), ""))
+    monkeypatch.setattr(compare, "judge_named", lambda name: (ScriptedModel(['{"better": "tie"}']), ""))
     path, answers = write(tmp_path / "r.jsonl", long_record(3)), tmp_path / "answers.jsonl"
 
     report = measured("compare", path, b="window=3000", judge="x:y", judge_output=answers)
@@ -375,7 +319,3 @@ def test_violations_are_counted_by_kind() -> None:
     counts, _ = violations.played(long_record(6), 2_000)["no memory"]
 
     assert (counts["anchor missing"], counts["torn"], counts["calls"]) == (10, 0, 12)
-
-
-def test_rule_is_a_standing_instruction() -> None:
-    assert standing_in(RULE) == [RULE]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,24 +50,20 @@ def evaluate(
 
     \b
     replay         conversations      prompts that a provider refuses, and losses
-    constraints    conversations      do the user's rules survive small windows?
     compare        conversations      two settings, --a and --b
     metrics        conversations      what memory does; also on a database
-    retention      gold.questions     is the evidence in the prompt?
-    distillation   gold.preferences   are the right notes written? (gold.slots)
-    injection      gold.questions     is the preference in the prompt?
-    consolidation  gold.updates       does the newest value win?
-    guard          text and label     is blocked what must not be remembered?
+
+    The suites that need public data sets are in the repository: python -m benchmarks.suites.
 
     A suite takes of a folder what it can score, and says what it left out.
 
     Exit code 1 when a figure that `--require` names is missed; `NAME<=VALUE` asks for at most that value.
     """
     from everthread.evals.parallel import cores
-    from everthread.evals.suites import Options
+    from everthread.evals.suites import Options, Requirement
     from everthread.evals.suites import suite as named
 
-    wanted, chosen = [_requirement(text) for text in require or ()], named(suite)
+    requirements, chosen = [Requirement.parse(text) for text in require or ()], named(suite)
     if suite != "compare" and (a or b or judge):
         raise SettingsError("`--a`, `--b` and `--judge` belong to the suite `compare`")
     check_writable(html)
@@ -76,7 +71,10 @@ def evaluate(
     with progress(hidden=as_json and sys.stdout.isatty()) as tick:
         report = chosen.run(paths, options, tick)
     _show(report, html, as_json=as_json)
-    if sum(not _is_met(report, *one) for one in wanted):
+    failures = [failure for one in requirements if (failure := one.failure(report))]
+    for failure in failures:
+        error(failure)
+    if failures:
         raise typer.Exit(1)
 
 
@@ -91,38 +89,12 @@ def _show(report: Report, html: Path | None, *, as_json: bool) -> None:
         _print(report)
 
 
-def _requirement(text: str) -> tuple[str, bool, float]:
-    """Read `name=value` (at least) or `name<=value` (at most)."""
-    name, sign, value = text.partition("=")
-    try:
-        if not sign:
-            raise ValueError
-        return name.removesuffix("<").removesuffix(">").strip(), name.endswith("<"), float(value)
-    except ValueError:
-        raise SettingsError(f"`--require` takes NAME=VALUE or NAME<=VALUE, got {text!r}") from None
-
-
-def _is_met(report: Report, name: str, is_most: bool, value: float) -> bool:
-    if name not in report.figures:
-        near = difflib.get_close_matches(name, report.figures, n=5, cutoff=0.4) or sorted(report.figures)
-        raise SettingsError(f"there is no figure {name!r}, but {', '.join(near)}; `--json` prints all of them")
-    seen = report.figures[name]
-    if seen <= value if is_most else seen >= value:
-        return True
-    error(f"{name} is {seen:g}, and must be at {'most' if is_most else 'least'} {value:g}")
-    return False
-
-
 def _print(report: Report) -> None:
+    from everthread.evals.suites import shown
+
     for one in report.tables:
         say(one.title, "bold")
-        print_table(one.columns, [tuple(map(_shown, row)) for row in one.rows])
+        print_table(one.columns, [tuple(map(shown, row)) for row in one.rows])
         say()
     for remark in report.remarks:
         note(remark)
-
-
-def _shown(cell: str | int | float) -> str:
-    if isinstance(cell, float):
-        return f"{cell:.3f}" if abs(cell) < 100 else f"{cell:,.0f}"
-    return f"{cell:,}" if isinstance(cell, int) else cell

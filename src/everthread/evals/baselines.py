@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from everthread.evals.checks import PromptChecker
+from everthread.evals.recording import exchanges
 from everthread.evals.records import Record
 from everthread.evals.replay import Watch
-from everthread.evals.tape import exchanges
 from everthread.models.scripted import Tools
 from everthread.window.budget import reply_reserve
 from everthread.window.policies import token_budget

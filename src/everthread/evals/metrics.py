@@ -34,8 +34,7 @@ from everthread.evals.parallel import spread
 from everthread.evals.picking import playable
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
-from everthread.evals.suites import Options, Report, Table, Tick, refusals
-from everthread.evals.tally import share
+from everthread.evals.suites import Options, Report, Table, Tick, refusals, share
 from everthread.ledger import events
 from everthread.memory.consolidate.duplicates import says_the_same
 from everthread.memory.consolidate.wording import wording

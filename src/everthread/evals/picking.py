@@ -1,85 +1,65 @@
-"""What a suite can score in files and folders, and one line on what it passed over and why.
+"""Which records of files and folders can be used, and one line on what was left out and why.
 
-A file that somebody names has the form that the suite reads, or is refused. In a folder, files of other forms are
-passed over, so that every suite runs on a folder that holds the records of all.
+A file that is named must have the expected form. In a folder, files of other forms are passed over, so that a command
+runs on a folder with records of every kind.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from everthread.errors import RecordError
+from everthread.evals.recording import exchanges
 from everthread.evals.records import Record, objects, read_records
-from everthread.evals.tape import exchanges
 
-__all__ = ["Chains", "Picked", "Wanted", "is_conversation", "pick", "playable"]
+__all__ = ["LeftOut", "Picked", "playable", "record_files"]
 
 T = TypeVar("T")
-Object = dict[str, Any]
-
-Chains = Literal["all", "named", "none"]
-"""`named`: only those in a file that somebody named, since a folder has most of their conversations elsewhere."""
-
-_CHAINED = "composite_session"
-"""Kind of a record that was put together from other conversations."""
 
 
 @dataclass
-class _LeftOut:
-    """Records that a suite does not use, by the reason and the file."""
+class LeftOut:
+    """Counts of unused records by reason and file name."""
 
     by_reason: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def add(self, reason: str, file: Path, count: int = 1) -> None:
-        """Count records of a file."""
+        """Count unused records of a file."""
         self.by_reason[reason][file.name] += count
+
+    def objects(self, file: Path, *, is_named: bool) -> list[tuple[str, dict[str, Any]]]:
+        """Return place and value of every line; an empty file is left out, unless it was named.
+
+        Raises:
+            RecordError: the file cannot be read, a line is no JSON object, or a named file is empty.
+        """
+        found = objects(file, may_be_empty=not is_named)
+        if not found:
+            self.add("empty", file, 0)
+        return found
 
     def remarks(self) -> tuple[str, ...]:
         """Return one line, or none when every record is used."""
-        told = [
+        parts = [
             f"{', '.join(f'{count:,} of {name}' if count else name for name, count in files.items())} ({reason})"
             for reason, files in self.by_reason.items()
         ]
-        return (f"Left out: {'; '.join(told)}.",) if told else ()
+        return (f"Left out: {'; '.join(parts)}.",) if parts else ()
 
 
 @dataclass(frozen=True)
 class Picked(Generic[T]):
-    """What a suite can score."""
+    """The records that can be used."""
 
     records: tuple[T, ...]
     remarks: tuple[str, ...] = ()
     """One line on what was left out; none when every record is used."""
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which objects of a file a suite can score."""
-
-    what: str
-    """What such an object has, for people, such as `` `gold.updates` ``."""
-    suits: Callable[[Object], bool]
-    is_formed: Callable[[Object], bool]
-    """Whether an object is of the right kind at all; one in a file that somebody named must be."""
-    form: str
-    """The same for people."""
-    chains: Chains = "all"
-    """Which records that were put together from others are scored."""
-
-    def takes_chains(self, *, is_named: bool) -> bool:
-        """Tell whether chains of other conversations in a file are scored."""
-        return self.chains == "all" or (self.chains == "named" and is_named)
-
-
-def is_conversation(value: Object) -> bool:
-    """Tell whether an object is a recorded conversation."""
-    return "id" in value and isinstance(value.get("messages"), list)
-
-
-def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
-    """Yield the files, and of each folder its `.jsonl` files, with whether somebody named the file.
+def record_files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
+    """Yield each file, and of each folder its `.jsonl` files, with whether the file was named.
 
     Raises:
         RecordError: a folder has no such file.
@@ -88,34 +68,10 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
         if not path.is_dir():
             yield path, True
             continue
-        found = sorted(path.rglob("*.jsonl"))
-        if not found:
+        files = sorted(path.rglob("*.jsonl"))
+        if not files:
             raise RecordError(f"{path}: there is no `.jsonl` file in this folder")
-        yield from ((file, False) for file in found)
-
-
-def pick(paths: Sequence[Path], wanted: Wanted, limit: int | None = None) -> Picked[tuple[str, Object]]:
-    """Return the objects that a suite can score, each with its place as file and line.
-
-    Raises:
-        RecordError: a file cannot be read or has another form, or nothing can be scored.
-    """
-    found: list[tuple[str, Object]] = []
-    left = _LeftOut()
-    for file, is_named in _files(paths):
-        for where, value in _objects(file, left, is_named=is_named):
-            is_formed = wanted.is_formed(value)
-            if is_named and not is_formed:
-                raise RecordError(f"{where}: {wanted.form}")
-            if not is_formed or not wanted.suits(value):
-                left.add(f"without {wanted.what}", file)
-            elif value.get("kind") == _CHAINED and not wanted.takes_chains(is_named=is_named):
-                left.add("put together from other conversations", file)
-            else:
-                found.append((where, value))
-    if not found:
-        raise RecordError(f"{_shown(paths)}: no record has {wanted.what}")
-    return Picked(tuple(found[:limit]), left.remarks())
+        yield from ((file, False) for file in files)
 
 
 def playable(paths: Sequence[Path], limit: int | None = None, toolkits: Path | None = None) -> Picked[Record]:
@@ -129,36 +85,25 @@ def playable(paths: Sequence[Path], limit: int | None = None, toolkits: Path | N
     Raises:
         RecordError: a file cannot be read or is malformed, or nothing can be replayed.
     """
-    found: list[Record] = []
-    left = _LeftOut()
-    for file, is_named in _files(paths):
-        if not is_named and not _has_conversations(file, left):
+    records: list[Record] = []
+    left_out = LeftOut()
+    for file, is_named in record_files(paths):
+        if not is_named and not _has_conversations(file, left_out):
             continue
         for record in read_records(file, toolkits):
             if exchanges(record.messages)[0]:
-                found.append(record)
+                records.append(record)
             else:
-                left.add("without a recorded reply to replay", file)
-    if not found:
-        raise RecordError(f"{_shown(paths)}: no record has a recorded reply to replay")
-    return Picked(tuple(found[:limit]), left.remarks())
+                left_out.add("without a recorded reply to replay", file)
+    if not records:
+        raise RecordError(f"{', '.join(map(str, paths)) or 'nothing'}: no record has a recorded reply to replay")
+    return Picked(tuple(records[:limit]), left_out.remarks())
 
 
-def _has_conversations(file: Path, left: _LeftOut) -> bool:
-    """Tell whether a file of a folder is worth reading; one with a mistake further on is refused when it is read."""
-    known = _objects(file, left, is_named=False)
-    if not known or isinstance(known[0][1].get("messages"), list):
-        return bool(known)
-    left.add("without `messages`", file, len(known))
+def _has_conversations(file: Path, left_out: LeftOut) -> bool:
+    """Judge a file of a folder by its first line; mistakes further on are reported when it is read."""
+    values = left_out.objects(file, is_named=False)
+    if not values or isinstance(values[0][1].get("messages"), list):
+        return bool(values)
+    left_out.add("without `messages`", file, len(values))
     return False
-
-
-def _objects(file: Path, left: _LeftOut, *, is_named: bool) -> list[tuple[str, Object]]:
-    found = objects(file, may_be_empty=not is_named)
-    if not found:
-        left.add("empty", file, 0)
-    return found
-
-
-def _shown(paths: Sequence[Path]) -> str:
-    return ", ".join(map(str, paths)) or "nothing"

@@ -17,8 +17,8 @@ from langgraph.store.base import BaseStore
 from everthread.errors import BudgetError, RecordError, ScriptError
 from everthread.evals import checks
 from everthread.evals.checks import PromptChecker, Violation
+from everthread.evals.recording import Exchange, RecordedModel, Tape, exchanges, played, recorded_agent
 from everthread.evals.records import Record
-from everthread.evals.tape import Exchange, RecordedModel, Tape, exchanges, played, recorded_agent
 from everthread.graph.agent import build_graph
 from everthread.models.scripted import Tools
 from everthread.state import Context, Input, Output, State

@@ -19,10 +19,10 @@ from everthread.evals.checks import OVERRUN, PromptChecker
 from everthread.evals.needs import Rules, behind_handles, needed_values, shown_text, whole_texts
 from everthread.evals.parallel import spread
 from everthread.evals.prices import Cost, Prices
+from everthread.evals.recording import exchanges
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
-from everthread.evals.tally import share
-from everthread.evals.tape import exchanges
+from everthread.evals.suites import share
 from everthread.models.scripted import Tools
 from everthread.state import Context
 from everthread.window.budget import UNKNOWN_WINDOW

@@ -1,5 +1,6 @@
 """The evaluation suites by name, and what every one of them reports."""
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -8,23 +9,29 @@ from typing import Any, Protocol, cast
 
 from everthread.errors import SettingsError
 
-__all__ = ["SUITES", "Options", "Report", "Suite", "Table", "refusals", "suite"]
+__all__ = [
+    "MOVED",
+    "SUITES",
+    "Options",
+    "Report",
+    "Requirement",
+    "Suite",
+    "Table",
+    "Tick",
+    "refusals",
+    "share",
+    "shown",
+    "suite",
+]
 
 Tick = Callable[[int, int, str], None]
-"""Called after each case with: cases done, cases in all, what was just done."""
+"""Called after each case with: cases done, cases in all, name of the case."""
 
-SUITES: Mapping[str, str] = {
-    "compare": "comparing",
-    "consolidation": "consolidation",
-    "constraints": "constraints",
-    "distillation": "distillation",
-    "guard": "guard",
-    "injection": "injection",
-    "metrics": "metrics",
-    "replay": "violations",
-    "retention": "retention",
-}
+SUITES: Mapping[str, str] = {"compare": "compare", "metrics": "metrics", "replay": "violations"}
 """Names of the suites, each with its module in `everthread.evals`, which has `run`."""
+
+MOVED = ("consolidation", "constraints", "distillation", "guard", "injection", "retention")
+"""Suites that need a public data set: they are part of the repository and not of the package."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +51,12 @@ class Options:
     judge: str | None = None
     """`provider:name` of a model that grades; `compare` only."""
     judge_output: Path | None = None
-    """File for what the judge answered, word for word."""
+    """File for the judge's answers, word for word."""
     seed: int = 7
     """Of resampling and of the order in which a judge sees two prompts."""
+
+
+Cell = str | int | float
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class Table:
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | int | float, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -86,10 +96,60 @@ class Report:
         }
 
 
-def refusals(stopped: Sequence[str]) -> str:
+@dataclass(frozen=True)
+class Requirement:
+    """A bound on a figure of a report."""
+
+    name: str
+    value: float
+    is_maximum: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "Requirement":
+        """Read `NAME=VALUE`, at least, or `NAME<=VALUE`, at most.
+
+        Raises:
+            SettingsError: the text has another form.
+        """
+        name, sign, value = text.partition("=")
+        try:
+            if not sign:
+                raise ValueError
+            return cls(name.rstrip("<>").strip(), float(value), name.endswith("<"))
+        except ValueError:
+            raise SettingsError(f"`--require` takes NAME=VALUE or NAME<=VALUE, got {text!r}") from None
+
+    def failure(self, report: Report) -> str | None:
+        """Say how a report misses this bound, or return None.
+
+        Raises:
+            SettingsError: the report has no such figure.
+        """
+        if self.name not in report.figures:
+            near = difflib.get_close_matches(self.name, report.figures, n=5, cutoff=0.4) or sorted(report.figures)
+            raise SettingsError(f"there is no figure {self.name!r}, but {', '.join(near)}; `--json` prints all of them")
+        figure = report.figures[self.name]
+        if figure <= self.value if self.is_maximum else figure >= self.value:
+            return None
+        return f"{self.name} is {figure:g}, and must be at {'most' if self.is_maximum else 'least'} {self.value:g}"
+
+
+def share(part: float, of: float, *, empty: float = 0.0) -> float:
+    """Return a part as a share; `empty` when it is a share of nothing."""
+    return part / of if of else empty
+
+
+def shown(cell: Cell) -> str:
+    """Return a cell as people read it."""
+    if isinstance(cell, float):
+        return f"{cell:,.3f}" if abs(cell) < 100 else f"{cell:,.0f}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def refusals(reasons: Sequence[str]) -> str:
     """Say how many conversations could not be played, and why the first one could not."""
-    several = "conversation" if len(stopped) == 1 else "conversations"
-    return f"No figure has {len(stopped):,} {several} that could not be played; the first: {stopped[0]}"
+    several = "conversation" if len(reasons) == 1 else "conversations"
+    return f"No figure has {len(reasons):,} {several} that could not be played; the first: {reasons[0]}"
 
 
 class Suite(Protocol):
@@ -108,8 +168,13 @@ def suite(name: str) -> Suite:
     """Return a suite by its name.
 
     Raises:
-        SettingsError: there is none of that name.
+        SettingsError: there is none of that name, or it has moved.
     """
+    if name in MOVED:
+        raise SettingsError(
+            f"the suite {name!r} needs a public data set and has moved to the repository: "
+            f"`python -m benchmarks.suites {name} FILE…` in a checkout"
+        )
     if name not in SUITES:
         raise SettingsError(f"there is no suite {name!r}; choose one of {', '.join(SUITES)}")
     return cast(Suite, import_module(f"everthread.evals.{SUITES[name]}"))

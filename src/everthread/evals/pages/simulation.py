@@ -7,7 +7,7 @@ from everthread.evals.baselines import FULL, TRUNCATE
 from everthread.evals.pages.charts import Bar, Line, bars, key, lines
 from everthread.evals.pages.layout import cards, frame, table
 from everthread.evals.simulate import Row, Simulation, by_call
-from everthread.evals.tally import share
+from everthread.evals.suites import share
 
 __all__ = ["render_simulation"]
 

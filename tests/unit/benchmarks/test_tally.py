@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from everthread.evals.tally import Tally, share
+from benchmarks.suites.tally import Tally
+from everthread.evals.suites import share
 
 
 @dataclass

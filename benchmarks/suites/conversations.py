@@ -7,10 +7,11 @@ from pathlib import Path
 from langchain_core.messages import BaseMessage
 
 from everthread.errors import RecordError
-from everthread.evals.annotations import AnnotatedRecord, Question, annotated
 from everthread.evals.picking import Picked
 from everthread.state.marks import marked
 from everthread.state.messages import reduce_messages
+
+from .annotations import AnnotatedRecord, Question, annotated
 
 UNDATED = "2025-01-01T00:00:00"
 """Date of the messages of a record without dates."""

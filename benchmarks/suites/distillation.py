@@ -8,7 +8,7 @@ What counts, and against what:
   count). `recall` is the share of gold preferences with a matching durable note.
 - `precision_strict` counts every durable note without a match as wrong, although the annotation names one preference
   per conversation and users state others. `precision` looks at those again: a note outside the annotation is right when
-  its message is in `READ`, messages that were read one by one and state something lasting about the user. What the
+  its message is in `prefeval_statements.yaml`: messages that were read one by one and state something lasting. What the
   rules found was read, so the baselines, which find more, are judged too hard by it; their `strict` compares fairly.
 - *Explicit forms*: the same preference in the words of an explicit statement, as a message of its own. `recall` is the
   share that gives a durable note of a shared word; `precision` counts every other note, and every note from the probing
@@ -23,7 +23,7 @@ Records are halved by a digest of their id: the rules were written while reading
 is the figure to believe.
 
 In a folder, records that were put together from other conversations are left out: they would count the same preference
-twice, and `READ` knows messages by the conversation that they come from.
+twice, and `prefeval_statements.yaml` knows messages by the conversation that they come from.
 """
 
 import hashlib
@@ -33,12 +33,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from everthread.evals.annotations import AnnotatedRecord, Said, Slot, annotated
-from everthread.evals.readings import READ
-from everthread.evals.suites import Options, Report, Table, Tick
-from everthread.evals.tally import Tally, share
+import yaml
+
+from everthread.evals.suites import Options, Report, Table, Tick, share
 from everthread.memory.distill import Candidate, candidates, content_words
 from everthread.memory.distill.sentences import sentences
+
+from .annotations import AnnotatedRecord, Said, Slot, annotated
+from .tally import Tally
 
 __all__ = ["is_held_out", "run"]
 
@@ -49,6 +51,11 @@ _KEYWORD = re.compile(
     r"\b(?:prefer|like|love|hate|dislike|avoid|enjoy|always|never|usually|want|need)\b", re.IGNORECASE
 )
 _SHORTEST_VALUE = 4
+
+_STATEMENTS: dict[str, list[str]] = yaml.safe_load(
+    Path(__file__).with_name("prefeval_statements.yaml").read_text(encoding="utf-8")
+)
+"""Record id to ids of messages that were read and state something lasting outside of the annotation."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +190,7 @@ def _preferences(record: AnnotatedRecord, made: Sequence[_Made], said: int) -> _
         tally.met += bool(hits)
         right |= hits
     tally.matched = len(right)
-    known = READ.get(record.id, frozenset())
+    known = _STATEMENTS.get(record.id, ())
     tally.read = sum(place not in right and one.message_id in known for place, one in enumerate(lasting))
     return tally
 

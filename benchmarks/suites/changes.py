@@ -25,10 +25,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from everthread.errors import RecordError
-from everthread.evals.annotations import AnnotatedRecord, Slot, Update
 from everthread.memory.capture import kind_of, normalised
 from everthread.memory.guard import check
 from everthread.state.notes import Note, Source, note_id
+
+from .annotations import AnnotatedRecord, Slot, Update
 
 __all__ = ["CHAT", "FORMS", "Case", "Change", "cases_of"]
 

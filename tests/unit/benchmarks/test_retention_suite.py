@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.suites.annotations import iso_date
+from benchmarks.suites.conversations import read_conversations
+from benchmarks.suites.retention import run
 from everthread.errors import RecordError
-from everthread.evals.annotations import iso_date
-from everthread.evals.conversations import read_conversations
-from everthread.evals.retention import run
 from everthread.evals.suites import Options, Report
 
 

@@ -1,8 +1,8 @@
-"""Counts over cases, and shares of them."""
+"""Counts over cases."""
 
 from dataclasses import dataclass, fields
 
-__all__ = ["Tally", "share"]
+__all__ = ["Tally"]
 
 
 @dataclass
@@ -13,8 +13,3 @@ class Tally:
         """Add the counts of another tally of the same names."""
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
-
-
-def share(part: float, whole: float, *, empty: float = 0.0) -> float:
-    """Return a part of a whole; `empty` of nothing."""
-    return part / whole if whole else empty

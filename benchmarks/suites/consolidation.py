@@ -1,6 +1,6 @@
 """How well consolidation tells a changed value from a new one, measured on recorded changes of mind.
 
-`everthread.evals.changes` makes the notes of users out of annotations, so that only consolidation is measured. A change
+`changes.py` makes the notes of users out of annotations, so that only consolidation is measured. A change
 is resolved when the old value's note is inactive and the current one's is active at the end; unrelated notes must stay
 active, and a value that is said again must not become a second note.
 
@@ -16,14 +16,15 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from everthread.errors import RecordError
-from everthread.evals.annotations import annotated
-from everthread.evals.changes import CHAT, FORMS, Case, cases_of
 from everthread.evals.parallel import spread
-from everthread.evals.suites import Options, Report, Table, Tick
-from everthread.evals.tally import Tally, share
+from everthread.evals.suites import Options, Report, Table, Tick, share
 from everthread.memory.consolidate import plan
 from everthread.memory.consolidate.wording import wording
 from everthread.state.notes import Note
+
+from .annotations import annotated
+from .changes import CHAT, FORMS, Case, cases_of
+from .tally import Tally
 
 __all__ = ["run"]
 

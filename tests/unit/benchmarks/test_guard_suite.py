@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.suites import guard
 from everthread.errors import RecordError
-from everthread.evals import guard
 from everthread.evals.suites import Options, Report
 
 ROWS = [

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.suites import distillation, injection
 from everthread.errors import RecordError
-from everthread.evals import distillation, injection
 from everthread.evals.suites import Options, Report
 
 

@@ -28,8 +28,7 @@ from everthread.evals.prices import Prices, read_prices
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
 from everthread.evals.simulate import Case, Setting, simulate_one
-from everthread.evals.suites import Options, Report, Table, Tick
-from everthread.evals.tally import share
+from everthread.evals.suites import Options, Report, Table, Tick, share
 from everthread.state import Context
 
 __all__ = ["Interval", "bootstrap", "dials", "run"]

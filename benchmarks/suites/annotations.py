@@ -10,8 +10,10 @@ from langchain_core.messages import BaseMessage
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from everthread.errors import RecordError
-from everthread.evals.picking import Chains, Picked, Wanted, is_conversation, pick
+from everthread.evals.picking import Picked
 from everthread.evals.records import RecordedMessage, converted, first_problem, without_instructions
+
+from .picking import Chains, Wanted, is_conversation, pick
 
 __all__ = ["AnnotatedRecord", "Preference", "Question", "Said", "Session", "Slot", "Update", "annotated", "iso_date"]
 

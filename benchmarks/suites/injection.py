@@ -21,9 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from everthread.evals.annotations import AnnotatedRecord, Question, Said, Session, annotated
-from everthread.evals.suites import Options, Report, Table, Tick
-from everthread.evals.tally import Tally, share
+from everthread.evals.suites import Options, Report, Table, Tick, share
 from everthread.memory.capture import capture
 from everthread.memory.consolidate import plan
 from everthread.memory.distill import candidates, content_words, keywords
@@ -32,6 +30,9 @@ from everthread.memory.selection import holding, within
 from everthread.state import Context
 from everthread.state.notes import Note, Source
 from everthread.window.tokens import TokenCounter, counter_for
+
+from .annotations import AnnotatedRecord, Question, Said, Session, annotated
+from .tally import Tally
 
 __all__ = ["run"]
 

@@ -3,7 +3,7 @@
 Three kinds of constraint, in conversations whose history gets only `budget` tokens, so that the messages that state
 them soon leave the prompt:
 
-- `planted`: one sentence of `everthread.evals.planted` at the end of an early message of the user, in every recorded
+- `planted`: one sentence of `planted.py` at the end of an early message of the user, in every recorded
   conversation and in conversations made for this (40 turns). Nobody tells Everthread about it.
 - `found`: the standing instructions that the rules recognise in the recorded messages themselves.
 - `pinned`: the planted sentence again, this time as `Context.pins`.
@@ -24,21 +24,30 @@ from everthread.evals.baselines import BASELINES, play_baseline
 from everthread.evals.needs import Rules, shown_text
 from everthread.evals.parallel import spread
 from everthread.evals.picking import playable
-from everthread.evals.planted import WORDINGS, made, planted
+from everthread.evals.recording import recorded_agent
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
-from everthread.evals.sizing import RESERVE, roomy
 from everthread.evals.suites import Options, Report, Table, Tick, refusals
 from everthread.models.scripted import Tools
+from everthread.nodes.wiring import system_message
 from everthread.state import Context
+from everthread.tools.read_tool_output import read_tool_output
+from everthread.tools.recall_history import recall_history
 from everthread.window.standing import standing_in
-from everthread.window.tokens import counter_for
+from everthread.window.tokens import TokenCounter, counter_for
+
+from .planted import WORDINGS, made, planted
 
 __all__ = ["run"]
 
 BUDGET = 2_000
 _MADE, _TURNS = 10, 40
 _UNKNOWN = "A wording that no rule knows survives only while its message or a line about it is in the prompt."
+
+RESERVE = 200
+"""Tokens for the reply, small so that the history decides."""
+
+_SOME_DAY = "2026-01-01"
 
 PLANTED, FOUND, PINNED = "planted", "found", "pinned"
 
@@ -120,6 +129,16 @@ def measured(record: Record, history: int, seed: int) -> list[Kept] | str:
         play_baseline(told, name, window=window, counter=counter, watch=look, reserve=RESERVE)
         rows += look.rows(name, category)
     return rows
+
+
+def roomy(record: Record, history: int, counter: TokenCounter) -> Context:
+    """Return dials under which a record's fixed parts fit and its conversation has `history` tokens."""
+    agent = recorded_agent(record)
+    system = counter.messages([system_message(agent, {"today": _SOME_DAY})])
+    tools = counter.tools([*agent.tools, read_tool_output, recall_history])
+    return Context(
+        window=max(system + tools + history + RESERVE + 1, 256), max_output_tokens=RESERVE, safety_fraction=1.0
+    )
 
 
 class _Look:

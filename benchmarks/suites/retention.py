@@ -24,8 +24,6 @@ from langchain_core.tools import tool
 from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.store.base import SearchOp
 
-from everthread.evals.annotations import Question
-from everthread.evals.conversations import Conversation, read_conversations
 from everthread.evals.parallel import spread
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.memory.recall import Passage, render_recalled
@@ -44,6 +42,9 @@ from everthread.storage.open import Storage, open_storage
 from everthread.storage.recall import passage_of
 from everthread.storage.transcript import append_operations, message_text
 from everthread.window.tokens import counter_for
+
+from .annotations import Question
+from .conversations import Conversation, read_conversations
 
 __all__ = ["run"]
 

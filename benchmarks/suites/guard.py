@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from everthread.evals.picking import Wanted, pick
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.memory.guard import check, warm_up
+
+from .picking import Wanted, pick
 
 __all__ = ["run"]
 

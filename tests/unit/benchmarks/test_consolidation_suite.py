@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.suites.consolidation import run
 from everthread.errors import RecordError
-from everthread.evals.consolidation import run
 from everthread.evals.suites import Options, Report
 
 
