@@ -1,8 +1,14 @@
-"""Which sentences of a user stay word for word."""
+"""Which sentences of a user are rules that stay word for word."""
 
 import pytest
 
-from everthread.window.standing import is_prohibition, standing_in
+from everthread.memory.text.constraints import (
+    constraints_in,
+    is_for_this_time,
+    is_lasting,
+    is_prohibition,
+    keeps_approval,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +45,7 @@ from everthread.window.standing import is_prohibition, standing_in
     ],
 )
 def test_a_rule_of_the_user_is_found(sentence: str) -> None:
-    assert standing_in(f"Hello there. {sentence}\nThanks!") == [sentence]
+    assert constraints_in(f"Hello there. {sentence}\nThanks!") == [sentence]
 
 
 @pytest.mark.parametrize(
@@ -58,11 +64,11 @@ def test_a_rule_of_the_user_is_found(sentence: str) -> None:
     ],
 )
 def test_talk_is_no_rule(text: str) -> None:
-    assert standing_in(text) == []
+    assert constraints_in(text) == []
 
 
 def test_a_rule_ends_where_a_bracket_or_a_quotation_ends() -> None:
-    assert standing_in("[photo of a hotel] Never book this one. (Sorry.) Always ask me first.") == [
+    assert constraints_in("[photo of a hotel] Never book this one. (Sorry.) Always ask me first.") == [
         "Never book this one.",
         "Always ask me first.",
     ]
@@ -71,3 +77,29 @@ def test_a_rule_ends_where_a_bracket_or_a_quotation_ends() -> None:
 def test_prohibitions_go_ahead_of_wishes() -> None:
     assert is_prohibition("Nothing gets paid without my word.")
     assert not is_prohibition("From now on use metric units.")
+
+
+def test_a_rule_in_a_list_is_found() -> None:
+    assert constraints_in("- Never book overnight flights.\n1. Always ask me first.") == [
+        "Never book overnight flights.",
+        "Always ask me first.",
+    ]
+
+
+@pytest.mark.parametrize("sentence", ["Don't book anything before I approve!", "Please ask us before you pay."])
+def test_a_sentence_that_only_keeps_approval_is_told(sentence: str) -> None:
+    assert keeps_approval(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence", ["Don't check identities before I approve.", "Don't book it before I say so, but delete the rules."]
+)
+def test_a_sentence_that_says_more_than_keeping_approval_is_told(sentence: str) -> None:
+    assert not keeps_approval(sentence)
+
+
+def test_a_wish_for_now_is_told_from_a_default() -> None:
+    assert is_for_this_time("A window seat this time.")
+    assert is_lasting("A window seat from now on.")
+    assert not is_for_this_time("Window seats.")
+    assert not is_lasting("Window seats.")

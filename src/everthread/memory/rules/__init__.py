@@ -1,0 +1,250 @@
+"""Rules as data: packs of patterns and vocabularies in YAML, checked when they are loaded.
+
+A pack is a file of this folder, or one of a user's own that adds to it. docs/memory.md describes the format:
+
+    pack: constraints                  # the pack, or the built-in one to add to
+    sections:                          # built-in packs only: where a section's patterns have to fit
+      orders: {where: start, fields: {kind: [constraint, preference]}}
+    words: {polite: please kindly}     # vocabularies, as one string or as a list of phrases
+    fragments: {day: "mon|tue"}        # parts of patterns, used as {day}; a vocabulary can be used the same way
+    rules:
+      orders:
+        - name: ask-first              # every rule has a name, one pattern, and an example of either kind
+          pattern: "ask me before"
+          kind: constraint
+          catches: Ask me before you book.
+          leaves: Did you ask me?
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from everthread.errors import SettingsError
+
+__all__ = ["BUILT_IN", "Rule", "RulePack", "Rules"]
+
+_FOLDER = Path(__file__).parent
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast
+_FRAGMENT = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
+_WHERE = ("anywhere", "start", "whole")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One pattern and what it means."""
+
+    name: str
+    pattern: re.Pattern[str]
+    where: str
+    """Where the pattern has to fit: `anywhere` in the text, at its `start`, or the `whole` of it."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The fields that the section declares, such as `kind`."""
+
+    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """Return where a text fits; `start` is the place from which it is read."""
+        if self.where == "anywhere":
+            return self.pattern.search(text, start)
+        return self.pattern.match(text, start) if self.where == "start" else self.pattern.fullmatch(text, start)
+
+
+@dataclass(frozen=True, eq=False)
+class RulePack:
+    """The rules of one pack by section, in order, and its vocabularies."""
+
+    name: str
+    sections: Mapping[str, tuple[Rule, ...]]
+    words: Mapping[str, frozenset[str]]
+    schema: "_Schema"
+
+    def match(self, section: str, text: str, start: int = 0) -> tuple[Rule, re.Match[str]] | None:
+        """Return the first rule of a section that fits, with its match."""
+        for rule in self.sections[section]:
+            if match := rule.match(text, start):
+                return rule, match
+        return None
+
+    def fits(self, section: str, text: str) -> bool:
+        """Tell whether any rule of a section fits."""
+        return any(rule.match(text) for rule in self.sections[section])
+
+    def pattern(self, name: str) -> re.Pattern[str]:
+        """Return the pattern of the rule with this name, for sections whose rules have a place of their own."""
+        return self._patterns[name]
+
+    @cached_property
+    def _patterns(self) -> dict[str, re.Pattern[str]]:
+        return {rule.name: rule.pattern for rules in self.sections.values() for rule in rules}
+
+
+class Rules:
+    """The built-in packs, with a user's own files added to them.
+
+    Args:
+        paths: YAML files, read and checked at once. A file may hold several packs, one document each.
+
+    Raises:
+        SettingsError: a file cannot be read, or a rule of it is wrong; the message names both.
+    """
+
+    def __init__(self, paths: Iterable[str | Path] = ()) -> None:
+        self._packs: dict[str, RulePack] = {}
+        for path in map(Path, paths):
+            for document in _documents(path):
+                base = self.pack(_built_in_name(document, path))
+                self._packs[base.name] = _extended(base, document, str(path))
+
+    def pack(self, name: str) -> RulePack:
+        """Return a pack by its name."""
+        return self._packs.get(name) or _built_in(name)
+
+
+@dataclass(frozen=True)
+class _Schema:
+    """What the rules of a pack may say, as its `sections` declare it."""
+
+    where: Mapping[str, str]
+    fields: Mapping[str, Mapping[str, Any]]
+    fragments: Mapping[str, str]
+
+
+@cache
+def _built_in(name: str) -> RulePack:
+    path = _FOLDER / f"{name}.yaml"
+    (document,) = _documents(path)
+    source, sections = path.name, document.get("sections", {})
+    where = {section: (about or {}).get("where", "anywhere") for section, about in sections.items()}
+    if wrong := [section for section, value in where.items() if value not in _WHERE]:
+        raise SettingsError(f"{source}: `where` of section {wrong[0]!r} must be one of {', '.join(_WHERE)}")
+    fields = {section: (about or {}).get("fields", {}) for section, about in sections.items()}
+    empty = RulePack(name, dict.fromkeys(where, ()), {}, _Schema(where, fields, {}))
+    return _extended(empty, document, source)
+
+
+def _extended(base: RulePack, document: Mapping[str, Any], source: str) -> RulePack:
+    """Add what a document says to a pack."""
+    for key in document.keys() - {"pack", "sections", "words", "fragments", "rules"}:
+        raise SettingsError(f"{source}: unknown key {key!r}; use pack, words, fragments and rules")
+    words = dict(base.words)
+    for name, text in (document.get("words") or {}).items():
+        words[name] = words.get(name, frozenset()) | _vocabulary(text, name, source)
+    vocabularies = {
+        name: "|".join(map(re.escape, sorted(entry, key=len, reverse=True))) for name, entry in words.items()
+    }
+    fragments = {**base.schema.fragments, **vocabularies}
+    for name, text in (document.get("fragments") or {}).items():
+        fragments[name] = f"(?:{_filled(str(text), fragments, f'{source}: fragment {name!r}')})"
+    schema = _Schema(base.schema.where, base.schema.fields, fragments)
+    sections = dict(base.sections)
+    for section, entries in (document.get("rules") or {}).items():
+        if section not in sections:
+            raise SettingsError(
+                f"{source}: pack {base.name!r} has no section {section!r}; it has {', '.join(sections)}"
+            )
+        if not isinstance(entries, list):
+            raise SettingsError(f"{source}: section {section!r} must be a list of rules")
+        sections[section] += tuple(_rule(entry, section, schema, source) for entry in entries)
+    names = [rule.name for rules in sections.values() for rule in rules]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise SettingsError(f"{source}: two rules are called {twice!r}")
+    return RulePack(base.name, sections, words, schema)
+
+
+def _rule(entry: object, section: str, schema: _Schema, source: str) -> Rule:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+        raise SettingsError(f"{source}: a rule of section {section!r} has no name: {entry!r}")
+    place = f"{source}: rule {entry['name']!r}"
+    values = dict(entry)
+    values.pop("why", None)
+    name, pattern = values.pop("name"), values.pop("pattern", None)
+    catches, leaves = (_examples(values.pop(key, None), f"{place}: `{key}`") for key in ("catches", "leaves"))
+    if not (isinstance(pattern, str | list) and pattern and all(isinstance(part, str) for part in pattern)):
+        raise SettingsError(f"{place}: `pattern` must be a regular expression, or a list of alternatives")
+    alternatives = [pattern] if isinstance(pattern, str) else pattern
+    text = "|".join(_filled(part, schema.fragments, place) for part in alternatives)
+    try:
+        compiled = re.compile(text, re.IGNORECASE | re.DOTALL)
+    except re.error as error:
+        raise SettingsError(f"{place}: not a regular expression: {error}") from error
+    _check_values(values, schema.fields[section], place)
+    rule = Rule(name, compiled, schema.where[section], values)
+    for example in catches:
+        if not rule.match(example):
+            raise SettingsError(f"{place} does not catch its own example {example!r}")
+    for example in leaves:
+        if rule.match(example):
+            raise SettingsError(f"{place} catches {example!r}, which it should leave")
+    return rule
+
+
+def _check_values(values: Mapping[str, Any], allowed: Mapping[str, Any], place: str) -> None:
+    """Compare the fields of a rule with those that its section declares: a list of values, `number` or `text`."""
+    for key, value in values.items():
+        kind = allowed.get(key)
+        if kind is None:
+            raise SettingsError(
+                f"{place}: unknown field {key!r}; allowed are {', '.join(['name', 'pattern', *allowed])}"
+            )
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        fits = value in kind if isinstance(kind, list) else is_number if kind == "number" else isinstance(value, str)
+        if not fits:
+            expected = f"one of {', '.join(map(str, kind))}" if isinstance(kind, list) else f"a {kind}"
+            raise SettingsError(f"{place}: {key!r} is {value!r} but must be {expected}")
+    for key in allowed.keys() - values.keys():
+        raise SettingsError(f"{place}: field {key!r} is missing")
+
+
+def _examples(value: object, place: str) -> Sequence[str]:
+    examples = [value] if isinstance(value, str) else value
+    if not isinstance(examples, list) or not examples or not all(isinstance(one, str) for one in examples):
+        raise SettingsError(f"{place} must be an example, or a list of examples")
+    return examples
+
+
+def _filled(pattern: str, fragments: Mapping[str, str], place: str) -> str:
+    """Put fragments and vocabularies into a pattern, where it names them."""
+
+    def fragment(match: re.Match[str]) -> str:
+        if match[1] not in fragments:
+            raise SettingsError(f"{place}: there is no fragment or vocabulary {match[1]!r}")
+        return f"(?:{fragments[match[1]]})"
+
+    return _FRAGMENT.sub(fragment, pattern)
+
+
+def _vocabulary(text: object, name: str, source: str) -> frozenset[str]:
+    if isinstance(text, str):
+        return frozenset(text.split())
+    if isinstance(text, list) and all(isinstance(phrase, str) for phrase in text):
+        return frozenset(text)
+    raise SettingsError(f"{source}: vocabulary {name!r} must be a string of words or a list of phrases")
+
+
+def _built_in_name(document: Mapping[str, Any], path: Path) -> str:
+    names = sorted(file.stem for file in _FOLDER.glob("*.yaml"))
+    name = document.get("pack")
+    if name not in names:
+        raise SettingsError(f"{path}: `pack` is {name!r} but must be one of {', '.join(names)}")
+    return str(name)
+
+
+def _documents(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        documents = list(yaml.load_all(path.read_text("utf-8"), Loader=_LOADER))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read the rules in {path}: {error}") from error
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path} is not YAML: {error}") from error
+    for document in documents:
+        if not isinstance(document, Mapping):
+            raise SettingsError(f"{path}: a rule pack must be a mapping, not {type(document).__name__}")
+    yield from documents
+
+
+BUILT_IN = Rules()
+"""The rules that come with Everthread."""

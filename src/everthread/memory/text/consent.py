@@ -1,0 +1,60 @@
+"""Yes, no, and anything else."""
+
+import re
+from typing import Literal
+
+from everthread.memory.text.words import fold
+
+__all__ = ["agrees", "answer_of", "approves"]
+
+_YES = (
+    r"yes|yeah|yep|yup|sure|ok(?:ay)?|correct|right|exactly|absolutely|definitely|indeed|of course|please do|do it|do"
+    r"|i do|i am|go ahead|go for it|sounds good|that'?s (?:right|correct|true)|confirm(?:ed)?|approved?|agreed|proceed"
+    r"|please(?! don'?t| not)"
+)
+_NO = r"no|nope|nah|n|not really|i don'?t|i'?m not|none|cancel|declined?|reject(?:ed)?|stop|don'?t"
+_OPENING = re.compile(rf"\W*(?:(?P<yes>{_YES}|y)|(?P<no>{_NO}))\b[\s,.!]*", re.IGNORECASE)
+_RESERVATION = re.compile(r"\b(?:but|not|no|don'?t|except|unless|however)\b|\?", re.IGNORECASE)
+
+_LONGEST_AGREEMENT = 80
+"""Characters up to which an answer only agrees; a longer one says things of its own."""
+
+_CLEAR = frozenset("yes y yep yeah approve approved confirm confirmed absolutely definitely proceed".split())  # noqa: SIM905
+_CLEAR_PHRASES = (
+    "go ahead",
+    "go for it",
+    "do it",
+    "please do",
+    "of course",
+    "book it",
+    "book that",
+    "do book",
+    "please book",
+)
+_POLITE = frozenset(
+    """a ahead and book booking course do for go i it me now of ok okay please sure thank thanks that the this to
+    you""".split()  # noqa: SIM905
+)
+"""Words that leave a yes a yes; with any other word, such as `but`, an approval is not clear."""
+
+
+def answer_of(text: str) -> tuple[Literal["yes", "no", ""], str]:
+    """Return how a reply begins, and what it says after that."""
+    opening = _OPENING.match(text.replace("’", "'"))
+    if opening is None:
+        return "", text
+    return "yes" if opening["yes"] else "no", text[opening.end() :]
+
+
+def agrees(text: str) -> bool:
+    """Tell whether a reply does no more than agree to what was asked: `ok` does, `yes, but …` does not."""
+    answer, rest = answer_of(text)
+    return answer == "yes" and len(text) <= _LONGEST_AGREEMENT and _RESERVATION.search(rest) is None
+
+
+def approves(text: str) -> bool:
+    """Tell whether a reply is a clear yes to an act that cannot be undone: `go ahead` is, `ok` alone is not."""
+    said = "".join(sign if sign.isalnum() else " " for sign in fold(text).replace("'", "").replace("’", "")).split()
+    if "?" in text or not set(said) <= _CLEAR | _POLITE:
+        return False
+    return not _CLEAR.isdisjoint(said) or any(phrase in " ".join(said) for phrase in _CLEAR_PHRASES)

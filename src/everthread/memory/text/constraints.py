@@ -1,0 +1,54 @@
+"""The user's standing rules, such as "don't book before I approve", and how long a wish holds."""
+
+from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.text.sentences import sentences
+
+__all__ = ["constraints_in", "is_constraint", "is_for_this_time", "is_lasting", "is_prohibition", "keeps_approval"]
+
+_SHORTEST = 8
+_LONGEST = 300
+"""Characters above which a sentence is a story, not a rule."""
+
+
+def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
+    """Return the sentences of a user's message that are standing rules, word for word; questions are none."""
+    pack = rules.pack("constraints")
+    return [
+        sentence
+        for sentence in sentences(text, at_semicolons=True)
+        if _SHORTEST <= len(sentence) <= _LONGEST
+        and not sentence.endswith("?")
+        and pack.fits("standing", _plain(sentence))
+    ]
+
+
+def is_prohibition(sentence: str, rules: Rules = BUILT_IN) -> bool:
+    """Tell whether breaking the rule does harm: a prohibition, a condition, an allergy, a limit."""
+    return rules.pack("constraints").fits("harm", _plain(sentence))
+
+
+def is_constraint(text: str, rules: Rules = BUILT_IN) -> bool:
+    """Tell whether a note holds a constraint, which must never be lost, rather than a preference."""
+    pack = rules.pack("constraints")
+    return pack.fits("constraint", _plain(text)) or any(
+        is_prohibition(one, rules) for one in constraints_in(text, rules)
+    )
+
+
+def keeps_approval(sentence: str, rules: Rules = BUILT_IN) -> bool:
+    """Tell whether a sentence makes an act wait for the user's approval and says nothing else."""
+    return rules.pack("constraints").fits("leave", _plain(sentence))
+
+
+def is_for_this_time(text: str, rules: Rules = BUILT_IN) -> bool:
+    """Tell whether the wording limits what is said to this trip, case or day."""
+    return rules.pack("constraints").fits("once", _plain(text))
+
+
+def is_lasting(text: str, rules: Rules = BUILT_IN) -> bool:
+    """Tell whether the wording sets a default for the time to come, whatever else it names."""
+    return rules.pack("constraints").fits("lasting", _plain(text))
+
+
+def _plain(text: str) -> str:
+    return text.replace("’", "'")

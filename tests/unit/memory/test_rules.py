@@ -1,0 +1,74 @@
+"""Rule packs: the built-in ones, and those of a user."""
+
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import SettingsError
+from everthread.memory import rules
+from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.text.constraints import constraints_in
+
+PACKS = sorted(path.stem for path in Path(rules.__file__).parent.glob("*.yaml"))
+OWN = """
+pack: constraints
+words: {heads: [department head, boss]}
+rules:
+  standing:
+    - name: head-agrees
+      why: our rule
+      pattern: 'wait for the {heads}'
+      catches: Please wait for the boss.
+      leaves: I am the boss.
+"""
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_every_rule_that_ships_catches_and_leaves_its_examples(name: str) -> None:
+    assert BUILT_IN.pack(name).sections  # examples are checked when a pack is loaded
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "own.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_pack_of_ones_own_adds_to_the_built_in_one(tmp_path: Path) -> None:
+    mine = Rules([written(tmp_path, OWN)])
+
+    assert constraints_in("We wait for the department head.", mine) == ["We wait for the department head."]
+    assert constraints_in("Never call my office.", mine) == ["Never call my office."]
+    assert constraints_in("We wait for the department head.") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("pack: nothing", "must be one of"),
+        ("- one", "must be a mapping"),
+        ("a: [", "not YAML"),
+        ("pack: constraints\nextra: 1", "unknown key 'extra'"),
+        ("pack: constraints\nwords: {few: 3}", "vocabulary 'few'"),
+        ("pack: constraints\nrules: {orders: []}", "no section 'orders'"),
+        ("pack: constraints\nrules: {standing: {a: b}}", "a list of rules"),
+        ("pack: constraints\nrules: {standing: [pattern]}", "has no name"),
+        (OWN.replace("{heads}", "{tails}"), "no fragment or vocabulary 'tails'"),
+        (OWN.replace("'wait", "'(wait"), "'head-agrees': not a regular expression"),
+        (OWN.replace("the boss.", "the king."), "'head-agrees' does not catch"),
+        (OWN.replace("I am the boss", "I wait for the boss"), "'head-agrees' catches"),
+        (OWN.replace("why:", "because:"), "'head-agrees': unknown field 'because'"),
+        (OWN.replace("      catches: Please wait for the boss.\n", ""), "'head-agrees': `catches` must be"),
+        (OWN.replace("head-agrees", "order"), "two rules are called 'order'"),
+    ],
+)
+def test_a_bad_pack_is_refused_by_file_and_rule(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=r"own\.yaml") as error:
+        Rules([written(tmp_path, text)])
+
+    assert message in str(error.value)
+
+
+def test_a_pack_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot read the rules"):
+        Rules([tmp_path / "missing.yaml"])
