@@ -11,7 +11,7 @@ from langgraph.types import Command, interrupt
 from conversation import call
 from everthread import Context, build_graph
 from everthread.ledger import events
-from everthread.ledger.packing import is_about
+from everthread.ledger.lineage import is_about
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
 from everthread.state.marks import marks

@@ -120,7 +120,7 @@ class Recalled(_Event):
     message_ids: list[str]
     """In the order of the conversation."""
     scores: list[float] = []
-    """Relevance of each, two digits of it in the ledger; only the order means something."""
+    """Relevance of each; only the order means something."""
     tokens: int
     """Of the block in the prompt, or of the tool's result."""
     searched: int

@@ -21,7 +21,6 @@ from everthread.ledger.events import (
     NoteSuperseded,
     PromptAssembled,
 )
-from everthread.ledger.packing import is_about
 from everthread.state.notes import Note
 from everthread.state.summary import Summary, SummaryEntry
 from everthread.window.masking import handle_of
@@ -35,6 +34,7 @@ __all__ = [
     "dropped_because",
     "fields_of",
     "found",
+    "is_about",
     "is_gone_note",
     "said",
     "sources",
@@ -116,6 +116,11 @@ class Known:
     def of_notes(self) -> Sequence[Event]:
         """All events about notes, of this thread and the user's others."""
         return [*self.elsewhere, *self.events]
+
+
+def is_about(event: Event, message_id: str) -> bool:
+    """Tell whether an event names a message."""
+    return getattr(event, "message_id", None) == message_id or message_id in getattr(event, "message_ids", ())
 
 
 def is_gone_note(known: Known, note_id: str) -> bool:

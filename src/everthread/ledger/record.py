@@ -11,9 +11,8 @@ from langgraph.store.base import BaseStore, Item, Op, PutOp
 from langgraph.types import StreamWriter
 from pydantic import ValidationError
 
-from everthread.ledger import telemetry
-from everthread.ledger.events import Event
-from everthread.ledger.packing import packed, unpacked
+from everthread.ledger import old_rows, telemetry
+from everthread.ledger.events import EVENTS, Event
 from everthread.state import namespaces
 
 logger = logging.getLogger(__name__)
@@ -54,14 +53,11 @@ def record(
         turn: user turns of the thread so far.
         operations: the node's own writes.
     """
-    told = list(events)
     at = now()
-    values = [{**event.model_dump(mode="json"), "at": at, "turn": turn, "thread_id": thread_id} for event in told]
+    values = [{**event.model_dump(mode="json"), "at": at, "turn": turn, "thread_id": thread_id} for event in events]
     namespace = namespaces.ledger(thread_id)
     batch: list[Op] = list(operations)
-    batch += [
-        PutOp(namespace, _key(), packed(event, value), index=False) for event, value in zip(told, values, strict=True)
-    ]
+    batch += [PutOp(namespace, _key(), value, index=False) for value in values]
     defer = getattr(store, "defer", None)
     if batch and not (defer is not None and _is_own(batch, thread_id) and defer(thread_id, batch)):
         store.batch(batch)
@@ -81,13 +77,16 @@ def events(store: BaseStore, thread_id: str) -> Sequence[Event]:
         items.extend(page)
         if len(page) < _PAGE:
             break
-    found: list[Event] = []
+    has_old = any(old_rows.is_old(item.value) for item in items)
+    ids_by_hash = old_rows.message_ids(store, thread_id) if has_old else {}
+    readable: list[Event] = []
     for item in sorted(items, key=lambda item: item.key):
+        row = old_rows.completed(item.key, item.value, ids_by_hash) if old_rows.is_old(item.value) else item.value
         try:
-            found.append(unpacked(thread_id, item.key, item.value))
+            readable.append(EVENTS.validate_python({"thread_id": thread_id, **row}))
         except ValidationError as error:
             logger.warning("left out event %s: %d fields are not valid", item.key, error.error_count())
-    return found
+    return readable
 
 
 def _is_own(batch: Sequence[Op], thread_id: str) -> bool:

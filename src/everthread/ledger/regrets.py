@@ -9,7 +9,6 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from everthread.ledger.events import Compacted, Event, Evicted, Masked, Offloaded, Recalled, Regret
-from everthread.ledger.packing import short
 from everthread.memory.recall.words import content_words, root
 
 __all__ = ["call_name", "calls_behind", "counts", "said_name"]
@@ -61,12 +60,12 @@ def counts(events: Sequence[Event]) -> dict[str, Any]:
     """Count what left the prompt, what was needed again and why, and what recall brought back by itself."""
     reasons: Counter[str] = Counter({"repeated_call": 0, "read_back": 0, "recall": 0, "restated": 0})
     reasons.update(event.why for event in events if isinstance(event, Regret))
-    # What was masked and then evicted left once; the ledger has the short names of what is in a list.
+    # What was masked and then evicted left once.
     gone = {event.message_id for event in events if isinstance(event, Masked | Offloaded)}
     gone |= {known for event in events if isinstance(event, Evicted | Compacted) for known in event.message_ids}
     recalls = [event for event in events if isinstance(event, Recalled) and event.by == "question"]
     return {
-        "left": len({known if known.startswith("~") else short(known) for known in gone}),
+        "left": len(gone),
         "regrets": reasons.total(),
         "by_reason": dict(reasons),
         "recalled": sum(len(event.message_ids) for event in recalls),

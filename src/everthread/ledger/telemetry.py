@@ -1,13 +1,12 @@
-"""Spans and metrics for OpenTelemetry, when the program has configured it; otherwise nothing happens.
+"""Spans and metrics for OpenTelemetry.
 
-Whoever configures OpenTelemetry has imported it, so this module never imports it itself: a program
-without it pays one look into a dictionary for each event. Names follow the semantic conventions for
-generative AI (`gen_ai.*`) where they have one; what they do not know is under `everthread.*`.
+Without `opentelemetry-api` nothing happens; with it, nothing until the program configures a provider, as its
+documentation says. Names follow the semantic conventions for generative AI (`gen_ai.*`) where they have one; what they
+do not know is under `everthread.*`.
 
 Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/
 """
 
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,11 +14,31 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-__all__ = ["Call", "tell"]
+try:
+    from opentelemetry import metrics, trace
+except ImportError:
+    _INSTALLED = False
+else:
+    _INSTALLED = True
 
-_NAME = "everthread"
+__all__ = ["Call", "Instruments", "tell"]
 
 _IDS = ("event", "at", "thread_id")
+
+
+class Instruments:
+    """What spans and figures are written with."""
+
+    def __init__(self, tracer_provider: Any = None, meter_provider: Any = None) -> None:
+        """Take the providers of the program, now or once it has configured them, unless there are others."""
+        self.tracer = trace.get_tracer("everthread", tracer_provider=tracer_provider)
+        meter = metrics.get_meter("everthread", meter_provider=meter_provider)
+        self.events = meter.create_counter("everthread.events", "{event}", "Decisions in the ledger.")
+        self.tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of a call.")
+        self.duration = meter.create_histogram("gen_ai.client.operation.duration", "s", "Length of a call.")
+
+
+instruments = Instruments() if _INSTALLED else None
 
 
 def tell(value: Mapping[str, Any]) -> None:
@@ -28,12 +47,14 @@ def tell(value: Mapping[str, Any]) -> None:
     Args:
         value: the event as JSON.
     """
+    if instruments is None:
+        return
     kind = str(value["event"])
-    if (tracer := _tracer()) is not None:
-        tracer.start_span(f"everthread {kind}", attributes=_attributes(value)).end()
-    if (meter := _meter()) is not None:
-        counter = meter.create_counter("everthread.events", unit="{event}", description="Decisions in the ledger.")
-        counter.add(1, {"everthread.event": kind})
+    span = instruments.tracer.start_span(f"everthread {kind}")
+    if span.is_recording():
+        span.set_attributes(_attributes(value))
+    span.end()
+    instruments.events.add(1, {"everthread.event": kind})
 
 
 @dataclass(frozen=True)
@@ -44,7 +65,7 @@ class Call:
     model: str
     provider: str
     prompt_tokens: int
-    """By our own count; the provider's own figure takes its place once it is known."""
+    """By our own count; the provider's own figure stands beside it once it is known."""
     began: int = 0
     """Nanoseconds since 1970."""
 
@@ -55,11 +76,10 @@ class Call:
 
     def end(self, reply: AIMessage | None = None, error: BaseException | None = None) -> None:
         """Tell the call: a span `chat MODEL`, its tokens and how long it took."""
-        tracer, meter = _tracer(), _meter()
-        if tracer is None and meter is None:
+        if instruments is None:
             return
         ended = time.time_ns()
-        named = {
+        labels = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": self.provider,
             "gen_ai.request.model": self.model,
@@ -67,21 +87,12 @@ class Call:
         }
         usage = reply.usage_metadata if reply is not None else None
         tokens = {"input": usage["input_tokens"], "output": usage["output_tokens"]} if usage else {}
-        if tracer is not None:
-            self._span(tracer, named, tokens, ended, error)
-        if meter is not None:
-            _measure(meter, named, tokens, (ended - self.began) / 1e9)
-
-    def _span(
-        self, tracer: Any, named: Mapping[str, str], tokens: Mapping[str, int], ended: int, error: BaseException | None
-    ) -> None:
-        trace = sys.modules["opentelemetry.trace"]
-        span = tracer.start_span(
+        span = instruments.tracer.start_span(
             f"chat {self.model}",
             kind=trace.SpanKind.CLIENT,
             start_time=self.began,
             attributes={
-                **named,
+                **labels,
                 "gen_ai.conversation.id": self.thread_id,
                 "everthread.prompt_tokens": self.prompt_tokens,
                 **{f"gen_ai.usage.{name}_tokens": count for name, count in tokens.items()},
@@ -91,53 +102,21 @@ class Call:
             # Not the error's text: a provider may quote the prompt in it.
             span.set_status(trace.Status(trace.StatusCode.ERROR, type(error).__name__))
         span.end(end_time=ended)
+        for name, count in tokens.items():
+            instruments.tokens.record(count, {**labels, "gen_ai.token.type": name})
+        instruments.duration.record((ended - self.began) / 1e9, labels)
 
 
-def _measure(meter: Any, named: Mapping[str, str], tokens: Mapping[str, int], seconds: float) -> None:
-    usage = meter.create_histogram("gen_ai.client.token.usage", unit="{token}", description="Tokens of a call.")
-    for name, count in tokens.items():
-        usage.record(count, {**named, "gen_ai.token.type": name})
-    duration = meter.create_histogram("gen_ai.client.operation.duration", unit="s", description="Length of a call.")
-    duration.record(seconds, dict(named))
-
-
-def _attributes(value: Mapping[str, Any]) -> dict[str, Any]:
+def _attributes(event: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures of an event; lists become their length, since ids are too many for a span."""
-    told: dict[str, Any] = {"gen_ai.conversation.id": value.get("thread_id", "")}
-    for name, known in value.items():
+    attributes: dict[str, Any] = {"gen_ai.conversation.id": event.get("thread_id", "")}
+    for name, value in event.items():
         if name in _IDS:
             continue
-        if isinstance(known, str | bool | int | float):
-            told[f"everthread.{name}"] = known
+        if isinstance(value, str | bool | int | float):
+            attributes[f"everthread.{name}"] = value
         elif name == "breakdown":
-            told |= {f"everthread.tokens.{part}": size for part, size in known.items()}
-        elif isinstance(known, list | dict):
-            told[f"everthread.{name}.count"] = len(known)
-    return told
-
-
-def _tracer() -> Any:
-    """Return a tracer of the configured provider; None when there is none."""
-    trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:
-        return None
-    provider = trace.get_tracer_provider()
-    if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
-        return None
-    return provider.get_tracer(_NAME, _version())
-
-
-def _meter() -> Any:
-    metrics = sys.modules.get("opentelemetry.metrics")
-    if metrics is None:
-        return None
-    provider = metrics.get_meter_provider()
-    # The provider that stands in until one is configured has no public name.
-    if isinstance(provider, metrics.NoOpMeterProvider) or type(provider).__name__ == "_ProxyMeterProvider":
-        return None
-    return provider.get_meter(_NAME, _version())
-
-
-def _version() -> str:
-    # The package itself names the storages, which whoever imports a node must not import.
-    return str(sys.modules[_NAME].__dict__["__version__"])
+            attributes |= {f"everthread.tokens.{part}": size for part, size in value.items()}
+        elif isinstance(value, list | dict):
+            attributes[f"everthread.{name}.count"] = len(value)
+    return attributes

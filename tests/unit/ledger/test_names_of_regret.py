@@ -5,7 +5,6 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from conversation import call
 from everthread.ledger.events import Evicted, Masked, Recalled, Regret
-from everthread.ledger.packing import short
 from everthread.ledger.regrets import call_name, calls_behind, counts, said_name
 
 
@@ -49,6 +48,6 @@ def test_regrets_are_counted_beside_what_left() -> None:
     found = counts(told)
 
     assert (found["left"], found["regrets"], found["recalled"]) == (3, 1, 1)
-    evicted = told[0].model_copy(update={"message_ids": [short("c")]})
+    evicted = told[0].model_copy(update={"message_ids": ["c"]})
     assert counts([*told, evicted])["left"] == 3  # the one that was masked before
     assert found["by_reason"]["repeated_call"] == 1

@@ -1,5 +1,6 @@
 """Spans and metrics, when OpenTelemetry is configured."""
 
+import runpy
 import sys
 from typing import Any
 
@@ -26,8 +27,7 @@ class Seen:
         tracers = trace_sdk.TracerProvider(shutdown_on_exit=False)
         tracers.add_span_processor(export.SimpleSpanProcessor(self.exporter))
         meters = metrics_sdk.MeterProvider([self.reader], shutdown_on_exit=False)
-        monkeypatch.setattr(sys.modules["opentelemetry.trace"], "get_tracer_provider", lambda: tracers)
-        monkeypatch.setattr(sys.modules["opentelemetry.metrics"], "get_meter_provider", lambda: meters)
+        monkeypatch.setattr(telemetry, "instruments", telemetry.Instruments(tracers, meters))
 
     @property
     def spans(self) -> list[Any]:
@@ -97,13 +97,18 @@ def test_a_failed_call_says_which_error_and_not_its_text(seen: Seen) -> None:
 def test_nothing_happens_until_somebody_configures_it() -> None:
     pytest.importorskip("opentelemetry.trace")
 
-    assert telemetry._tracer() is None
-    assert telemetry._meter() is None
+    telemetry.tell({"event": "evicted"})
+    Call.begin("t", "m", "p", 1).end(REPLY)
+
+    assert telemetry.instruments is not None
+    assert not telemetry.instruments.tracer.start_span("any").is_recording()
 
 
 def test_nothing_happens_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
-    monkeypatch.delitem(sys.modules, "opentelemetry.metrics", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
 
-    telemetry.tell({"event": "evicted"})
-    Call.begin("t", "m", "p", 1).end(REPLY)
+    module = runpy.run_path(telemetry.__file__)
+    module["tell"]({"event": "evicted"})
+    module["Call"].begin("t", "m", "p", 1).end(REPLY)
+
+    assert module["instruments"] is None
