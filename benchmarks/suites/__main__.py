@@ -64,7 +64,7 @@ def run(name: str, paths: Sequence[Path], options: Options) -> Report:
 
 def markdown(report: Report) -> str:
     """Return the tables and remarks of a report."""
-    parts = [f"## {report.suite}", ", ".join(f"{name} {value}" for name, value in report.settings.items())]
+    parts = [f"## {report.suite}", ", ".join(f"{name}: {shown(value)}" for name, value in report.settings.items())]
     return "\n\n".join([*parts, *map(_table, report.tables), *report.remarks])
 
 

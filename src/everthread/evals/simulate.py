@@ -14,7 +14,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from everthread.errors import EverthreadError
-from everthread.evals.baselines import FULL, TRUNCATE, play_baseline
+from everthread.evals.baselines import BASELINES, FULL, TRUNCATE, play_baseline
 from everthread.evals.checks import OVERRUN, PromptChecker
 from everthread.evals.needs import Rules, behind_handles, needed_values, shown_text, whole_texts
 from everthread.evals.parallel import spread
@@ -50,6 +50,11 @@ class Setting:
     def name(self) -> str:
         """What people read."""
         return f"{self.policy}, {self.window:,}"
+
+    @property
+    def is_baseline(self) -> bool:
+        """Tell whether it is computed from the recording alone."""
+        return self.context is None
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,11 @@ class Case:
     sizes: tuple[tuple[int, int], ...]
     """Of each prompt: its tokens, and those at its head that the one before had too."""
 
+    @property
+    def is_baseline(self) -> bool:
+        """Tell whether it was computed from the recording alone."""
+        return self.policy in BASELINES
+
     def line(self) -> dict[str, Any]:
         """Return the case as JSON, without the sizes of every prompt."""
         return {name: value for name, value in asdict(self).items() if name != "sizes" and value is not None}
@@ -128,6 +138,11 @@ class Row:
         """Return the share of needed values that the prompt of their call has."""
         return share(self.sum("in_prompt"), self.sum("needed"))
 
+    @property
+    def recalls_needed(self) -> int:
+        """Return how often a needed value would have to be read back."""
+        return self.sum("by_handle") + self.sum("by_search")
+
     def document(self) -> dict[str, Any]:
         """Return the row as JSON."""
         names = (
@@ -138,7 +153,7 @@ class Row:
         return {
             "policy": self.setting.policy,
             "window": self.setting.window,
-            "baseline": self.setting.context is None,
+            "baseline": self.setting.is_baseline,
             "records": len(self.cases),
             "refused": self.refused,
             "failed": self.failed,
@@ -146,7 +161,7 @@ class Row:
             "largest_prompt": self.largest_prompt,
             "cacheable_share": round(self.cacheable_share, 4),
             "kept_share": round(self.kept_share, 4),
-            "recalls_needed": self.sum("by_handle") + self.sum("by_search"),
+            "recalls_needed": self.recalls_needed,
             "cost": {**self.cost.model_dump(), "total": self.cost.total},
         }
 
@@ -175,7 +190,7 @@ class Simulation:
     @property
     def is_clean(self) -> bool:
         """Tell whether no setting of ours failed, lost a message or went over a budget."""
-        ours = [case for case in self.cases if case.policy not in (FULL, TRUNCATE)]
+        ours = [case for case in self.cases if not case.is_baseline]
         return not any(case.violations or case.outcome == "failed" for case in ours)
 
 

@@ -139,11 +139,11 @@ def share(part: float, of: float, *, empty: float = 0.0) -> float:
     return part / of if of else empty
 
 
-def shown(cell: Cell) -> str:
-    """Return a cell as people read it."""
-    if isinstance(cell, float):
-        return f"{cell:,.3f}" if abs(cell) < 100 else f"{cell:,.0f}"
-    return f"{cell:,}" if isinstance(cell, int) else cell
+def shown(value: object) -> str:
+    """Return a figure as people read it."""
+    if isinstance(value, float):
+        return f"{value:,.3f}" if abs(value) < 100 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def refusals(reasons: Sequence[str]) -> str:

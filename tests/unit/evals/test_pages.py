@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-STYLE = files("everthread.evals.pages").joinpath("page.css").read_text(encoding="utf-8")
+STYLE = files("everthread.evals").joinpath("templates/page.css").read_text(encoding="utf-8")
 LIGHT, DARK = (dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", STYLE, re.S))
 
 
