@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from everthread.cli import demonstration, main
+import everthread.cli.demo as played_by
+from everthread.cli import main
 
 
 def demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -127,8 +128,8 @@ def test_a_demo_can_be_played_twice_in_one_database(tmp_path: Path) -> None:
 def test_a_claim_that_does_not_hold_fails_the_demo(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seed = demonstration.seed_profile()
-    monkeypatch.setattr(demonstration, "seed_profile", lambda: {**seed, "seat_preference": "window"})
+    profile = {**played_by.EXAMPLE["profile"], "seat_preference": "window"}
+    monkeypatch.setitem(played_by.EXAMPLE, "profile", profile)
 
     code = main(["demo", "--json"])
 
@@ -142,7 +143,7 @@ def test_a_session_whose_notes_all_last_fails_the_demo(
 ) -> None:
     monkeypatch.setattr("everthread.memory.capture.is_for_this_time", lambda text: False)
     monkeypatch.setattr("everthread.memory.consolidate.FOR_THIS_SESSION", "x")
-    monkeypatch.setattr(demonstration, "FIRST_SESSION", (*demonstration.FIRST_SESSION[:3], "I prefer window seats."))
+    monkeypatch.setattr(played_by, "FIRST_SESSION", (*played_by.FIRST_SESSION[:3], "I prefer window seats."))
 
     code = main(["demo"])
 

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from conversation import call
 from everthread import Context, build_graph, open_storage
-from everthread.cli.holdings import document
+from everthread.cli.export import document
 from everthread.cli.reading import read_thread
 from everthread.errors import SettingsError
 from everthread.ledger import events

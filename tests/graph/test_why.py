@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.cli import main
-from everthread.cli.note_changes import change_note
+from everthread.cli.notes import change_note
 from everthread.cli.why import known_of
 from everthread.ledger.why import Account, explain
 from everthread.models.scripted import ScriptedModel

@@ -37,7 +37,7 @@ def chat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     ) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
         if model is not None:
-            monkeypatch.setattr("everthread.cli.dialogue.resolve", lambda name: model)
+            monkeypatch.setattr("everthread.cli.chat.resolve", lambda name: model)
         code = main(["chat", *options])
         shown = capsys.readouterr()
         return code, shown.out, shown.err
@@ -63,7 +63,7 @@ def test_every_line_is_a_turn_that_is_saved_before_it_is_acknowledged(
 
 def test_a_reply_is_written_piece_by_piece(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces: list[str] = []
-    monkeypatch.setattr("everthread.cli.screen.Screen.text", lambda self, text: pieces.append(text))
+    monkeypatch.setattr("everthread.cli.chat.Screen.text", lambda self, text: pieces.append(text))
 
     chat("hi", model=ScriptedModel(["one two three"]))
 
@@ -262,7 +262,7 @@ def test_a_thread_of_another_user_is_refused(chat: Chat) -> None:
 
 
 def test_a_thread_that_is_in_use_is_one_sentence(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.cli.chat._WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("everthread.cli.chat.WAIT_SECONDS", 0.0)
     with open_storage("sqlite:///everthread.db") as storage, storage.locks.hold("t"):
         code, _, err = chat("hi")
 
@@ -298,3 +298,42 @@ def test_chat_refuses_a_window_that_every_prompt_fills(chat: Chat) -> None:
 
     assert code == 1
     assert "`window` is 2,000 tokens" in err
+
+
+OWN_AGENT = """
+from langchain_core.tools import tool
+from langgraph.types import interrupt
+
+from everthread import Agent
+
+
+@tool
+def sign(paper: str) -> str:
+    "Sign a paper."
+    return f"{paper}: {'signed' if interrupt(f'Sign {paper}?') else 'refused'}"
+
+
+clerk = Agent(name="clerk", title="Clerk", instructions="You sign papers.", tools=[sign])
+number = 7
+"""
+
+
+def test_chat_takes_an_agent_of_the_current_folder(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("my_clerk.py").write_text(OWN_AGENT)
+
+    _, out, _ = chat("hi", options=("--thread", "t", "--agent", "my_clerk:clerk"), model=ScriptedModel(["hello"]))
+
+    assert out.startswith("Clerk · model scripted")
+    code, _, err = chat("hi")
+    assert (code, "unknown agent 'clerk'" in err, "`module:attribute`" in err) == (2, True, True)
+    assert main(["end", "t", "--agent", "my_clerk:clerk"]) == 0
+
+
+@pytest.mark.parametrize("name", ["my_clerk:nobody", "my_clerk:number", "no_such_module:clerk", ":"])
+def test_what_is_no_agent_is_one_sentence(chat: Chat, name: str) -> None:
+    Path("my_clerk.py").write_text(OWN_AGENT)
+
+    code, out, err = chat("hi", options=("--agent", name))
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert repr(name) in err

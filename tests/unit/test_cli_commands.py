@@ -380,7 +380,7 @@ def test_a_database_that_breaks_is_one_sentence(run: Run, monkeypatch: pytest.Mo
     def broken(*_: object) -> None:
         raise sqlite3.DatabaseError("database disk image is malformed")
 
-    monkeypatch.setattr("everthread.cli.reading.records", broken)
+    monkeypatch.setattr("everthread.cli.threads.records", broken)
 
     code, out, err = run("threads")
 
@@ -431,7 +431,7 @@ def test_doctor_warns_when_others_can_read_the_database(run: Run) -> None:
 def test_doctor_warns_of_an_sqlite_that_can_damage_files(
     run: Run, monkeypatch: pytest.MonkeyPatch, found: tuple[int, ...], status: str
 ) -> None:
-    monkeypatch.setattr("everthread.cli.checkup.sqlite3.sqlite_version_info", found)
+    monkeypatch.setattr("everthread.cli.doctor.sqlite3.sqlite_version_info", found)
 
     checks = {check["name"]: check for check in told(run, "doctor")["checks"]}
 
@@ -440,7 +440,7 @@ def test_doctor_warns_of_an_sqlite_that_can_damage_files(
 
 def test_doctor_fails_for_a_package_that_is_too_old_or_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = {"langgraph": "99", "no-such-package": "1"}
-    monkeypatch.setattr("everthread.cli.checkup._NEEDED", wanted)
+    monkeypatch.setattr("everthread.cli.doctor._NEEDED", wanted)
 
     code, out, _ = run("doctor", "--json")
 

@@ -10,11 +10,10 @@ from rich.console import Console
 
 from everthread.agents import support, travel
 from everthread.cli import main
-from everthread.cli.approval import question
-from everthread.cli.lines import InputEnded, read_answer, read_message
+from everthread.cli.chat import InputEnded, question, read_answer, read_message
 from everthread.cli.options import duration_seconds
-from everthread.cli.output import counted, in_the_middle, plain, print_json, say, shortened, wrapped
-from everthread.cli.profile_file import read_profile
+from everthread.cli.output import counted, hanging, plain, print_json, print_table, say, shortened
+from everthread.cli.profile import read_profile
 from everthread.cli.prompt_view import bar, cells, headline, legend
 from everthread.errors import RecordError
 
@@ -112,7 +111,7 @@ def test_a_length_of_time_is_read(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "30", "m", "-1s", "nan s", "infd", "1 week"])
 def test_what_is_no_length_of_time_is_refused(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match="no length of time"):
+    with pytest.raises(typer.BadParameter, match="not a length of time"):
         duration_seconds(text)
 
 
@@ -181,16 +180,40 @@ def test_a_file_that_is_no_profile_is_refused(tmp_path: Path, name: str, content
         read_profile(tmp_path / name, support)
 
 
-def test_a_long_id_keeps_both_ends() -> None:
-    assert in_the_middle("airline-task-0001-trial-3", 11) == "airli…ial-3"
-    assert in_the_middle("short", 11) == "short"
+def test_a_line_is_wrapped_at_words_behind_its_head(capsys: pytest.CaptureFixture[str]) -> None:
+    hanging("agent  ", "word " * 60)
+
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("agent  word word")
+    assert rest
+    assert all(line.startswith("       word") and len(line) <= 120 for line in rest)
 
 
-def test_a_line_is_cut_at_words_to_fit_behind_its_indent() -> None:
-    lines = wrapped("word " * 60, 7)
+COLUMNS, ROWS = (
+    ("policy", "tokens", "outcome"),
+    [("summarize", "1,234,567", "replayed"), ("salience", "12", "refused")],
+)
 
-    assert max(map(len, lines)) <= 113
-    assert " ".join(lines) == ("word " * 60).strip()
+
+def test_a_table_has_names_on_the_left_and_figures_on_the_right(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(COLUMNS, ROWS, words=("outcome",))
+
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "policy        tokens  outcome",
+        "summarize  1,234,567  replayed",
+        "salience          12  refused",
+    ]
+
+
+def test_no_line_of_a_table_is_cut(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("name", *(f"figure {number}" for number in range(60))), [["x", *["1,234,567"] * 60]])
+    in_a_pipe = capsys.readouterr().out.splitlines()
+    narrow = Console(file=io.StringIO(), width=8, force_terminal=True)
+    monkeypatch.setattr("everthread.cli.output.out", lambda: narrow)
+    print_table(COLUMNS, ROWS)
+
+    assert len(in_a_pipe) == 2
+    assert "summarize  1,234,567" in narrow.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_model_whose_tokens_are_estimated_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -20,4 +20,7 @@ def agent_named(name: str) -> Agent:
     try:
         return AGENTS[name]
     except KeyError:
-        raise SettingsError(f"unknown agent {name!r}; choose one of {', '.join(sorted(AGENTS))}") from None
+        known = ", ".join(sorted(AGENTS))
+        raise SettingsError(
+            f"unknown agent {name!r}; choose one of {known}, or name your own as `module:attribute`"
+        ) from None

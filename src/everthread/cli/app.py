@@ -1,39 +1,72 @@
-"""The commands and the options of the program itself."""
+"""The commands, and the options of the program itself."""
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import everthread
-from everthread.cli.chat import chat
-from everthread.cli.compact import compact
-from everthread.cli.demo import demo
-from everthread.cli.doctor import doctor
-from everthread.cli.evaluate import evaluate
-from everthread.cli.export import export
-from everthread.cli.forget import forget
-from everthread.cli.guard import guard
-from everthread.cli.ledger import ledger
-from everthread.cli.notes import notes
-from everthread.cli.profile import profile
-from everthread.cli.replay import replay
-from everthread.cli.sessions import end, sweep
-from everthread.cli.simulate import simulate
-from everthread.cli.threads import show, threads
-from everthread.cli.why import why
 
 __all__ = ["app"]
 
+_HELP = "LangGraph agents whose threads never run out of context and never lose what matters."
+
 # Plain help and plain errors read the same in a terminal, a log and a pipe.
-app = typer.Typer(
-    name="everthread",
-    help="LangGraph agents whose threads never run out of context and never lose what matters.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_STYLE: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+COMMANDS = {
+    "demo": ("demo", "Play two short sessions without a key, and check them."),
+    "chat": ("chat", "Talk with an agent; lines from a pipe work too, one message each."),
+    "threads": ("threads", "List the threads, the latest activity first."),
+    "show": ("show", "Show every message of a thread."),
+    "why": ("why", "Say where something is now, how it came there, and what depends on it."),
+    "ledger": ("ledger", "List the events of a thread."),
+    "notes": ("notes", "Show what is remembered about a user, or correct it."),
+    "profile": ("profile", "Import or show a user's profile."),
+    "end": ("end", "End a thread's session: what lasts becomes long-term."),
+    "sweep": ("sweep", "End every session without activity for some time."),
+    "replay": ("replay", "Send recorded conversations through the real graph and check every prompt."),
+    "simulate": ("simulate", "Try policies and windows on recorded conversations, or on threads of a database."),
+    "eval": ("evaluate", "Measure on recorded conversations, with baselines beside our figures."),
+    "export": ("export", "Export everything that is held of a user, as JSON."),
+    "forget": ("forget", "Erase a user or a thread for good, and verify it."),
+    "compact": ("compact", "Prune old checkpoints and reclaim disk space."),
+    "guard": ("guard", "Tell which texts may be kept as notes."),
+    "doctor": ("doctor", "Check what a conversation needs."),
+}
+"""Each command's module in `everthread.cli`, whose function or group has the same name, and its line in the help."""
+
+
+class _Commands(TyperGroup):
+    """Imports a command when it is run, so that `--help` and `--version` load no graph and no model."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _ = COMMANDS[cmd_name]
+        command = getattr(import_module(f"everthread.cli.{module}"), module)
+        if not isinstance(command, typer.Typer):
+            single = typer.Typer(**_STYLE)
+            single.command(cmd_name)(command)
+            command = single
+        return get_command(command)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+app = typer.Typer(name="everthread", help=_HELP, cls=_Commands, no_args_is_help=True, **_STYLE)
 
 
 def _version(wanted: bool) -> None:
@@ -47,28 +80,4 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
     ] = False,
-) -> None:
-    """LangGraph agents whose threads never run out of context and never lose what matters."""
-
-
-for command in (
-    demo,
-    chat,
-    threads,
-    show,
-    why,
-    ledger,
-    notes,
-    end,
-    sweep,
-    replay,
-    simulate,
-    export,
-    forget,
-    compact,
-    guard,
-    doctor,
-):
-    app.command()(command)
-app.command("eval")(evaluate)
-app.add_typer(profile, name="profile")
+) -> None: ...

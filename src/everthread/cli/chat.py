@@ -1,22 +1,68 @@
 """`chat`: talk with an agent."""
 
-from typing import Annotated
+import sys
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
+import yaml
+from langchain_core.language_models import BaseChatModel
+from langgraph.types import Interrupt
 
-from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName
+from everthread.agents.travel.approval import read_approval
+from everthread.cli.conversation import Call, Conversation, Turn, Watcher
+from everthread.cli.end import end_thread, print_ending
+from everthread.cli.options import (
+    DEFAULT_DATABASE,
+    WAIT_SECONDS,
+    AgentName,
+    DatabaseUrl,
+    ModelName,
+    load_agent,
+)
+from everthread.cli.output import counted, error, note, out, plain, say, shortened
+from everthread.cli.prompt_view import bar, headline, legend
+from everthread.cli.reading import (
+    check_owner,
+    exists,
+    long_term_notes,
+    note_text,
+    read_thread,
+    record_of,
+    session_notes,
+)
+from everthread.errors import EverthreadError
+from everthread.graph.agent import build_graph
+from everthread.ledger import events
+from everthread.ledger.events import PromptAssembled
+from everthread.models.provider import describe, resolve, tokenizer_name
+from everthread.nodes.inject_memory import resolve as resolve_memory
+from everthread.nodes.wiring import Wiring
+from everthread.state import Agent, Context
+from everthread.storage.open import Storage, open_storage
+from everthread.tools.read_tool_output import read_tool_output
 
-__all__ = ["chat"]
+__all__ = ["InputEnded", "chat", "question", "read_answer", "read_message"]
 
-_WAIT_SECONDS = 20.0
-"""How long a turn waits for another run on the thread; longer than the lease of a process that was killed."""
+_FENCE = '"""'
+"""Opens and closes a message of several lines."""
+
+_HELP = f"""\
+/end     end the session: what lasts becomes long-term, the rest goes; the thread can go on
+/notes   what is remembered about you
+/budget  what was in the last prompt
+/retry   go on with a turn that failed or was stopped
+/quit    leave; everything that was answered is saved
+{_FENCE}      on a line of its own opens and closes a message of several lines"""
+
+_OFFLINE = "The offline model is pattern matching, not a language model; --model openai:NAME takes a real one."
 
 
 def chat(
-    agent: Annotated[
-        str | None,
-        typer.Option("--agent", metavar="NAME", help="`travel` or `support`.  [default: the thread's, else travel]"),
-    ] = None,
+    agent: AgentName = None,
     user: Annotated[
         str | None,
         typer.Option("--user", metavar="USER", help="Who is talking.  [default: the thread's user, else local]"),
@@ -35,11 +81,288 @@ def chat(
     Inside: /end ends the session, /notes, /budget, /retry, /help, /quit. Three double quotes on a line of their own
     open and close a message of several lines.
     """
-    from everthread.cli.dialogue import Dialogue, Setting
-    from everthread.storage.open import open_storage
-
-    # Everything that can be wrong with the words on the command line is found before a file is made.
-    setting = Setting.checked(agent, user, thread, model, window)
-    with open_storage(database, lock_timeout_seconds=_WAIT_SECONDS) as storage:
-        code = Dialogue(setting.opened(storage)).run()
+    # Everything that can be wrong with the command line is found before a file is made.
+    context = Context(user_id="local" if user is None else user, window=window)
+    chosen = None if agent is None else load_agent(agent)
+    chat_model = resolve(model)
+    with open_storage(database, lock_timeout_seconds=WAIT_SECONDS) as storage:
+        thread_id = thread or f"t-{uuid.uuid4().hex[:8]}"
+        record = record_of(storage.store, thread_id) or {}
+        context = Context(user_id=check_owner(record, thread_id, user), window=context.window)
+        talking_to = chosen or load_agent(record.get("agent", "travel"))
+        _check_window(talking_to, chat_model, context, storage, thread_id)
+        code = _Dialogue(storage, talking_to, chat_model, context, thread_id).run()
     raise typer.Exit(code)
+
+
+class _Dialogue:
+    """Reads messages until the input ends."""
+
+    def __init__(self, storage: Storage, agent: Agent, model: BaseChatModel, context: Context, thread_id: str) -> None:
+        self._storage = storage
+        self._title = agent.title
+        self._model_name = describe(model)
+        self._user_id = context.user_id
+        self._thread_id = thread_id
+        self._failed = False
+        self._screen = Screen()
+        self._graph = build_graph(agent, model=model, storage=storage)
+        self._conversation = Conversation(self._graph, thread_id, context, self._decide, self._screen)
+
+    def run(self) -> int:
+        """Talk until /quit or the end of the input.
+
+        Returns:
+            0; or 1 when a turn failed and nobody was there to see it.
+        """
+        try:
+            self._greet()
+            self._talk()
+        except InputEnded:
+            note("the input ended before an answer; the question stays open, the next chat on the thread asks again")
+        if _is_interactive():
+            url = self._storage.url
+            where = "" if url == DEFAULT_DATABASE else f" --database {url}"
+            note(f"everthread chat --thread {self._thread_id}{where} goes on with this conversation")
+        return 1 if self._failed and not _is_interactive() else 0
+
+    def _talk(self) -> None:
+        commands = {"/end": self._end, "/notes": self._notes, "/budget": self._budget, "/retry": self._retry}
+        while (text := read_message()) is not None and text != "/quit":
+            if text in commands:
+                commands[text]()
+            elif text == "/help":
+                say(_HELP)
+            elif text.startswith("/") and " " not in text and "\n" not in text:
+                note(f"there is no command {text}; /help lists them")
+            elif text:
+                self._turn(lambda text=text: self._conversation.say(text))  # type: ignore[misc]
+
+    def _greet(self) -> None:
+        say(
+            f"{self._title} · model {self._model_name} · user {self._user_id} · thread {self._thread_id} · "
+            f"{self._storage.url}",
+            "bold",
+        )
+        if self._model_name == "offline":
+            say(_OFFLINE, "dim")
+        if _is_interactive():
+            say("/help lists the commands.", "dim")
+        if not exists(self._storage, self._thread_id):
+            return
+        view = read_thread(self._storage, self._thread_id)
+        say(f"This thread has {counted(len(view.messages), 'message')} in {counted(view.turns, 'turn')}.", "dim")
+        if view.asked:
+            waiting = "an approval" if len(view.asked) == 1 else counted(len(view.asked), "approval")
+            say(f"It waits for {waiting}:", "yellow")
+            self._retry()
+        elif view.unfinished and _is_interactive():
+            if read_answer("Its last message has no answer. Go on with it? [Y/n]") in {"", "y", "yes"}:
+                self._retry()
+        elif view.unfinished:
+            # A line from a pipe is a message; it is never the answer to a question that it cannot expect.
+            note("its last message has no answer; going on with it first")
+            self._retry()
+
+    def _turn(self, act: Callable[[], Turn]) -> None:
+        """Run a turn; a failure is one sentence and the dialogue goes on."""
+        try:
+            turn = act()
+        except EverthreadError as failure:
+            self._screen.close()
+            error(str(failure))
+            self._failed = True
+            if self._conversation.is_unfinished():
+                note("/retry goes on with this turn; a further message is answered together with it")
+        except KeyboardInterrupt:
+            if not _is_interactive():
+                raise
+            self._screen.close()
+            note("stopped; your message is kept, and /retry goes on with it")
+        else:
+            self._screen.close()
+            say(_saved_line(turn), "dim")
+
+    def _decide(self, interrupt: Interrupt) -> bool:
+        self._screen.close()
+        say()
+        say(question(interrupt.value), "yellow")
+        approved = read_approval(read_answer("Approve? [y/N]")).approved
+        say("approved" if approved else "declined", "dim")
+        return approved
+
+    def _retry(self) -> None:
+        if self._conversation.is_unfinished():
+            self._turn(self._conversation.go_on)
+        else:
+            note("nothing is waiting: every message has its answer")
+
+    def _end(self) -> None:
+        if not exists(self._storage, self._thread_id):
+            note("there is nothing to end yet")
+            return
+        try:
+            ending = end_thread(self._graph, self._storage, self._thread_id, self._user_id)
+        except EverthreadError as failure:
+            error(str(failure))
+            self._failed = True
+            return
+        say("The session has ended; a further message begins another one on this thread.", "bold")
+        print_ending(ending)
+
+    def _notes(self) -> None:
+        store = self._storage.store
+        long_term, session = long_term_notes(store, self._user_id), session_notes(store, self._thread_id)
+        for heading, notes in (("Long-term notes", long_term), ("Session notes", session)):
+            say(heading, "bold")
+            for one in notes:
+                say(f"  {note_text(one)}" + ("  (this session only)" if one.scope == "session" else ""))
+            if not notes:
+                say("  none", "dim")
+
+    def _budget(self) -> None:
+        history = events(self._storage.store, self._thread_id)
+        prompts = [event for event in history if isinstance(event, PromptAssembled)]
+        if not prompts:
+            note("no prompt has been sent yet")
+            return
+        prompt = prompts[-1].model_dump(mode="json")
+        say(headline(prompt))
+        out().print(bar(prompt))
+        say(legend(prompt))
+
+
+def _check_window(agent: Agent, model: BaseChatModel, context: Context, storage: Storage, thread_id: str) -> None:
+    """Refuse a window that no message can fit into, before one is typed."""
+    wiring = Wiring(
+        agent=agent,
+        model=model,
+        summarizer=model,
+        resolve=resolve,
+        name_of=tokenizer_name,
+        read_tool_output=read_tool_output,
+    )
+    memory, _ = resolve_memory(storage.store, thread_id, context, wiring.counter(context))
+    # As the first turn does: the reader of handles is not bound yet.
+    wiring.budget({"memory": memory}, context, reads_back=False)
+
+
+@dataclass
+class Screen(Watcher):
+    """Writes the reply as it comes, and one line for each tool call and result."""
+
+    in_line: bool = False
+
+    def text(self, text: str) -> None:
+        """Write the next piece of the reply at once."""
+        sys.stdout.write(plain(text))
+        sys.stdout.flush()
+        self.in_line = not text.endswith("\n")
+
+    def called(self, call: Call) -> None:
+        """Show a call with its arguments."""
+        self.close()
+        say(f"  → {as_code(call)}", "dim")
+
+    def returned(self, call: Call) -> None:
+        """Show the beginning of a result."""
+        self.close()
+        say(f"  {'✗' if call.failed else '←'} {shortened(call.result or '')}", "dim")
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Mention what the user would otherwise wonder about."""
+        if event.get("event") == "overflow":
+            self.close()
+            note(f"the provider refused {event['tokens']:,} tokens as too many; trying with fewer")
+        elif event.get("event") == "note_blocked":
+            self.close()
+            note(f"a note was not kept: it looks like {str(event['category']).replace('_', ' ')}")
+
+    def close(self) -> None:
+        """End the line that is being written."""
+        if self.in_line:
+            self.in_line = False
+            say()
+
+
+def as_code(call: Call) -> str:
+    """Write a call as code, on one line."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+    return shortened(f"{call.name}({arguments})")
+
+
+def _saved_line(turn: Turn) -> str:
+    """Say that a turn is in the database, and how large its prompt was."""
+    prompt = turn.prompt
+    if prompt is None:
+        return "[saved]"
+    counts = {
+        "evicted": sum(len(event["message_ids"]) for event in turn.named("evicted")),
+        "masked": len(turn.named("masked")) + len(turn.named("offloaded")),
+        "summarised": sum(len(event["message_ids"]) for event in turn.named("compacted")),
+        "notes saved": len(turn.named("note_saved")),
+    }
+    parts = [headline(prompt), *(f"{what}: {count}" for what, count in counts.items() if count)]
+    return f"[turn {prompt['turn']} saved · {' · '.join(parts)}]"
+
+
+def question(value: Any) -> str:
+    """Return the text of an interrupt: the agent's own words, or every field of what it sent."""
+    if isinstance(value, Mapping):
+        summary = value.get("summary")
+        if isinstance(summary, str) and summary.strip():
+            return summary.strip()
+        return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True).strip()
+    return str(value)
+
+
+class InputEnded(Exception):
+    """The input ended where an answer was wanted; silence is neither a yes nor a no."""
+
+
+def read_message() -> str | None:
+    """Read the next message, without blank space around it; None at the end of the input.
+
+    A pasted text of several lines is one message where readline knows bracketed paste, and anywhere
+    between two fences.
+    """
+    line = _read_line("you> ")
+    if line is None or line.strip() != _FENCE:
+        return None if line is None else line.strip()
+    block: list[str] = []
+    while (line := _read_line("...  ")) is not None and line.strip() != _FENCE:
+        block.append(line)
+    return "\n".join(block).strip()
+
+
+def read_answer(asked: str) -> str:
+    """Ask for one line.
+
+    Raises:
+        InputEnded: there is none.
+    """
+    if not _is_interactive():
+        print(asked, flush=True)
+    line = _read_line(f"{asked} ")
+    if line is None:
+        raise InputEnded
+    return line.strip().lower()
+
+
+def _is_interactive() -> bool:
+    """Tell whether a person is typing."""
+    return sys.stdin.isatty()
+
+
+def _read_line(prompt: str) -> str | None:
+    """Read one line without its line end; None at the end of the input."""
+    if not _is_interactive():
+        line = sys.stdin.readline()
+        return line.rstrip("\r\n") if line else None
+    with suppress(ImportError):
+        import readline  # noqa: F401 - gives `input` editing, a history and bracketed paste
+    try:
+        return input(prompt)
+    except EOFError:
+        print()
+        return None

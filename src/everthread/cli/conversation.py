@@ -1,8 +1,8 @@
 """A conversation with the graph: run a turn, watch what happens in it, answer what it asks."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -12,7 +12,7 @@ from langgraph.types import Command, Interrupt
 from everthread.cli.reading import is_open
 from everthread.state import Context, Input, Output, State
 
-__all__ = ["Call", "Conversation", "Decide", "Turn", "Watcher"]
+__all__ = ["Call", "Conversation", "Decide", "Graph", "Turn", "Watcher"]
 
 Graph = CompiledStateGraph[State, Context, Input, Output]
 
@@ -43,7 +43,7 @@ class Turn:
 
     def named(self, event: str) -> list[dict[str, Any]]:
         """Return the events of one kind, oldest first."""
-        return [found for found in self.events if found.get("event") == event]
+        return [one for one in self.events if one.get("event") == event]
 
     @property
     def prompt(self) -> dict[str, Any] | None:
@@ -51,8 +51,8 @@ class Turn:
         return next(reversed(self.named("prompt_assembled")), None)
 
 
-class Watcher(Protocol):
-    """Sees a turn while it happens."""
+class Watcher:
+    """Sees a turn while it happens; this one ignores everything."""
 
     def text(self, text: str) -> None:
         """Take the next piece of the reply."""
@@ -74,20 +74,18 @@ class Conversation:
         graph: built with a storage.
         thread_id: the thread.
         context: the dials of every run.
+        decide: answers interrupts, one after the other.
         watcher: sees each turn while it happens.
-        decide: answers interrupts.
     """
 
-    def __init__(self, graph: Graph, thread_id: str, context: Context, *, watcher: Watcher, decide: Decide) -> None:
-        self.thread_id = thread_id
-        self.context = context
+    def __init__(
+        self, graph: Graph, thread_id: str, context: Context, decide: Decide, watcher: Watcher | None = None
+    ) -> None:
         self._graph = graph
-        self._watcher = watcher
+        self._context = context
         self._decide = decide
-
-    @property
-    def _config(self) -> RunnableConfig:
-        return {"configurable": {"thread_id": self.thread_id}}
+        self._watcher = watcher or Watcher()
+        self._config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
 
     def is_unfinished(self) -> bool:
         """Tell whether a turn has no answer yet; the thread is not run."""
@@ -95,7 +93,7 @@ class Conversation:
 
     def say(self, text: str) -> Turn:
         """Run a turn with a new message of the user; when this returns, the turn is in the database."""
-        return self._run({"messages": [{"role": "user", "content": text}]})
+        return self._run({"messages": [{"role": "user", "content": text}]}, Turn())
 
     def go_on(self) -> Turn:
         """Finish the turn that a crash, a failure or an unanswered approval left open."""
@@ -103,17 +101,15 @@ class Conversation:
         asked = self._graph.get_state(self._config).interrupts
         return self._run(self._answers(asked, turn) if asked else None, turn)
 
-    def _run(self, payload: Any, turn: Turn | None = None) -> Turn:
-        turn = turn or Turn()
+    def _run(self, payload: Any, turn: Turn) -> Turn:
         while asked := self._stream(payload, turn):
             payload = self._answers(asked, turn)
         return turn
 
     def _answers(self, asked: Sequence[Interrupt], turn: Turn) -> Command[Any]:
-        answers = {}
-        for interrupt in asked:
-            answers[interrupt.id] = self._decide(interrupt)
-            turn.asked.append((interrupt.value, answers[interrupt.id]))
+        """Ask for every open approval; each answer goes to its own interrupt."""
+        answers = {interrupt.id: self._decide(interrupt) for interrupt in asked}
+        turn.asked += [(interrupt.value, answers[interrupt.id]) for interrupt in asked]
         return Command(resume=answers)
 
     def _stream(self, payload: Any, turn: Turn) -> list[Interrupt]:
@@ -121,16 +117,20 @@ class Conversation:
         asked: list[Interrupt] = []
         streamed: set[str | None] = set()
         # With "sync" every step is in the database before the next one begins.
-        parts: Iterable[Any] = self._graph.stream(
+        parts: Any = self._graph.stream(
             payload,
             self._config,
-            context=self.context,
+            context=self._context,
             stream_mode=["messages", "updates", "custom"],
             durability="sync",
         )
         for mode, part in parts:
             if mode == "messages":
-                self._text(part, streamed)
+                message, metadata = part
+                # Summaries are written by the same model, but nobody asked for their text.
+                if metadata.get("langgraph_node") == "model" and isinstance(message, AIMessage) and message.text:
+                    streamed.add(message.id)
+                    self._watcher.text(str(message.text))
             elif mode == "custom" and isinstance(part, dict):
                 turn.events.append(part)
                 self._watcher.event(part)
@@ -138,14 +138,6 @@ class Conversation:
                 asked += part.get("__interrupt__", ())
                 self._update(part, turn, streamed)
         return asked
-
-    def _text(self, part: tuple[BaseMessage, Mapping[str, Any]], streamed: set[str | None]) -> None:
-        message, about = part
-        # Summaries are written by the same model, but nobody asked for their text.
-        if about.get("langgraph_node") != "model" or not isinstance(message, AIMessage) or not message.text:
-            return
-        streamed.add(message.id)
-        self._watcher.text(str(message.text))
 
     def _update(self, part: Mapping[str, Any], turn: Turn, streamed: set[str | None]) -> None:
         for reply in _messages(part.get("model")):
@@ -155,19 +147,17 @@ class Conversation:
             if turn.reply and reply.id not in streamed:
                 self._watcher.text(turn.reply)
             for call in reply.tool_calls:
-                made = turn.calls[str(call["id"])] = Call(call["name"], call["args"])
-                self._watcher.called(made)
+                turn.calls[str(call["id"])] = Call(call["name"], call["args"])
+                self._watcher.called(turn.calls[str(call["id"])])
         for result in _messages(part.get("tools")):
             if isinstance(result, ToolMessage):
-                made = turn.calls.setdefault(result.tool_call_id, Call(str(result.name), {}))
-                made.result, made.failed = str(result.text), result.status == "error"
-                self._watcher.returned(made)
+                done = turn.calls.setdefault(result.tool_call_id, Call(str(result.name), {}))
+                done.result, done.failed = str(result.text), result.status == "error"
+                self._watcher.returned(done)
 
 
 def _messages(update: Any) -> list[BaseMessage]:
     """Return the messages in a node's update, which is a mapping or a list of them."""
-    found: list[BaseMessage] = []
-    for part in update if isinstance(update, list) else [update]:
-        if isinstance(part, Mapping):
-            found += [message for message in part.get("messages", []) if isinstance(message, BaseMessage)]
-    return found
+    parts = update if isinstance(update, list) else [update]
+    messages = [message for part in parts if isinstance(part, Mapping) for message in part.get("messages", [])]
+    return [message for message in messages if isinstance(message, BaseMessage)]

@@ -1,19 +1,29 @@
-"""`demo`: two sessions of the travel agent, played and checked."""
-
-from __future__ import annotations
+"""`demo`: two sessions of the travel agent, through the real graph and a real database, played and checked."""
 
 import tempfile
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+import yaml
 
+from everthread.agents import travel
+from everthread.agents.travel import TravelProfile
+from everthread.cli.chat import as_code
+from everthread.cli.conversation import Conversation, Turn
+from everthread.cli.end import Ending, end_thread, print_ending
 from everthread.cli.options import AsJson
-from everthread.cli.output import note, out, print_json, say, shortened, wrapped
-
-if TYPE_CHECKING:
-    from everthread.cli.demonstration import Claim, Demonstration, Scene
-    from everthread.cli.endings import Ending
+from everthread.cli.output import hanging, note, out, print_json, say, shortened
+from everthread.cli.prompt_view import bar, headline, legend
+from everthread.cli.reading import long_term_notes, session_notes
+from everthread.graph.agent import build_graph
+from everthread.state import Context, Note, Source, namespaces
+from everthread.state.notes import note_id
+from everthread.storage.open import Storage, open_storage
 
 __all__ = ["demo"]
 
@@ -21,6 +31,17 @@ _INTRODUCTION = (
     "Two sessions of the travel concierge, through the real graph and a real database.\n"
     "The model is the offline one: pattern matching, not a language model. Flights and prices are a sandbox."
 )
+
+FIRST_SESSION = (
+    "Book me a flight to Paris next month.",
+    "Do you know my preferences?",
+    "Remember that I am vegetarian.",
+    "This time, I like to have a window seat. I really want to sleep.",
+)
+SECOND_SESSION = "What do you know about me?"
+
+EXAMPLE: dict[str, Any] = yaml.safe_load(files("everthread.cli").joinpath("demo.yaml").read_text(encoding="utf-8"))
+"""The example user's profile and long-term notes."""
 
 
 def demo(
@@ -38,118 +59,262 @@ def demo(
     Shows what is said, which tools are called, what is in each prompt, and what lasts after the session. Exits with 1
     when something that it claims does not hold.
     """
-    from everthread.cli.demonstration import claims, play
-
-    view: Any = _Quiet() if as_json else _View()
     with tempfile.TemporaryDirectory(prefix="everthread-") as folder:
         url = database or f"sqlite:///{Path(folder) / 'demo.db'}"
-        view.begin(url)
-        played = play(url, window=window, on_scene=view.scene, on_ending=view.ending)
-    checked = claims(played)
-    view.end(checked)
+        if as_json:
+            run = _play(url, window)
+        else:
+            say(_INTRODUCTION)
+            say(f"Database: {url}", "dim")
+            run = _play(url, window, on_scene=_print_scene, on_ending=_print_ending)
+    claims = _claims(run)
     if as_json:
-        print_json(_as_json(played, checked, database))
-    if not all(claim.holds for claim in checked):
+        print_json(_as_json(run, claims, database))
+    else:
+        _print_claims(claims)
+    if not all(claim.holds for claim in claims):
         raise typer.Exit(1)
     if database is not None and not as_json:
-        note(f"everthread show {played.threads[0]} --database {database} shows the first thread")
+        note(f"everthread show {run.threads[0]} --database {database} shows the first thread")
 
 
-class _Quiet:
-    """Shows nothing on the way: the JSON has everything."""
+@dataclass(frozen=True)
+class _Scene:
+    """One turn of the demo."""
 
-    def begin(self, url: str) -> None:
-        """Ignore."""
+    thread_id: str
+    message: str
+    turn: Turn
+    notes: list[Note]
+    """Session notes after the turn."""
+    is_first: bool
+    """Whether it opens its thread."""
 
-    def scene(self, scene: Scene) -> None:
-        """Ignore."""
-
-    def ending(self, ending: Ending) -> None:
-        """Ignore."""
-
-    def end(self, checked: list[Claim]) -> None:
-        """Ignore."""
-
-
-class _View:
-    """Prints each turn when it is over."""
-
-    def __init__(self) -> None:
-        self._thread = ""
-
-    def begin(self, url: str) -> None:
-        """Say what is played, and with what."""
-        say(_INTRODUCTION)
-        say(f"Database: {url}", "dim")
-
-    def scene(self, scene: Scene) -> None:
-        """Print what was said, called, answered and sent."""
-        from everthread.cli.prompt_view import bar, headline, legend
-        from everthread.cli.screen import called_as
-
-        if scene.thread_id != self._thread:
-            self._thread = scene.thread_id
-            say(f"\n── thread {scene.thread_id} {'─' * 50}", "bold")
-        say()
-        _told("you    ", scene.said, "bold")
-        for call in scene.turn.calls.values():
-            _told("       → ", called_as(call), "dim")
-            _told("       ← ", shortened(call.result or "no result"), "dim")
-        for asked, _ in scene.turn.asked:
-            _told("       ", f"asked for approval, declined by the demo: {shortened(str(asked))}", "yellow")
-        first, *rest = scene.turn.reply.splitlines() or [""]
-        _told("agent  ", first)
-        for line in rest:
-            _told(" " * (7 + len(line) - len(line.lstrip())), line.lstrip())
-        prompt = scene.turn.prompt
-        if prompt is not None:
-            _told("       ", headline(prompt), "dim")
-            drawn = bar(prompt)
-            drawn.pad_left(7)
-            out().print(drawn)
-            _told("       ", legend(prompt), "dim")
-
-    def ending(self, ending: Ending) -> None:
-        """Print what became of the session notes."""
-        from everthread.cli.endings import print_ending
-
-        say("\nend of the session", "bold")
-        print_ending(ending)
-
-    def end(self, checked: list[Claim]) -> None:
-        """Print what was claimed, whether it holds, and by what it shows."""
-        say("\nchecked", "bold")
-        for claim in checked:
-            say(f"  {'✓' if claim.holds else '✗'} {claim.claim}", "" if claim.holds else "bold red")
-            _told("      ", claim.evidence, "dim")
-        say(f"{sum(claim.holds for claim in checked)} of {len(checked)} claims hold", "bold")
+    def as_json(self) -> dict[str, Any]:
+        turn = self.turn
+        return {
+            "user": self.message,
+            "tool_calls": [
+                {"name": call.name, "args": call.arguments, "result": call.result} for call in turn.calls.values()
+            ],
+            "approvals": [{"asked": asked, "approved": answer} for asked, answer in turn.asked],
+            "reply": turn.reply,
+            "prompt": turn.prompt,
+            "model_calls": len(turn.named("prompt_assembled")),
+            "events": [str(event.get("event")) for event in turn.events],
+            "session_notes": [note.value() for note in self.notes],
+        }
 
 
-def _told(head: str, text: str, style: str = "") -> None:
-    """Print a line behind a head; what does not fit goes on below, as far in."""
-    first, *rest = wrapped(text, len(head))
-    say(f"{head}{first}".rstrip(), style)
-    for line in rest:
-        say(f"{' ' * len(head)}{line}", style)
+@dataclass(frozen=True)
+class _Claim:
+    """Something the demo says, and whether it was so."""
+
+    claim: str
+    holds: bool
+    evidence: str
 
 
-def _as_json(played: Demonstration, checked: list[Claim], database: str | None) -> dict[str, Any]:
-    from dataclasses import asdict
+@dataclass
+class _Run:
+    """What was played."""
 
-    sessions = []
-    for thread_id in played.threads:
-        turns = [scene.as_json() for scene in played.scenes if scene.thread_id == thread_id]
-        ended = played.ending if played.ending is not None and played.ending.thread_id == thread_id else None
-        sessions.append(
-            {"thread_id": thread_id, "turns": turns, "consolidation": None if ended is None else ended.as_json()}
+    context: Context
+    threads: tuple[str, str]
+    ending: Ending
+    scenes: list[_Scene] = field(default_factory=list)
+    long_term: list[Note] = field(default_factory=list)
+    """Long-term notes at the end."""
+    left: list[Note] = field(default_factory=list)
+    """Session notes of the first thread after its session ended."""
+    bookings: int = 0
+
+
+def _play(
+    database: str,
+    window: int,
+    *,
+    on_scene: Callable[[_Scene], None] = lambda scene: None,
+    on_ending: Callable[[Ending], None] = lambda ending: None,
+) -> _Run:
+    """Play both sessions as a new user; the database is closed and opened again between them."""
+    user_id = f"demo-{uuid.uuid4().hex[:8]}"
+    context = Context(user_id=user_id, window=window)
+    first, second = f"{user_id}-1", f"{user_id}-2"
+    scenes: list[_Scene] = []
+
+    def act(storage: Storage, thread_id: str, message: str, *, is_first: bool) -> None:
+        graph = build_graph(travel, model="offline", storage=storage)
+        # A demo must not book: whatever it is asked to approve is shown and declined.
+        turn = Conversation(graph, thread_id, context, decide=lambda interrupt: False).say(message)
+        scenes.append(_Scene(thread_id, message, turn, session_notes(storage.store, thread_id), is_first))
+        on_scene(scenes[-1])
+
+    with open_storage(database) as storage:
+        _seed(storage, user_id)
+        for place, message in enumerate(FIRST_SESSION):
+            act(storage, first, message, is_first=not place)
+        ending = end_thread(build_graph(travel, model="offline", storage=storage), storage, first, user_id)
+        on_ending(ending)
+    with open_storage(database, create=False) as storage:
+        act(storage, second, SECOND_SESSION, is_first=True)
+        return _Run(
+            context,
+            (first, second),
+            ending,
+            scenes,
+            long_term=long_term_notes(storage.store, user_id),
+            left=session_notes(storage.store, first),
+            bookings=len(storage.store.search(namespaces.user(user_id, "trips"), limit=10)),
         )
+
+
+def _seed(storage: Storage, user_id: str) -> None:
+    """Store the example user's profile, checked by the agent's schema, and notes."""
+    profile = TravelProfile.model_validate(EXAMPLE["profile"]).model_dump(mode="json", exclude_none=True)
+    storage.store.put(namespaces.profile(user_id), "profile", profile, index=False)
+    for known in EXAMPLE["notes"]:
+        source = Source(thread_id="import", quote=known["text"])
+        seeded = Note(id=note_id("demo", known["date"], known["text"]), origin="import", sources=(source,), **known)
+        storage.store.put(namespaces.notes(user_id), seeded.id, seeded.value(), index=False)
+
+
+def _claims(run: _Run) -> list[_Claim]:
+    """Check what the demo is meant to show against what happened."""
+    vegetarian, window = _about("vegetarian", run.long_term), _about("window", [*run.long_term, *run.left])
+    dropped = [(one, reason) for one, reason in run.ending.dropped if "window" in one.text]
+    return [
+        _trip(run),
+        _preferences(run),
+        _saved(run.scenes[2], "vegetarian", "durable", "“I am vegetarian” is saved as a note that lasts"),
+        _saved(run.scenes[3], "window", "session", "the window seat is noted for this session only"),
+        _Claim(
+            "at the end of the session “vegetarian” becomes long-term and names its source",
+            bool(vegetarian)
+            and all(source.thread_id == run.threads[0] for one in vegetarian for source in one.sources)
+            and not _about("vegetarian", run.left),
+            _quoted(vegetarian) or "no long-term note about it",
+        ),
+        _Claim(
+            "the window seat does not",
+            bool(dropped) and not window,
+            "; ".join(f"“{one.text}” dropped: {reason}" for one, reason in dropped)
+            or _quoted(window)
+            or "no such note",
+        ),
+        _remembered(run),
+        _fitted(run),
+    ]
+
+
+def _trip(run: _Run) -> _Claim:
+    turn = run.scenes[0].turn
+    text = " ".join([turn.reply, *(str(call.arguments) for call in turn.calls.values())])
+    names = ", ".join(dict.fromkeys(call.name for call in turn.calls.values())) or "no tool"
+    return _Claim(
+        "the trip to Paris is taken up, and nothing is booked without approval",
+        bool(turn.reply) and "Paris" in text and run.bookings == 0,
+        f"called {names}; {len(turn.asked)} approvals asked; {run.bookings} bookings stored",
+    )
+
+
+def _preferences(run: _Run) -> _Claim:
+    reply, seat = run.scenes[1].turn.reply, str(EXAMPLE["profile"]["seat_preference"])
+    notes = [str(one["text"]) for one in EXAMPLE["notes"]]
+    named = [text for text in notes if text.rstrip(".") in reply]
+    return _Claim(
+        "the preferences come from the profile and the long-term notes",
+        seat in reply and bool(named),
+        f"the reply has the profile's seat preference ({seat}) and {len(named)} of {len(notes)} notes",
+    )
+
+
+def _saved(scene: _Scene, word: str, scope: str, claim: str) -> _Claim:
+    notes = _about(word, scene.notes)
+    saved = {event["note_id"] for event in scene.turn.named("note_saved")}
+    holds = bool(notes) and all(one.scope == scope and one.id in saved for one in notes)
+    return _Claim(claim, holds, _quoted(notes) or f"no session note about {word!r}")
+
+
+def _remembered(run: _Run) -> _Claim:
+    reply, seat = run.scenes[-1].turn.reply.lower(), str(EXAMPLE["profile"]["seat_preference"])
+    in_reply = {word: word in reply for word in ("vegetarian", seat, "window")}
+    return _Claim(
+        "a new thread knows “vegetarian” and the usual aisle seat, and nothing of the window seat",
+        in_reply == {"vegetarian": True, seat: True, "window": False},
+        ", ".join(f"“{word}” {'is' if named else 'is not'} in the reply" for word, named in in_reply.items()),
+    )
+
+
+def _fitted(run: _Run) -> _Claim:
+    prompts = [event for scene in run.scenes for event in scene.turn.named("prompt_assembled")]
+    fits = [prompt["tokens"] + prompt["breakdown"]["reply_reserve"] <= prompt["window"] for prompt in prompts]
+    largest = max((prompt["tokens"] for prompt in prompts), default=0)
+    return _Claim(
+        "every prompt and its reply reserve fit the window",
+        bool(fits) and all(fits),
+        f"{len(prompts)} prompts, the largest {largest:,} of {run.context.window:,} tokens",
+    )
+
+
+def _about(word: str, notes: Sequence[Note]) -> list[Note]:
+    return [one for one in notes if word in one.text.lower()]
+
+
+def _quoted(notes: Sequence[Note]) -> str:
+    return "; ".join(f"“{one.text}” ({one.scope})" for one in notes)
+
+
+def _print_scene(scene: _Scene) -> None:
+    if scene.is_first:
+        say(f"\n── thread {scene.thread_id} {'─' * 50}", "bold")
+    say()
+    hanging("you    ", scene.message, "bold")
+    for call in scene.turn.calls.values():
+        hanging("       → ", as_code(call), "dim")
+        hanging("       ← ", shortened(call.result or "no result"), "dim")
+    for asked, _ in scene.turn.asked:
+        hanging("       ", f"asked for approval, declined by the demo: {shortened(str(asked))}", "yellow")
+    first, *rest = scene.turn.reply.splitlines() or [""]
+    hanging("agent  ", first)
+    for line in rest:
+        hanging(" " * (7 + len(line) - len(line.lstrip())), line.lstrip())
+    if (prompt := scene.turn.prompt) is not None:
+        hanging("       ", headline(prompt), "dim")
+        drawn = bar(prompt)
+        drawn.pad_left(7)
+        out().print(drawn)
+        hanging("       ", legend(prompt), "dim")
+
+
+def _print_ending(ending: Ending) -> None:
+    say("\nend of the session", "bold")
+    print_ending(ending)
+
+
+def _print_claims(claims: Sequence[_Claim]) -> None:
+    say("\nchecked", "bold")
+    for claim in claims:
+        say(f"  {'✓' if claim.holds else '✗'} {claim.claim}", "" if claim.holds else "bold red")
+        hanging("      ", claim.evidence, "dim")
+    say(f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold", "bold")
+
+
+def _as_json(run: _Run, claims: Sequence[_Claim], database: str | None) -> dict[str, Any]:
     return {
         "model": "offline",
         "remark": _INTRODUCTION,
         "database": database,
-        "user_id": played.user_id,
-        "sessions": sessions,
-        "long_term_notes": [found.value() for found in played.lasting],
-        "claims": [asdict(claim) for claim in checked],
-        "ok": all(claim.holds for claim in checked),
+        "user_id": run.context.user_id,
+        "sessions": [
+            {
+                "thread_id": thread_id,
+                "turns": [scene.as_json() for scene in run.scenes if scene.thread_id == thread_id],
+                "consolidation": run.ending.as_json() if run.ending.thread_id == thread_id else None,
+            }
+            for thread_id in run.threads
+        ],
+        "long_term_notes": [one.value() for one in run.long_term],
+        "claims": [asdict(claim) for claim in claims],
+        "ok": all(claim.holds for claim in claims),
     }

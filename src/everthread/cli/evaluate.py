@@ -1,22 +1,18 @@
-"""`eval`: suites with figures that anyone can make again."""
-
-from __future__ import annotations
+"""`eval`: suites with figures that anyone can reproduce."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from everthread.cli.evaluate_page import check_writable, write_page
-from everthread.cli.output import error, note, print_json, say
-from everthread.cli.replay_options import AsDocument, Jobs, Limit, Page
-from everthread.cli.replay_progress import progress
-from everthread.cli.replay_table import print_table
+from everthread.cli.options import AsDocument, Jobs, Limit, Page
+from everthread.cli.output import check_writable, error, note, print_json, print_table, progress, say, write_page
 from everthread.errors import SettingsError
-
-if TYPE_CHECKING:
-    from everthread.evals.suites import Report
+from everthread.evals.pages import render_report
+from everthread.evals.parallel import cores
+from everthread.evals.suites import Options, Requirement, shown
+from everthread.evals.suites import suite as suite_named
 
 __all__ = ["evaluate"]
 
@@ -59,42 +55,27 @@ def evaluate(
 
     Exit code 1 when a figure that `--require` names is missed; `NAME<=VALUE` asks for at most that value.
     """
-    from everthread.evals.parallel import cores
-    from everthread.evals.suites import Options, Requirement
-    from everthread.evals.suites import suite as named
-
-    requirements, chosen = [Requirement.parse(text) for text in require or ()], named(suite)
+    requirements = [Requirement.parse(text) for text in require or ()]
+    chosen = suite_named(suite)
     if suite != "compare" and (a or b or judge):
         raise SettingsError("`--a`, `--b` and `--judge` belong to the suite `compare`")
     check_writable(html)
     options = Options(budget, limit, jobs or cores(), a=a, b=b, judge=judge, judge_output=judge_output, seed=seed)
-    with progress(hidden=as_json and sys.stdout.isatty()) as tick:
-        report = chosen.run(paths, options, tick)
-    _show(report, html, as_json=as_json)
-    failures = [failure for one in requirements if (failure := one.failure(report))]
-    for failure in failures:
-        error(failure)
-    if failures:
-        raise typer.Exit(1)
-
-
-def _show(report: Report, html: Path | None, *, as_json: bool) -> None:
+    with progress(hidden=as_json and sys.stdout.isatty()) as show:
+        report = chosen.run(paths, options, lambda done, total, name: show(name, done, total))
     if html is not None:
-        from everthread.evals.pages import render_report
-
         write_page(html, render_report(report))
     if as_json:
         print_json(report.document())
     else:
-        _print(report)
-
-
-def _print(report: Report) -> None:
-    from everthread.evals.suites import shown
-
-    for one in report.tables:
-        say(one.title, "bold")
-        print_table(one.columns, [tuple(map(shown, row)) for row in one.rows])
-        say()
-    for remark in report.remarks:
-        note(remark)
+        for table in report.tables:
+            say(table.title, "bold")
+            print_table(table.columns, [tuple(map(shown, row)) for row in table.rows])
+            say()
+        for remark in report.remarks:
+            note(remark)
+    failures = [failure for requirement in requirements if (failure := requirement.failure(report))]
+    for failure in failures:
+        error(failure)
+    if failures:
+        raise typer.Exit(1)

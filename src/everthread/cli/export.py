@@ -1,18 +1,31 @@
 """`export`: everything that is held of a user, as one JSON document."""
 
-from __future__ import annotations
-
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messages
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.store.sqlite import SqliteStore
 
 from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl
-from everthread.cli.output import counted, note, print_json, write_json
-from everthread.cli.progress import Progress
+from everthread.cli.output import check_writable, counted, note, print_json, progress, write_json
+from everthread.cli.reading import read_thread, role_of
 from everthread.errors import SettingsError
+from everthread.state import namespaces
+from everthread.storage import holdings
+from everthread.storage.open import Storage, open_storage
 
-__all__ = ["export"]
+__all__ = ["document", "export"]
+
+_MESSAGES = ("messages", "__start__")
+"""Channels that hold messages: those of the state, and an input that no step has taken yet."""
+
+_OF_READ_THREAD = ("transcript", "handles", "notes")
+"""Records that are in a thread's messages and session notes already."""
 
 
 def export(
@@ -26,16 +39,89 @@ def export(
 
     Profile, notes, bookings, tickets, and of every thread the record, all messages, notes, summaries and events.
     """
-    from everthread.cli.holdings import document
-    from everthread.storage.open import open_storage
-
-    if output is not None and output.exists():
-        raise SettingsError(f"{str(output)!r} exists already; an export never takes the place of another file")
-    with open_storage(database, create=False) as storage, Progress(f"exporting user {user!r}") as shown:
-        told = document(storage, user, shown.at)
+    check_writable(output, new=True)
+    with open_storage(database, create=False) as storage, progress(f"exporting user {user!r}") as report:
+        exported = document(storage, user, report)
         if output is not None:
-            write_json(output, told)
+            write_json(output, exported)
     if output is None:
-        print_json(told)
+        print_json(exported)
     else:
-        note(f"{counted(len(told['threads']), 'thread')} of user {user!r} went to {output}")
+        note(f"{counted(len(exported['threads']), 'thread')} of user {user!r} went to {output}")
+
+
+def document(
+    storage: Storage, user_id: str, progress: Callable[[str, int, int], None] = lambda step, done, total: None
+) -> dict[str, Any]:
+    """Collect everything that is held of a user; `erase` removes exactly this.
+
+    Args:
+        storage: opened with `open_storage`.
+        user_id: whose data.
+        progress: hears of each thread that is read.
+
+    Raises:
+        NotFoundError: there is no such user.
+    """
+    database = _database(storage)
+    found = holdings.of_user(database, storage.checkpointer.serde, user_id)
+    prefix = ".".join(namespaces.user(user_id))
+    own: dict[str, list[dict[str, Any]]] = {}
+    for record in holdings.records(database, found):
+        if record.prefix.startswith(prefix + "."):
+            own.setdefault(holdings.kind_of(record.prefix), []).append({"key": record.key, **record.value})
+    profile = [{key: value for key, value in one.items() if key != "key"} for one in own.pop("profile", [])]
+    threads = []
+    for place, thread_id in enumerate(found.threads):
+        progress("reading threads", place, len(found.threads))
+        threads.append(_thread(storage, database, thread_id))
+    return {
+        "user_id": user_id,
+        "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "profile": profile[0] if profile else None,
+        **{kind: own.pop(kind, []) for kind in ("notes", "bookings", "tickets")},
+        **own,
+        "threads": threads,
+        "jobs": list(found.jobs),
+    }
+
+
+def _thread(storage: Storage, database: sqlite3.Connection, thread_id: str) -> dict[str, Any]:
+    view = read_thread(storage, thread_id)
+    rest: dict[str, list[dict[str, Any]]] = {}
+    here = holdings.Holdings(None, (thread_id,), prefixes=(".".join(namespaces.thread(thread_id)),))
+    for record in holdings.records(database, here):
+        if (kind := record.prefix.split(".")[2]) not in _OF_READ_THREAD:
+            rest.setdefault(kind, []).append({"key": record.key, **record.value})
+    known = {str(message.id) for message in view.messages} | {"None"}
+    values = holdings.checkpoint_values(database, storage.checkpointer.serde, thread_id)
+    others = {str(message.id): message for name, value in values for message in _messages(name, value)}
+    return {
+        **{name: value for name, value in view.as_json().items() if name != "summary"},
+        "record": view.record,
+        "other_branches": [
+            {"id": message.id, "role": role_of(message), "content": str(message.text)}
+            for message in others.values()
+            if str(message.id) not in known
+        ],
+        **rest,
+    }
+
+
+def _messages(channel: str, value: Any) -> Iterator[BaseMessage]:
+    """Return the messages that a channel's value holds, such as those of a branch that time travel left."""
+    if channel not in _MESSAGES:
+        return
+    given = value.get("messages") if isinstance(value, dict) else value
+    for one in given if isinstance(given, list) else [given]:
+        if one is not None and not isinstance(one, RemoveMessage):
+            try:
+                yield one if isinstance(one, BaseMessage) else convert_to_messages([one])[0]
+            except (ValueError, NotImplementedError):
+                continue
+
+
+def _database(storage: Storage) -> sqlite3.Connection:
+    if not isinstance(storage.store, SqliteStore) or not isinstance(storage.checkpointer, SqliteSaver):
+        raise SettingsError("exporting needs a SQLite database opened with `open_storage`")
+    return storage.store.conn

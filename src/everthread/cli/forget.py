@@ -1,26 +1,18 @@
 """`forget`: erase a user or a thread for good, and prove it."""
 
-from __future__ import annotations
-
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
-from everthread.cli.output import counted, note, print_json, say, write_json
-from everthread.cli.progress import Progress
+from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, Yes
+from everthread.cli.output import check_writable, counted, note, print_json, progress, say, write_json
 from everthread.errors import SettingsError, StorageError
+from everthread.storage.erasure import Receipt, erase, held
+from everthread.storage.open import open_storage
 
-if TYPE_CHECKING:
-    from everthread.storage.erasure import Receipt
-
-__all__ = ["forget"]
-
-_WAIT_SECONDS = 20.0
-"""How long a run on one of the threads is waited for; longer than the lease of a process that was killed."""
+__all__ = ["forget", "in_words"]
 
 
 def forget(
@@ -33,7 +25,7 @@ def forget(
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write what was erased, as JSON, to a new file.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
@@ -42,35 +34,32 @@ def forget(
     Rows, full-text index, write-ahead log and free space of the file; then every table and every byte is searched for
     texts of what was erased. Copies elsewhere, such as backups, are not reached.
     """
-    from everthread.storage.erasure import erase, held
-    from everthread.storage.open import open_storage
-
     if (user is None) == (thread is None):
         raise SettingsError("say what to erase: `--user USER` or `--thread THREAD`, one of both")
-    _check_receipt(receipt)
-    with open_storage(database, create=False, lock_timeout_seconds=_WAIT_SECONDS) as storage:
+    check_writable(receipt, new=True)
+    with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
         if not yes:
             _ask(held(storage, user_id=user, thread_id=thread), user, thread)
-        with Progress(f"erasing {_who(user, thread)}") as shown:
-            done = erase(storage, user_id=user, thread_id=thread, progress=shown.at)
-    unwritten = _write(receipt, done)
+        with progress(f"erasing {_who(user, thread)}") as report:
+            erased = erase(storage, user_id=user, thread_id=thread, progress=report)
+    unwritten = _write(receipt, erased)
     if as_json or unwritten:
-        print_json(done.as_json())
+        print_json(erased.as_json())
     else:
-        _print(done, receipt)
-    if not done.is_verified:
+        _print(erased, receipt)
+    if not erased.is_verified:
         raise StorageError(
-            f"erased, but texts of it are still in {_places(done.left)}; `--receipt FILE` lists every place"
+            f"erased, but texts of it are still in {_places(erased.left)}; `--receipt FILE` lists every place"
         )
     if unwritten:
         raise StorageError(f"{_who(user, thread)} is erased, but the receipt went to the standard output: {unwritten}")
 
 
-def _write(receipt: Path | None, done: Receipt) -> str:
-    """Write the receipt, if one is wanted; say why it could not be, since what it tells of is gone."""
+def _write(file: Path | None, receipt: Receipt) -> str:
+    """Write the receipt to a file; return why that failed, because what was erased cannot be counted again."""
     try:
-        if receipt is not None:
-            write_json(receipt, done.as_json())
+        if file is not None:
+            write_json(file, receipt.as_json())
     except StorageError as failure:
         return str(failure)
     return ""
@@ -87,17 +76,17 @@ def _ask(counts: dict[str, int], user: str | None, thread: str | None) -> None:
     )
 
 
-def _print(done: Receipt, receipt: Path | None) -> None:
-    say(f"Erased {_who(done.user_id, done.thread_id)}: {in_words(done.erased)}.", "bold")
-    searched = (
-        f"{counted(done.rows, 'record')}, the search index and {counted(sum(done.files.values()), 'byte')} of files"
-    )
-    if done.is_verified:
-        say(f"Verified: none of {counted(done.texts, 'text')} of it is in {searched}.")
-    if done.shared:
-        note(f"{counted(done.shared, 'text')} of it {'is' if done.shared == 1 else 'are'} also in what others said")
-    if receipt is not None:
-        note(f"the receipt is in {receipt}")
+def _print(receipt: Receipt, file: Path | None) -> None:
+    say(f"Erased {_who(receipt.user_id, receipt.thread_id)}: {in_words(receipt.erased)}.", "bold")
+    size = counted(sum(receipt.files.values()), "byte")
+    if receipt.is_verified:
+        searched = f"{counted(receipt.rows, 'record')}, the search index and {size} of files"
+        say(f"Verified: none of {counted(receipt.texts, 'text')} of it is in {searched}.")
+    if receipt.shared:
+        verb = "is" if receipt.shared == 1 else "are"
+        note(f"{counted(receipt.shared, 'text')} of it {verb} also in what others said")
+    if file is not None:
+        note(f"the receipt is in {file}")
 
 
 _WORDS = {
@@ -112,25 +101,25 @@ _WORDS = {
     "ledger": ("event of the ledger", "events of the ledger"),
     "sources of kept notes": ("source of a note that stays", "sources of notes that stay"),
 }
-"""What people call the kinds of records, in the order in which they are told."""
+"""What people call the kinds of records, in the order of a sentence."""
 
 _INTERNAL = ("sessions", "writes", "handles", "left", "unanswered")
 """Kinds that nobody has a word for; a receipt counts each."""
 
 
 def in_words(counts: Mapping[str, int]) -> str:
-    """Tell what is or was held: `1 profile, 12 messages of the transcript and 30 internal records`."""
+    """Put counts into a sentence, such as `1 profile, 12 messages of the transcript and 30 internal records`."""
     kinds = [*(kind for kind in _WORDS if kind in counts), *(kind for kind in counts if kind not in _WORDS)]
-    told = [
+    parts = [
         f"{counts[kind]:,} {_WORDS.get(kind, (kind, kind))[counts[kind] != 1]}"
         for kind in kinds
         if kind not in _INTERNAL
     ]
     if internal := sum(counts.get(kind, 0) for kind in _INTERNAL):
-        told.append(counted(internal, "internal record"))
-    if not told:
+        parts.append(counted(internal, "internal record"))
+    if not parts:
         return "nothing but traces of an erasure"
-    return " and ".join([*([", ".join(told[:-1])] if told[1:] else []), told[-1]])
+    return " and ".join([*([", ".join(parts[:-1])] if parts[1:] else []), parts[-1]])
 
 
 def _places(left: Sequence[str]) -> str:
@@ -148,15 +137,3 @@ def _place(left: str) -> str:
     if table in ("checkpoints", "writes"):
         return f"the checkpoints of thread {row!r}"
     return f"the record {row}" if table == "store" else f"the table {table!r}"
-
-
-def _check_receipt(file: Path | None) -> None:
-    """Find out before anything is erased whether the receipt can be written."""
-    if file is None:
-        return
-    if file.exists():
-        raise SettingsError(f"{str(file)!r} exists already; a receipt never takes the place of another file")
-    if not file.absolute().parent.is_dir():
-        raise SettingsError(f"the folder of {str(file)!r} does not exist; create it or choose another place")
-    if not os.access(file.absolute().parent, os.W_OK):
-        raise SettingsError(f"the folder of {str(file)!r} cannot be written; choose another place")

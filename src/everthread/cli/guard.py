@@ -1,21 +1,17 @@
 """`guard`: what the guard says about texts, for scores and for scripts."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from everthread.cli.output import note, out, plain, print_json
+from everthread.cli.output import note, print_json, print_table
 from everthread.errors import RecordError
-
-if TYPE_CHECKING:
-    from everthread.memory.guard import Verdict
+from everthread.memory.guard import check, warm_up
 
 __all__ = ["guard"]
 
@@ -28,20 +24,22 @@ def guard(
 
     The texts themselves are never printed. `ms` is the processor time for one text, after everything is loaded.
     """
-    from everthread.memory.guard import check, warm_up
-
     texts = list(_texts(file))
     warm_up()
-    rows: list[tuple[str, Verdict, float]] = []
+    rows: list[tuple[str, ...]] = []
+    blocked = 0
     for name, text in texts:
         began = time.thread_time()
         verdict = check(text)
         ms = (time.thread_time() - began) * 1000
+        blocked += not verdict.allowed
         if as_json:
             print_json({"id": name, "decision": verdict.decision, "category": verdict.category, "ms": round(ms, 3)})
-        rows.append((name, verdict, ms))
+        else:
+            rows.append((name, verdict.decision, verdict.category, verdict.rule, f"{ms:.2f}"))
     if not as_json:
-        _table(rows)
+        print_table(("id", "decision", "category", "rule", "ms"), rows, words=("decision", "category", "rule"))
+        note(f"{blocked:,} of {len(rows):,} blocked")
 
 
 def _texts(file: str) -> Iterator[tuple[str, str]]:
@@ -67,18 +65,3 @@ def _texts(file: str) -> Iterator[tuple[str, str]]:
         if not isinstance(name, str) or not isinstance(text, str):
             raise RecordError(f"{file} line {number}: `id` and `text` must be strings")
         yield name, text
-
-
-def _table(rows: list[tuple[str, Verdict, float]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("id", "decision", "category", "rule"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("ms", justify="right")
-    for name, verdict, ms in rows:
-        table.add_row(plain(name), verdict.decision, verdict.category, verdict.rule, f"{ms:.2f}")
-    console = out()
-    console.print(table, soft_wrap=not console.is_terminal)
-    blocked = sum(not verdict.allowed for _, verdict, _ in rows)
-    note(f"{blocked:,} of {len(rows):,} blocked")

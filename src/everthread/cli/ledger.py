@@ -1,14 +1,16 @@
 """`ledger`: the decisions of a thread, as they were recorded."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
 from everthread.cli.output import note, print_json, say, shortened
+from everthread.cli.reading import exists, unknown
 from everthread.errors import SettingsError
+from everthread.ledger import events
+from everthread.ledger import schema as event_schema
+from everthread.storage.open import open_storage
 
 __all__ = ["ledger"]
 
@@ -31,49 +33,37 @@ def ledger(
 
     --json prints one event a line.
     """
-    from everthread.cli.reading import exists, unknown
-    from everthread.ledger import events
-    from everthread.ledger import schema as schema_of
-    from everthread.storage.open import open_storage
-
     if schema:
-        print_json(schema_of())
+        print_json(event_schema())
         return
     if not thread:
         raise SettingsError("which thread? `everthread ledger THREAD`; `everthread threads` lists them")
-    _check(kind or [])
+    kinds = event_schema()["discriminator"]["mapping"]
+    if unknown_kinds := [one for one in kind or () if one not in kinds]:
+        raise SettingsError(f"unknown kind of event {unknown_kinds[0]!r}; choose from {', '.join(kinds)}")
     with open_storage(database, create=False) as storage:
         if not exists(storage, thread):
             raise unknown(thread)
-        found = [event for event in events(storage.store, thread) if not kind or event.event in kind]
-    told = [event.model_dump(mode="json") for event in (found if limit is None else found[-limit:])]
-    for value in told:
+        chosen = [event for event in events(storage.store, thread) if not kind or event.event in kind]
+    for event in chosen if limit is None else chosen[-limit:]:
+        value = event.model_dump(mode="json")
         if as_json:
             print_json(value)
         else:
             say(f"turn {value['turn']}  {value['at'][:19]}  {value['event']}  {_figures(value)}")
-    if not told and not as_json:
+    if not chosen and not as_json:
         note(f"thread {thread!r} has no such events")
 
 
-def _check(kinds: list[str]) -> None:
-    from everthread.ledger import schema
-
-    known = schema()["discriminator"]["mapping"]
-    for kind in kinds:
-        if kind not in known:
-            raise SettingsError(f"unknown kind of event {kind!r}; choose from {', '.join(known)}")
+def _figures(event: dict[str, Any]) -> str:
+    """Return an event on one line: numbers and words as they are, lists by their length."""
+    texts = {name: _shown(value) for name, value in event.items() if name not in _HIDDEN}
+    return " ".join(f"{name}={text}" for name, text in texts.items() if text)
 
 
-def _figures(value: dict[str, Any]) -> str:
-    """Return what an event says on one line: numbers and words as they are, lists by their length."""
-    told = {name: _shown(known) for name, known in value.items() if name not in _HIDDEN}
-    return " ".join(f"{name}={shown}" for name, shown in told.items() if shown)
-
-
-def _shown(known: Any) -> str:
-    if isinstance(known, dict) and all(type(part) is int for part in known.values()):
-        return "+".join(f"{name}:{size:,}" for name, size in known.items() if size)
-    if isinstance(known, list | dict):
-        return f"{len(known)}" if known else ""
-    return f"{known:,}" if type(known) is int else shortened("" if known is None else str(known), 60)
+def _shown(value: Any) -> str:
+    if isinstance(value, dict) and all(type(part) is int for part in value.values()):
+        return "+".join(f"{name}:{size:,}" for name, size in value.items() if size)
+    if isinstance(value, list | dict):
+        return f"{len(value)}" if value else ""
+    return f"{value:,}" if type(value) is int else shortened("" if value is None else str(value), 60)

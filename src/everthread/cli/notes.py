@@ -1,24 +1,29 @@
-"""`notes`: what is remembered about a user, why, and how to put it right."""
+"""`notes`: what is remembered about a user, where it comes from, and how to correct it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 import typer
+from langgraph.store.base import PutOp
 
-from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
+from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl
 from everthread.cli.output import note, print_json, say
+from everthread.cli.reading import long_term_notes, note_text, record_of, records, session_notes
 from everthread.errors import NotFoundError, SettingsError
+from everthread.ledger import events as ledger_events
+from everthread.ledger.events import NoteChanged
+from everthread.ledger.record import record as record_events
+from everthread.memory.consolidate import confidence_on, confirmed_by_hand, edited, field_of, retracted
+from everthread.nodes.consolidate import changed_by_hand
+from everthread.state import Note, Summary, namespaces
+from everthread.storage.open import Storage, open_storage
+from everthread.storage.summaries import load_summary
 
-if TYPE_CHECKING:
-    from everthread.cli.note_changes import Reasons
-    from everthread.state import Note
-
-__all__ = ["note_text", "notes"]
+__all__ = ["Change", "change_note", "notes"]
 
 _ACTIONS = ("edit", "confirm", "retract", "why")
-_WAIT_SECONDS = 20.0
-"""How long a consolidation of the same user is waited for."""
 
 
 def notes(
@@ -33,114 +38,222 @@ def notes(
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is remembered about a user, or change it.
+    """Show what is remembered about a user, or correct it.
 
     Without an action: the long-term notes, and the session notes of the user's threads. `edit` gives a note another
     text and keeps the old one as history, `confirm` says that it holds, `retract` withdraws it, `why` shows where it
     comes from and what became of it.
     """
-    if action is None:
-        _list(user, database, as_json=as_json)
-        return
-    if action not in _ACTIONS:
+    if action is not None and action not in _ACTIONS:
         raise SettingsError(f"unknown action {action!r}; choose one of {', '.join(_ACTIONS)}")
-    if not note_id:
+    if action and not note_id:
         raise SettingsError(f"which note? `everthread notes {user} {action} NOTE`; the list shows the ids")
-    if (action == "edit") != (text is not None):
+    if action and (action == "edit") != (text is not None):
         raise SettingsError("`edit` takes the note's new text, and no other action takes one")
-    if action == "why":
-        _why(user, note_id, database, as_json=as_json)
-    else:
-        _change(user, action, note_id, text or "", database, as_json=as_json)
+    with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
+        if not action or not note_id:
+            _list(storage, user, as_json=as_json)
+        elif action == "why":
+            _why(storage, user, note_id, as_json=as_json)
+        else:
+            change = change_note(storage, user, action, note_id, text or "")
+            _print_change(user, change, as_json=as_json)
 
 
-def note_text(found: Note) -> str:
-    """Return a note on one line: date, text, keywords, and its status when it is not active."""
-    keywords = f" [{', '.join(found.keywords)}]" if found.keywords else ""
-    status = "" if found.status == "active" else f" ({found.status})"
-    return f"{found.date}  {found.text}{keywords}{status}"
-
-
-def _list(user: str, database: str, *, as_json: bool) -> None:
-    from everthread.cli.reading import long_term_notes, records, session_notes
-    from everthread.state import namespaces
-    from everthread.storage.open import open_storage
-
-    with open_storage(database, create=False) as storage:
-        lasting = long_term_notes(storage.store, user)
-        threads = [str(record["thread_id"]) for record in records(storage.store, user)]
-        is_known = bool(lasting or threads) or storage.store.get(namespaces.profile(user), "profile") is not None
-        session = [(thread_id, found) for thread_id in threads for found in session_notes(storage.store, thread_id)]
-    if not is_known:
+def _list(storage: Storage, user: str, *, as_json: bool) -> None:
+    long_term = long_term_notes(storage.store, user)
+    threads = [str(record["thread_id"]) for record in records(storage.store, user)]
+    session = [(thread_id, one) for thread_id in threads for one in session_notes(storage.store, thread_id)]
+    if not long_term and not threads and storage.store.get(namespaces.profile(user), "profile") is None:
         raise NotFoundError(f"there is no user {user!r} in this database; `everthread threads` shows who has talked")
     if as_json:
-        told = [{"thread_id": thread_id, **found.value()} for thread_id, found in session]
-        print_json({"user_id": user, "long_term": [found.value() for found in lasting], "session": told})
-    elif lasting or session:
-        _print(lasting, session)
-    else:
+        of_threads = [{"thread_id": thread_id, **one.value()} for thread_id, one in session]
+        print_json({"user_id": user, "long_term": [one.value() for one in long_term], "session": of_threads})
+        return
+    if not long_term and not session:
         note(f"there are no notes about user {user!r}")
-
-
-def _print(lasting: list[Note], session: list[tuple[str, Note]]) -> None:
-    if lasting:
+    if long_term:
         say("Long-term notes", "bold")
-    for found in reversed(lasting):
-        doubt = "  (in doubt)" if found.conflicts_with and found.status == "active" else ""
-        say(f"  {found.id}  {note_text(found)}{doubt}")
+    for one in reversed(long_term):
+        doubt = "  (in doubt)" if one.conflicts_with and one.status == "active" else ""
+        say(f"  {one.id}  {note_text(one)}{doubt}")
     if session:
         say("Session notes", "bold")
-    for thread_id, found in session:
-        only = ", this session only" if found.scope == "session" else ""
-        say(f"  {found.id}  {note_text(found)}  (thread {thread_id}{only})")
+    for thread_id, one in session:
+        only = ", this session only" if one.scope == "session" else ""
+        say(f"  {one.id}  {note_text(one)}  (thread {thread_id}{only})")
 
 
-def _change(user: str, action: str, note_id: str, text: str, database: str, *, as_json: bool) -> None:
-    from everthread.cli.note_changes import change_note
-    from everthread.storage.open import open_storage
+@dataclass(frozen=True)
+class Change:
+    """What a correction did."""
 
-    with open_storage(database, create=False, lock_timeout_seconds=_WAIT_SECONDS) as storage:
-        changed = change_note(storage, user, action, note_id, text)
+    action: str
+    notes: list[Note]
+    """The notes that changed, as they are now."""
+    field: str = ""
+    """Field of the profile that the note had become and that is taken back; empty when there is none."""
+
+    @property
+    def sentence(self) -> str:
+        """Say what follows from it."""
+        taken = f"; the field `{self.field}` of the profile is taken back" if self.field else ""
+        if self.action == "retract":
+            return f"the note holds no longer{taken}; `confirm` brings it back"
+        if self.action == "edit":
+            return f"the new text holds, and the old one is kept as history{taken}"
+        return "the note holds, as the user's own words"
+
+
+def change_note(storage: Storage, user_id: str, action: str, note_id: str, text: str = "") -> Change:
+    """Edit, confirm or retract a note, while no consolidation of the same user runs.
+
+    Args:
+        storage: the open database.
+        user_id: whose note.
+        action: `edit`, `confirm` or `retract`.
+        note_id: the note's id or its beginning.
+        text: the new text of an edit.
+
+    Raises:
+        NotFoundError: the user has no such note.
+        SettingsError: the note cannot be changed so.
+    """
+    today = datetime.now(UTC).date().isoformat()
+    with storage.locks.hold(namespaces.user_key(user_id)):
+        subject, thread_id = _one_note(storage, user_id, note_id)
+        if action == "confirm":
+            changed = confirmed_by_hand(subject, today)
+        else:
+            store = storage.store
+            siblings = session_notes(store, thread_id) if thread_id else long_term_notes(store, user_id)
+            by_id = {one.id: one for one in siblings}
+            changed = edited(by_id, subject, text, today) if action == "edit" else retracted(by_id, subject, today)
+        _write(storage, user_id, thread_id, subject, action, changed)
+    return Change(action, list(changed.values()), field_of(subject) if action != "confirm" else "")
+
+
+def _print_change(user: str, change: Change, *, as_json: bool) -> None:
     if as_json:
-        notes = [found.value() for found in changed.notes]
-        print_json({"user_id": user, "action": action, "notes": notes, "profile_field": changed.field or None})
+        values = [one.value() for one in change.notes]
+        print_json({"user_id": user, "action": change.action, "notes": values, "profile_field": change.field or None})
+        return
+    for one in change.notes:
+        say(f"  {one.id}  {note_text(one)}")
+    note(change.sentence)
+
+
+def _one_note(storage: Storage, user_id: str, note_id: str) -> tuple[Note, str | None]:
+    """Return the user's note of that id, with the thread whose session note it is."""
+    threads = [str(record["thread_id"]) for record in records(storage.store, user_id)]
+    every: list[tuple[Note, str | None]] = [(one, None) for one in long_term_notes(storage.store, user_id)]
+    every += [(one, thread_id) for thread_id in threads for one in session_notes(storage.store, thread_id)]
+    exact = [pair for pair in every if pair[0].id == note_id]
+    matching = exact[:1] or [pair for pair in every if pair[0].id.startswith(note_id)]
+    if not matching:
+        raise NotFoundError(f"user {user_id!r} has no note {note_id!r}; `everthread notes {user_id}` lists them")
+    if len(matching) > 1:
+        raise SettingsError(f"{len(matching)} notes begin with {note_id!r}; write more of the id")
+    return matching[0]
+
+
+def _write(
+    storage: Storage, user_id: str, thread_id: str | None, subject: Note, action: str, changed: dict[str, Note]
+) -> None:
+    """Write the notes and the events in one batch; every thread that the note comes from gets an event."""
+    if thread_id is None:
+        writes = changed_by_hand(storage.store, user_id, changed)
+        threads = list(dict.fromkeys(source.thread_id for source in subject.sources if source.thread_id))
     else:
-        for found in changed.notes:
-            say(f"  {found.id}  {note_text(found)}")
-        note(changed.sentence)
+        namespace = namespaces.session_notes(thread_id)
+        writes = [PutOp(namespace, one.id, one.value(), index=None) for one in changed.values()]
+        threads = [thread_id]
+    if not threads:
+        storage.store.batch(writes)
+    for source_thread in threads:
+        turn = int((record_of(storage.store, source_thread) or {}).get("turns", 0))
+        # A confirmation leaves everything as it was.
+        flagged = [] if action == "confirm" else _dependents(storage, user_id, source_thread, subject, changed)
+        event = NoteChanged.model_validate({"note_id": subject.id, "action": action, "dependents": flagged})
+        record_events(storage.store, source_thread, [event], write=lambda _: None, turn=turn, operations=writes)
+        writes = []
 
 
-def _why(user: str, note_id: str, database: str, *, as_json: bool) -> None:
-    from everthread.cli.note_changes import reasons
-    from everthread.storage.open import open_storage
+def _dependents(
+    storage: Storage, user_id: str, thread_id: str, subject: Note, changed: Mapping[str, Note]
+) -> list[str]:
+    """Return what comes from the same messages of a thread as a note: other notes, and the thread's summary."""
 
-    with open_storage(database, create=False) as storage:
-        found = reasons(storage, user, note_id)
+    def messages(one: Note) -> set[str]:
+        return {name for source in one.sources if source.thread_id == thread_id for name in source.message_ids}
+
+    own = messages(subject)
+    others = [*long_term_notes(storage.store, user_id), *session_notes(storage.store, thread_id)]
+    flagged = [one.id for one in others if one.id != subject.id and one.id not in changed and own & messages(one)]
+    saved = storage.checkpointer.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
+    name = saved.checkpoint["channel_values"].get("summary_id") if saved else None
+    summary = Summary.model_validate(load_summary(storage.store, thread_id, name) or {})
+    if any(own.intersection(entry.sources) for entry in summary.entries):
+        flagged.append(f"summary {summary.version}")
+    return flagged
+
+
+def _why(storage: Storage, user_id: str, note_id: str, *, as_json: bool) -> None:
+    """Show where a note comes from, what it replaced or gave way to, and what the ledger has of it."""
+    subject, thread_id = _one_note(storage, user_id, note_id)
+    long_term = {one.id: one for one in long_term_notes(storage.store, user_id)}
+    confidence = confidence_on(subject, datetime.now(UTC).date().isoformat())
+    successor = long_term.get(subject.superseded_by or "")
+    replaced = [one for one in long_term.values() if one.superseded_by == subject.id]
+    in_doubt = [long_term[other] for other in subject.conflicts_with if other in long_term]
+    threads = dict.fromkeys(source.thread_id for source in subject.sources if source.thread_id)
+    history = [event for thread in threads for event in _events(storage, thread, subject.id)]
     if as_json:
-        print_json(found.as_json())
-    else:
-        _print_reasons(found)
-
-
-def _print_reasons(found: Reasons) -> None:
-    told = found.note
-    say(f"{told.id}  {note_text(told)}", "bold")
-    where = "long-term" if found.thread_id is None else f"session note of thread {found.thread_id}"
-    say(f"  {where} · {told.kind} · from the {told.origin} · confidence {found.confidence:.2f} today")
-    if told.confirmations:
-        say(f"  said again on {', '.join(told.confirmations)}")
-    if told.expires_at:
-        say(f"  ends on {told.expires_at[:10]}")
-    if found.field:
-        say(f"  became the field `{found.field}` of the profile on {told.valid_to}")
-    for source in told.sources:
+        print_json(
+            {
+                "note": subject.value(),
+                "thread_id": thread_id,
+                "confidence_today": round(confidence, 4),
+                "superseded_by": successor.value() if successor else None,
+                "replaced": [one.value() for one in replaced],
+                "in_doubt": [one.value() for one in in_doubt],
+                "profile_field": field_of(subject) or None,
+                "events": history,
+            }
+        )
+        return
+    where = "long-term" if thread_id is None else f"session note of thread {thread_id}"
+    lines = [f"{where} · {subject.kind} · from the {subject.origin} · confidence {confidence:.2f} today"]
+    if subject.confirmations:
+        lines.append(f"said again on {', '.join(subject.confirmations)}")
+    if subject.expires_at:
+        lines.append(f"ends on {subject.expires_at[:10]}")
+    if field_of(subject):
+        lines.append(f"became the field `{field_of(subject)}` of the profile on {subject.valid_to}")
+    for source in subject.sources:
         quote = f': "{source.quote}"' if source.quote else ""
-        say(f"  thread {source.thread_id}, message {', '.join(source.message_ids) or 'unknown'}{quote}")
-    for other in found.replaced:
-        say(f"  took the place of {other.id}  {note_text(other)}")
-    if found.by is not None:
-        say(f"  gave way to {found.by.id}  {note_text(found.by)}")
-    for other in found.in_doubt:
-        say(f"  may contradict {other.id}  {note_text(other)}")
-    for event in found.events:
-        say(f"  {event['at']}  {event['event'].replace('_', ' ')}")
+        lines.append(f"thread {source.thread_id}, message {', '.join(source.message_ids) or 'unknown'}{quote}")
+    lines += [f"replaced {one.id}  {note_text(one)}" for one in replaced]
+    if successor is not None:
+        lines.append(f"gave way to {successor.id}  {note_text(successor)}")
+    lines += [f"may contradict {one.id}  {note_text(one)}" for one in in_doubt]
+    lines += [f"{event['at']}  {event['event'].replace('_', ' ')}" for event in history]
+    say(f"{subject.id}  {note_text(subject)}", "bold")
+    for line in lines:
+        say(f"  {line}")
+
+
+def _events(storage: Storage, thread_id: str, note_id: str) -> Iterator[dict[str, Any]]:
+    """Yield a thread's events that name a note; the prompts that it was injected into are too many to list."""
+    for event in ledger_events(storage.store, thread_id):
+        value = event.model_dump(mode="json")
+        if event.event not in ("injected", "prompt_assembled") and _names(value, note_id):
+            yield {"thread_id": thread_id, **value}
+
+
+def _names(value: object, note_id: str) -> bool:
+    if isinstance(value, dict):
+        return note_id in value or any(_names(part, note_id) for part in value.values())
+    if isinstance(value, list):
+        return any(_names(part, note_id) for part in value)
+    return value == note_id

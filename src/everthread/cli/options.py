@@ -1,12 +1,43 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how their values are read."""
 
-from typing import Annotated
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-__all__ = ["AsJson", "DatabaseUrl", "ModelName", "OneUser", "duration_seconds"]
+from everthread.agents import AGENTS, agent_named, travel
+from everthread.errors import SettingsError
+from everthread.state import Agent
+
+__all__ = [
+    "DEFAULT_DATABASE",
+    "WAIT_SECONDS",
+    "AgentName",
+    "AsDocument",
+    "AsJson",
+    "CountAs",
+    "DatabaseUrl",
+    "Jobs",
+    "Limit",
+    "ModelName",
+    "OneUser",
+    "Page",
+    "ThreadId",
+    "Toolkits",
+    "Yes",
+    "agent_of",
+    "duration_seconds",
+    "load_agent",
+]
 
 DEFAULT_DATABASE = "sqlite:///everthread.db"
+
+WAIT_SECONDS = 20.0
+"""How long a command waits for another run on its thread, or for another change of the same user's notes."""
 
 DatabaseUrl = Annotated[
     str, typer.Option("--database", envvar="EVERTHREAD_DATABASE", metavar="URL", help="Database of the threads.")
@@ -20,8 +51,29 @@ ModelName = Annotated[
         help="`offline` or `provider:name`, such as `openai:gpt-5-mini`.  [default: offline]",
     ),
 ]
+AgentName = Annotated[
+    str | None,
+    typer.Option(
+        "--agent", metavar="NAME", help="`travel`, `support` or `module:attribute`.  [default: the thread's, or travel]"
+    ),
+]
+ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="Id of the thread.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
 OneUser = Annotated[str | None, typer.Option("--user", metavar="USER", help="Only this user's.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, metavar="K", help="Only the first K records.  [default: all]")
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes.  [default: one a core]")]
+Toolkits = Annotated[
+    Path | None,
+    typer.Option("--toolkits", metavar="FILE", help="Prompts and schemas.  [default: toolkits.json beside FILE]"),
+]
+CountAs = Annotated[
+    str | None, typer.Option("--count-as", metavar="NAME", help="Model whose tokens are counted.  [default: o200k]")
+]
+Page = Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write a report to open in a browser.")]
+AsDocument = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -38,5 +90,42 @@ def duration_seconds(text: str) -> float:
     except (ValueError, KeyError):
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise typer.BadParameter(f"{text!r} is no length of time; write it as 30s, 30m, 2h or 1d")
+        raise typer.BadParameter(f"{text!r} is not a length of time; write it as 30s, 30m, 2h or 1d")
     return seconds
+
+
+def load_agent(name: str) -> Agent:
+    """Return a ready agent by its name, or one's own as `module:attribute`.
+
+    A module is looked for in the current folder too.
+
+    Raises:
+        SettingsError: there is no such agent.
+    """
+    module_name, colon, attribute = name.partition(":")
+    if not colon:
+        return agent_named(name)
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        agent = getattr(import_module(module_name), attribute)
+    except (ImportError, AttributeError, ValueError) as failure:
+        raise SettingsError(f"cannot load the agent {name!r}: {failure}") from failure
+    if not isinstance(agent, Agent):
+        raise SettingsError(f"{name!r} is a {type(agent).__name__}, not an everthread.Agent")
+    return agent
+
+
+def agent_of(record: Mapping[str, Any], name: str | None = None) -> Agent:
+    """Return the agent that a command names, else the one of a thread's record.
+
+    An agent that is not ours has left only its name: it stands without tools and without a profile schema.
+
+    Args:
+        record: of the thread's session; may be empty.
+        name: as for `load_agent`.
+    """
+    if name is not None:
+        return load_agent(name)
+    recorded = str(record.get("agent", travel.name))
+    return AGENTS.get(recorded) or replace(travel, name=recorded, tools=(), profile=None)

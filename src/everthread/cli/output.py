@@ -1,39 +1,53 @@
-"""Where output goes: data to stdout, all else to stderr, and nobody's text steers the terminal."""
+"""Where output goes: data to stdout, remarks and progress to stderr, and nobody's text steers the terminal."""
 
 import json
 import os
 import re
 import sys
 import textwrap
-from contextlib import suppress
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
-from everthread.errors import StorageError
+from everthread.errors import SettingsError, StorageError
 
 __all__ = [
+    "check_writable",
     "counted",
     "err",
     "error",
-    "in_the_middle",
+    "hanging",
     "note",
     "out",
     "plain",
     "print_json",
+    "print_table",
+    "progress",
     "say",
     "shortened",
-    "wrapped",
     "write_json",
+    "write_page",
 ]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What could move the cursor, change colours or turn text around, tab and line feed excepted."""
+"""What could move the cursor, change colours or reverse text, except tab and line feed. Rich removes only some."""
 
 _PLAIN_WIDTH = 120
-"""Columns of tables that go to a file or a pipe."""
+"""Columns of text that goes to a file or a pipe."""
+
+
+class Report(Protocol):
+    """Shows how far a command is."""
+
+    def __call__(self, step: str, done: int = 0, total: int | None = None) -> None:
+        """Take what is being done, how many parts are done, and of how many; None when nobody knows."""
 
 
 def out() -> Console:
@@ -47,7 +61,7 @@ def err() -> Console:
 
 
 def say(text: str = "", style: str = "") -> None:
-    """Print a line of text on stdout as it is; only the terminal breaks it."""
+    """Print a line on stdout; only the terminal wraps it."""
     out().print(Text(plain(text), style=style), soft_wrap=True)
 
 
@@ -61,33 +75,129 @@ def error(text: str) -> None:
     err().print(Text.assemble(("error: ", "bold red"), plain(text)), soft_wrap=True)
 
 
+def hanging(head: str, text: str, style: str = "") -> None:
+    """Print text behind a head, wrapped at words; continuation lines are indented as far as the head is long."""
+    width = max(min(out().width, _PLAIN_WIDTH), len(head) + 20)
+    wrapper = textwrap.TextWrapper(width, head, " " * len(head), break_long_words=False, break_on_hyphens=False)
+    say(wrapper.fill(plain(text)) or head.rstrip(), style)
+
+
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: Collection[str] = (), dim: Collection[int] = ()
+) -> None:
+    """Print a table on stdout; its lines are never cut, a narrow terminal wraps them.
+
+    Args:
+        columns: headings; the first column has names.
+        rows: cells, as many as there are columns.
+        words: headings of columns that are left-aligned like the names.
+        dim: numbers of rows that step back.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if not place or column in words else "right", no_wrap=True)
+    for place, row in enumerate(rows):
+        table.add_row(*(Text(plain(cell)) for cell in row), style="dim" if place in dim else None)
+    console = out()
+    # Wider than a narrow terminal, which then wraps the lines; rich would shorten figures.
+    console.width = max(console.width, console.measure(table, options=console.options.update(max_width=10_000)).maximum)
+    console.print(table)
+
+
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout: indented for a person, on one line for a program."""
     unicode = "utf" in (sys.stdout.encoding or "").lower()
     text = json.dumps(value, ensure_ascii=not unicode, indent=2 if sys.stdout.isatty() else None)
     sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 def write_json(file: Path, value: Any) -> None:
-    """Write one JSON document to a new file, which only its owner may read: it says much of a user.
+    """Write one JSON document to a new file that only its owner may read.
 
     Raises:
-        StorageError: it cannot be written, and there is no such file then.
+        StorageError: the file exists or cannot be written; no half-written file is left.
     """
     try:
         with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as opened:
             json.dump(value, opened, ensure_ascii=False, indent=2)
             opened.write("\n")
-    except FileExistsError as error:
-        raise StorageError(f"{str(file)!r} exists already; it was left as it is") from error
-    except OSError as error:
+    except FileExistsError as failure:
+        raise StorageError(f"{str(file)!r} exists already; it was left as it is") from failure
+    except OSError as failure:
         with suppress(OSError):
             file.unlink()
-        raise StorageError(f"cannot write {str(file)!r}: {error.strerror}") from error
+        raise StorageError(f"cannot write {str(file)!r}: {failure.strerror}") from failure
+
+
+def check_writable(file: Path | None, *, new: bool = False) -> None:
+    """Refuse a file that cannot be written before any work is done for it.
+
+    Raises:
+        SettingsError: it exists although it must be new, is a folder, or its folder is missing or read-only.
+    """
+    if file is None:
+        return
+    folder = file.absolute().parent
+    if new and file.exists():
+        raise SettingsError(f"{str(file)!r} exists already; choose a new file")
+    if file.is_dir():
+        raise SettingsError(f"cannot write {str(file)!r}: it is a folder")
+    if not folder.is_dir():
+        raise SettingsError(f"cannot write {str(file)!r}: its folder does not exist")
+    if not os.access(folder, os.W_OK):
+        raise SettingsError(f"cannot write {str(file)!r}: its folder is read-only")
+
+
+def write_page(file: Path, page: str) -> None:
+    """Write a report to open in a browser.
+
+    Raises:
+        SettingsError: the file cannot be written.
+    """
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as failure:
+        raise SettingsError(f"cannot write {str(file)!r}: {failure.strerror}") from failure
+    note(f"the report is in {file}")
+
+
+@contextmanager
+def progress(task: str = "", *, hidden: bool = False) -> Iterator[Report]:
+    """Show how far a long command is: a bar on a terminal, elsewhere a line at its start and its end.
+
+    A command that fails before its first report stays silent.
+
+    Args:
+        task: what is done, such as `erasing thread 't-1'`; without it nothing is written but the bar.
+        hidden: show no bar either.
+    """
+    console = err()
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    label = TextColumn("{task.description}", markup=False)
+    bar = Progress(*columns, label, console=console, transient=True, disable=hidden or not console.is_terminal)
+    row = bar.add_task(task, total=None)
+    began: float | None = None
+
+    def report(step: str, done: int = 0, total: int | None = None) -> None:
+        nonlocal began
+        if began is None:
+            began = time.monotonic()
+            bar.start()
+            if task and not console.is_terminal:
+                note(f"{task} …")
+        bar.update(row, description=shortened(step, 50), completed=done, total=total)
+
+    try:
+        yield report
+    finally:
+        bar.stop()
+    if task and began is not None and not console.is_terminal:
+        note(f"{task}: done after {time.monotonic() - began:.1f} s")
 
 
 def plain(text: str) -> str:
-    """Replace control characters, which a message may hold, by one that only shows."""
+    """Replace control characters in a text of others by a visible one."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
@@ -102,27 +212,14 @@ def shortened(text: str, limit: int = 160) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def in_the_middle(text: str, limit: int) -> str:
-    """Shorten a long text in its middle, so that both ends of an id stay readable."""
-    head = (limit - 1) // 2
-    return text if len(text) <= limit else f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
-
-
-def wrapped(text: str, indent: int) -> list[str]:
-    """Cut a line into lines that fit the terminal, and 120 columns, behind an indent."""
-    width = max(min(out().width, _PLAIN_WIDTH) - indent, 20)
-    return textwrap.wrap(plain(text), width, break_long_words=False, break_on_hyphens=False) or [""]
-
-
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # Without a colour system rich writes no escape code at all; NO_COLOR alone would leave bold and dim.
-    plain_only = bool(os.environ.get("NO_COLOR")) or not stream.isatty()
-    width = None if stream.isatty() else _PLAIN_WIDTH
+    colourless = bool(os.environ.get("NO_COLOR")) or not stream.isatty()
     return Console(
         file=stream,
-        color_system=None if plain_only else "auto",
-        width=width,
+        color_system=None if colourless else "auto",
+        width=None if stream.isatty() else _PLAIN_WIDTH,
         markup=False,
         highlight=False,
         emoji=False,

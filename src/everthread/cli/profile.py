@@ -1,15 +1,22 @@
 """`profile import` and `profile show`: what trusted systems know about a user."""
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
-from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
+from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, load_agent
 from everthread.cli.output import print_json, say
-from everthread.errors import NotFoundError
+from everthread.errors import NotFoundError, RecordError
+from everthread.nodes.consolidate import imported
+from everthread.state import Agent, Context, namespaces
+from everthread.storage.open import open_storage
 
-__all__ = ["profile"]
+__all__ = ["profile", "read_profile"]
 
 profile = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Import or show a user's profile.")
 
@@ -20,21 +27,20 @@ User = Annotated[str, typer.Argument(metavar="USER", help="Whose profile.")]
 def import_profile(
     user: User,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON or YAML with the fields of the agent's schema.")],
-    agent: Annotated[str, typer.Option("--agent", help="Agent whose schema the profile must fit.")] = "travel",
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent", metavar="NAME", help="Whose schema it must fit: `travel`, `support` or `module:attribute`."
+        ),
+    ] = "travel",
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
-    """Check a profile and store it; it takes the place of the one before."""
-    from everthread.agents import agent_named
-    from everthread.cli.profile_file import read_profile
-    from everthread.nodes.consolidate import imported
-    from everthread.state import Context
-    from everthread.state.namespaces import user_key
-    from everthread.storage.open import open_storage
-
+    """Check a profile and store it; it replaces the one before."""
     Context(user_id=user)  # refuses an unusable id
-    value = read_profile(file, agent_named(agent))
-    with open_storage(database) as storage, storage.locks.hold(user_key(user)):
+    value = read_profile(file, load_agent(agent))
+    opened = open_storage(database, lock_timeout_seconds=WAIT_SECONDS)
+    with opened as storage, storage.locks.hold(namespaces.user_key(user)):
         storage.store.batch(imported(storage.store, user, value))
     if as_json:
         print_json({"user_id": user, "profile": value})
@@ -45,11 +51,6 @@ def import_profile(
 @profile.command("show")
 def show_profile(user: User, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
     """Show a user's profile."""
-    import yaml
-
-    from everthread.state import namespaces
-    from everthread.storage.open import open_storage
-
     with open_storage(database, create=False) as storage:
         item = storage.store.get(namespaces.profile(user), "profile")
     if item is None:
@@ -58,3 +59,64 @@ def show_profile(user: User, database: DatabaseUrl = DEFAULT_DATABASE, as_json: 
         print_json({"user_id": user, "profile": item.value})
     else:
         say(yaml.safe_dump(item.value, sort_keys=False, allow_unicode=True).rstrip())
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves dates as they are written: the schema decides what is a date."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - the name and the kind of value are PyYAML's
+        sign: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        for sign, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def read_profile(file: Path, agent: Agent) -> dict[str, Any]:
+    """Read a profile, JSON or YAML, and check it against the agent's schema.
+
+    Returns:
+        The profile as JSON, without fields that are not set.
+
+    Raises:
+        RecordError: the file cannot be read, is neither JSON nor YAML, or does not fit; every field is named.
+    """
+    raw = _parsed(file)
+    if not isinstance(raw, dict):
+        raise RecordError(f"{str(file)!r} holds a {type(raw).__name__} where a profile with named fields is expected")
+    if agent.profile is None:
+        return raw
+    try:
+        valid = agent.profile.model_validate(raw)
+    except ValidationError as error:
+        problems = "; ".join(map(_problem, error.errors(include_url=False)))
+        raise RecordError(f"{str(file)!r} does not fit the profile of the {agent.name} agent: {problems}") from error
+    return valid.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+
+
+def _parsed(file: Path) -> Any:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise RecordError(f"cannot read {str(file)!r}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{str(file)!r} is not UTF-8 text (byte {error.start})") from error
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if file.suffix.lower() == ".json":
+            raise RecordError(f"{file}:{error.lineno} is not JSON: {error.msg}") from error
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{file}:{mark.line + 1}" if mark else str(file)
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise RecordError(f"{where} is neither JSON nor YAML: {problem}") from error
+
+
+def _problem(detail: ErrorDetails) -> str:
+    where = ".".join(map(str, detail["loc"])) or "profile"
+    message = detail["msg"].removeprefix("Value error, ")
+    # A field that does not belong here may hold what must not be shown, such as a passport's number.
+    is_shown = detail["type"] not in ("missing", "extra_forbidden") and isinstance(detail["input"], str | int | float)
+    got = f" (got {str(detail['input'])[:60]!r})" if is_shown else ""
+    return f"`{where}`: {message}{got}"

@@ -23,15 +23,19 @@ from everthread.storage.transcript import transcript
 
 __all__ = [
     "ThreadView",
+    "check_owner",
     "exists",
     "is_open",
+    "items",
     "long_term_notes",
+    "note_text",
     "read_thread",
     "record_of",
     "records",
     "role_of",
     "session_notes",
     "unknown",
+    "when",
 ]
 
 _PAGE = 500
@@ -60,10 +64,11 @@ class ThreadView:
 
     def as_json(self, limit: int | None = None) -> dict[str, Any]:
         """Return the thread as one JSON object, with its newest `limit` messages."""
+        record = self.record or {}
         return {
             "thread_id": self.thread_id,
-            "user_id": (self.record or {}).get("user_id"),
-            "agent": (self.record or {}).get("agent"),
+            "user_id": record.get("user_id"),
+            "agent": record.get("agent"),
             "messages": [self._message(message) for message in self.newest(limit)],
             "messages_total": len(self.messages),
             "summary": self.summary,
@@ -83,21 +88,34 @@ class ThreadView:
         return kept is not None and is_masked(kept)
 
     def _message(self, message: BaseMessage) -> dict[str, Any]:
-        told: dict[str, Any] = {"id": message.id, "role": role_of(message), "content": str(message.text)}
+        value: dict[str, Any] = {"id": message.id, "role": role_of(message), "content": str(message.text)}
         if isinstance(message, AIMessage) and message.tool_calls:
-            told["tool_calls"] = [
+            value["tool_calls"] = [
                 {"id": call["id"], "name": call["name"], "args": call["args"]} for call in message.tool_calls
             ]
         if isinstance(message, ToolMessage):
-            told |= {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status}
+            value |= {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status}
         if at := marks(message).get("at"):
-            told["at"] = at
-        return told | {"in_prompt": str(message.id) in self.working_set, "masked": self.is_masked(message)}
+            value["at"] = at
+        return value | {"in_prompt": str(message.id) in self.working_set, "masked": self.is_masked(message)}
 
 
 def role_of(message: BaseMessage) -> str:
     """Return the role of a message, such as `user`."""
     return _ROLES.get(message.type, message.type)
+
+
+def when(stamp: str) -> str:
+    """Return an ISO date and time without its fraction, such as `2026-11-21 07:05:21Z`."""
+    return stamp[:19].replace("T", " ") + "Z" if len(stamp) > 19 else stamp
+
+
+def items(store: BaseStore, namespace: namespaces.Namespace) -> list[Item]:
+    """Return everything in a namespace."""
+    collected: list[Item] = []
+    while page := store.search(namespace, limit=_PAGE, offset=len(collected)):
+        collected += page
+    return collected
 
 
 def records(store: BaseStore, user_id: str | None = None) -> list[dict[str, Any]]:
@@ -107,13 +125,9 @@ def records(store: BaseStore, user_id: str | None = None) -> list[dict[str, Any]
         store: where they are.
         user_id: only this user's; None returns all.
     """
-    found: list[dict[str, Any]] = []
-    read = 0
-    while page := store.search(namespaces.SESSIONS, limit=_PAGE, offset=read):
-        read += len(page)
-        found += [{"thread_id": item.key, **item.value} for item in page]
-    mine = [record for record in found if user_id is None or record.get("user_id") == user_id]
-    return sorted(mine, key=lambda record: str(record.get("last_activity", "")), reverse=True)
+    every = [{"thread_id": item.key, **item.value} for item in items(store, namespaces.SESSIONS)]
+    own = [record for record in every if user_id is None or record.get("user_id") == user_id]
+    return sorted(own, key=lambda record: str(record.get("last_activity", "")), reverse=True)
 
 
 def record_of(store: BaseStore, thread_id: str) -> dict[str, Any] | None:
@@ -132,9 +146,21 @@ def exists(storage: Storage, thread_id: str) -> bool:
     )
 
 
+def check_owner(record: Mapping[str, Any], thread_id: str, user_id: str | None) -> str:
+    """Return the user of a thread: the one that was asked for, else its owner, else `local`.
+
+    Raises:
+        NotFoundError: the thread belongs to somebody else.
+    """
+    owner = record.get("user_id")
+    if user_id is not None and owner not in (None, user_id):
+        raise NotFoundError(f"user {user_id!r} has no thread {thread_id!r}; it belongs to user {owner!r}")
+    return str(user_id or owner or "local")
+
+
 def is_open(snapshot: StateSnapshot) -> bool:
     """Tell whether a turn waits for its answer or for an approval."""
-    # After a crash `next` can be empty although the turn has no answer; the tasks tell.
+    # After a crash `next` can be empty although the turn has no answer; the tasks show it.
     return bool(snapshot.next or snapshot.tasks)
 
 
@@ -154,7 +180,7 @@ def read_thread(storage: Storage, thread_id: str) -> ThreadView:
     # The state is the same for every agent; no model is called.
     snapshot = build_graph(travel, model="offline", storage=storage).get_state(_config(thread_id))
     values: Mapping[str, Any] = snapshot.values
-    working_set = reduce_messages(values.get("messages", []), _received(storage, thread_id, snapshot))
+    working_set = reduce_messages(values.get("messages", []), _pending_input(storage, thread_id, snapshot))
     return ThreadView(
         thread_id=thread_id,
         record=record_of(storage.store, thread_id),
@@ -168,8 +194,8 @@ def read_thread(storage: Storage, thread_id: str) -> ThreadView:
     )
 
 
-def _received(storage: Storage, thread_id: str, snapshot: StateSnapshot) -> list[Any]:
-    """Return the input that a crash kept from entering the state: saved, but no step has run yet."""
+def _pending_input(storage: Storage, thread_id: str, snapshot: StateSnapshot) -> list[Any]:
+    """Return the input that is checkpointed although no node has consumed it, as after a crash."""
     saved = storage.checkpointer.get_tuple(_config(thread_id)) if snapshot.next == (START,) else None
     received = saved.checkpoint["channel_values"].get(START) if saved else None
     messages = received.get("messages") if isinstance(received, Mapping) else None
@@ -186,11 +212,15 @@ def long_term_notes(store: BaseStore, user_id: str) -> list[Note]:
     return _notes(store, namespaces.notes(user_id))
 
 
+def note_text(note: Note) -> str:
+    """Return a note on one line: date, text, keywords, and its status when it is not active."""
+    keywords = f" [{', '.join(note.keywords)}]" if note.keywords else ""
+    status = "" if note.status == "active" else f" ({note.status})"
+    return f"{note.date}  {note.text}{keywords}{status}"
+
+
 def _notes(store: BaseStore, namespace: namespaces.Namespace) -> list[Note]:
-    found: list[Note] = []
-    while page := store.search(namespace, limit=_PAGE, offset=len(found)):
-        found += map(_note, page)
-    return sorted(found, key=lambda note: (note.date, note.id))
+    return sorted(map(_note, items(store, namespace)), key=lambda note: (note.date, note.id))
 
 
 def _note(item: Item) -> Note:

@@ -1,26 +1,49 @@
 """`simulate`: recorded conversations or own threads under every policy, without a model."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from everthread.cli.evaluate_page import check_writable, write_page
-from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl
-from everthread.cli.output import counted, error, note, print_json, say, shortened
+from everthread.cli.options import (
+    DEFAULT_DATABASE,
+    AsDocument,
+    CountAs,
+    DatabaseUrl,
+    Jobs,
+    Limit,
+    Page,
+    Toolkits,
+)
+from everthread.cli.output import (
+    check_writable,
+    counted,
+    error,
+    note,
+    print_json,
+    print_table,
+    progress,
+    say,
+    shortened,
+    write_page,
+)
+from everthread.cli.reading import read_thread
 from everthread.cli.replay import check_counted
-from everthread.cli.replay_options import AsDocument, CountAs, Jobs, Limit, Page, Toolkits
-from everthread.cli.replay_progress import progress
-from everthread.cli.replay_table import print_table
 from everthread.errors import SettingsError
-
-if TYPE_CHECKING:
-    from everthread.evals.records import Record
-    from everthread.evals.simulate import Row, Setting, Simulation
+from everthread.evals.pages import render_simulation
+from everthread.evals.parallel import cores
+from everthread.evals.picking import playable
+from everthread.evals.prices import read_prices
+from everthread.evals.records import Record
+from everthread.evals.replay import OURS
+from everthread.evals.simulate import Row, Setting, Simulation
+from everthread.evals.simulate import simulate as run_simulation
+from everthread.evals.threads import record_of_thread
+from everthread.state import Context
+from everthread.state.context import POLICIES
+from everthread.storage.open import open_storage
 
 __all__ = ["simulate"]
 
@@ -62,48 +85,39 @@ def simulate(
     Tokens, cacheable tokens, cost, what leaves the prompt, and whether what later calls needed is still there. Exit
     code 1 when a policy failed, lost a message or went over a window, or when nothing could be compared.
     """
-    from everthread.evals.parallel import cores
-    from everthread.evals.prices import read_prices
-    from everthread.evals.replay import OURS
-    from everthread.evals.simulate import simulate as simulated
-
-    settings, prices = _settings(policy, window, pin), read_prices(price)
+    settings = [
+        Setting.of(Context.from_mapping({"policy": one, "window": size, "pins": tuple(pin or ())}))
+        for size in dict.fromkeys(window or [_WINDOW])
+        for one in dict.fromkeys(policy or POLICIES)
+    ]
+    prices = read_prices(price)
     check_writable(html)
     check_counted(count_as)
     records = [*_recorded(files or [], toolkits), *_threads(thread or [], database)][:limit]
     if not records:
         raise SettingsError("nothing to simulate: name files of records, or threads with `--thread`")
-    with progress(hidden=as_json and sys.stdout.isatty()) as tick:
-        tick(0, len(records), "")
-        found = simulated(records, settings, prices, count_as=count_as or OURS, jobs=jobs or cores(), tick=tick)
+    with progress(hidden=as_json and sys.stdout.isatty()) as show:
+        show("", 0, len(records))
+        simulation = run_simulation(
+            records,
+            settings,
+            prices,
+            count_as=count_as or OURS,
+            jobs=jobs or cores(),
+            tick=lambda done, total, name: show(name, done, total),
+        )
     if html is not None:
-        from everthread.evals.pages import render_simulation
-
-        write_page(html, render_simulation(found))
+        write_page(html, render_simulation(simulation))
     if as_json:
-        print_json(found.document())
-    elif found.compared:
-        _print(found)
-    if not found.compared or not found.is_clean:
-        _print_trouble(found)
+        print_json(simulation.document())
+    elif simulation.compared:
+        _print(simulation)
+    if not simulation.compared or not simulation.is_clean:
+        _print_trouble(simulation)
         raise typer.Exit(1)
 
 
-def _settings(policies: list[str] | None, windows: list[int] | None, pins: list[str] | None) -> list[Setting]:
-    from everthread.evals.simulate import Setting
-    from everthread.state import Context
-    from everthread.state.context import POLICIES
-
-    return [
-        Setting.of(Context.from_mapping({"policy": policy, "window": window, "pins": tuple(pins or ())}))
-        for window in dict.fromkeys(windows or [_WINDOW])
-        for policy in dict.fromkeys(policies or POLICIES)
-    ]
-
-
 def _recorded(files: list[Path], toolkits: Path | None) -> Sequence[Record]:
-    from everthread.evals.picking import playable
-
     if not files:
         return ()
     picked = playable(files, toolkits=toolkits)
@@ -113,10 +127,6 @@ def _recorded(files: list[Path], toolkits: Path | None) -> Sequence[Record]:
 
 
 def _threads(threads: list[str], database: str) -> list[Record]:
-    from everthread.cli.reading import read_thread
-    from everthread.evals.threads import record_of_thread
-    from everthread.storage.open import open_storage
-
     if not threads:
         return []
     with open_storage(database, create=False) as storage:
@@ -124,24 +134,24 @@ def _threads(threads: list[str], database: str) -> list[Record]:
     return [record_of_thread(view.thread_id, view.messages, (view.record or {}).get("agent")) for view in views]
 
 
-def _print(found: Simulation) -> None:
+def _print(simulation: Simulation) -> None:
     headings = ("window", "prompt tokens", "cached", "cost", "largest", "over", "evicted", "masked", "kept", "recalls")
-    has_pins = any(row.sum("pins") for row in found.rows)
+    has_pins = any(row.sum("pins") for row in simulation.rows)
     columns = ("policy", *headings, "rules", *(["pins"] if has_pins else []))
-    rows = [_cells(row, found.prices.currency)[: len(columns)] for row in found.rows]
-    baselines = [place for place, row in enumerate(found.rows) if row.setting.context is None]
+    rows = [_cells(row, simulation.prices.currency)[: len(columns)] for row in simulation.rows]
+    baselines = [place for place, row in enumerate(simulation.rows) if row.setting.context is None]
     print_table(columns, rows, dim=baselines)
     say(
-        f"{found.compared:,} of {counted(found.records, 'conversation')} ran under every setting and "
-        f"{'is' if found.compared == 1 else 'are'} compared; prices: {found.prices.name}",
+        f"{simulation.compared:,} of {counted(simulation.records, 'conversation')} ran under every setting and "
+        f"{'is' if simulation.compared == 1 else 'are'} compared; prices: {simulation.prices.name}",
         "bold",
     )
-    _print_refused(found)
+    _print_refused(simulation)
 
 
-def _print_refused(found: Simulation) -> None:
+def _print_refused(simulation: Simulation) -> None:
     """Say once for each window how many conversations it cannot hold, and why the first one is too large."""
-    refused = [case for case in found.cases if case.outcome == "refused"]
+    refused = [case for case in simulation.cases if case.outcome == "refused"]
     for window in dict.fromkeys(case.window for case in refused):
         first = next(case for case in refused if case.window == window)
         several = {case.record for case in refused if case.window == window}
@@ -164,15 +174,15 @@ def _cells(row: Row, currency: str) -> list[str]:
 
 
 def _portion(row: Row, name: str) -> str:
-    whole = row.sum(name)
-    return f"{row.sum(f'{name}_kept') / whole:.1%}" if whole else "-"
+    total = row.sum(name)
+    return f"{row.sum(f'{name}_kept') / total:.1%}" if total else "-"
 
 
-def _print_trouble(found: Simulation) -> None:
-    worst = next((case for case in found.cases if case.error or case.outcome == "failed"), None)
-    if not found.compared:
+def _print_trouble(simulation: Simulation) -> None:
+    worst = next((case for case in simulation.cases if case.error or case.outcome == "failed"), None)
+    if not simulation.compared:
         error(f"no conversation ran under every setting{f': {worst.error}' if worst else ''}")
         return
-    for case in found.cases:
+    for case in simulation.cases:
         if case.outcome == "failed":
             error(f"{case.record}, {case.policy}: {case.error}")

@@ -1,19 +1,20 @@
 """`why`: where something is now, how it came there, and what depends on it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
 from everthread.cli.output import counted, note, print_json, say, shortened
+from everthread.cli.reading import long_term_notes, read_thread, records
 from everthread.errors import NotFoundError, SettingsError
-
-if TYPE_CHECKING:
-    from everthread.ledger.lineage import Known, Thing
-    from everthread.ledger.why import Account
-    from everthread.storage.open import Storage
+from everthread.ledger import events
+from everthread.ledger.events import Erased
+from everthread.ledger.lineage import Known, Thing
+from everthread.ledger.regrets import counts
+from everthread.ledger.why import Account, explain
+from everthread.state import Summary, namespaces
+from everthread.storage.open import Storage, open_storage
 
 __all__ = ["known_of", "why"]
 
@@ -37,12 +38,8 @@ def why(
 ) -> None:
     """Say where something is now, how it came there, and what depends on it.
 
-    Everything is told from recorded ids: messages, notes, entries of the summary, and the events of the ledger.
+    The answer rests on recorded ids: messages, notes, entries of the summary, and the events of the ledger.
     """
-    from everthread.ledger.regrets import counts
-    from everthread.ledger.why import explain
-    from everthread.storage.open import open_storage
-
     if not thread:
         raise SettingsError("which thread? `everthread why TEXT --thread THREAD`; `everthread threads` lists them")
     if regrets == (asked is not None):
@@ -56,8 +53,8 @@ def why(
         like = [] if accounts else _like(storage, known, asked)
         accounts = accounts or (explain(known, asked, like) if like else [])
     if as_json:
-        told = [account.as_json() for account in accounts]
-        print_json({"thread_id": thread, "asked": asked, "exact": not like, "accounts": told})
+        values = [account.as_json() for account in accounts]
+        print_json({"thread_id": thread, "asked": asked, "exact": not like, "accounts": values})
     elif not accounts:
         raise NotFoundError(_nothing(known, asked))
     else:
@@ -73,11 +70,6 @@ def known_of(storage: Storage, thread_id: str) -> Known:
     Raises:
         NotFoundError: there is no such thread.
     """
-    from everthread.cli.reading import long_term_notes, read_thread, records
-    from everthread.ledger import events
-    from everthread.ledger.lineage import Known
-    from everthread.state import Summary
-
     view = read_thread(storage, thread_id)
     user = (view.record or {}).get("user_id")
     others = [str(record["thread_id"]) for record in records(storage.store, user)] if user else []
@@ -87,8 +79,8 @@ def known_of(storage: Storage, thread_id: str) -> Known:
         messages={str(message.id): message for message in view.messages},
         working_set=view.working_set,
         summary=Summary.model_validate(view.summary) if view.summary else None,
-        session_notes={found.id: found for found in view.notes},
-        notes={found.id: found for found in long_term_notes(storage.store, user)} if user else {},
+        session_notes={one.id: one for one in view.notes},
+        notes={one.id: one for one in long_term_notes(storage.store, user)} if user else {},
         events=events(storage.store, thread_id),
         elsewhere=[
             event
@@ -102,21 +94,16 @@ def known_of(storage: Storage, thread_id: str) -> Known:
 
 def _like(storage: Storage, known: Known, asked: str) -> list[Thing]:
     """Return the archived messages that share most words with a text."""
-    from everthread.ledger.lineage import Thing
-    from everthread.state import namespaces
-
     items = storage.store.search(namespaces.transcript(known.thread_id), query=asked, limit=_MOST_LIKE)
     return [Thing("message", item.key) for item in items if item.score and item.key in known.messages]
 
 
 def _nothing(known: Known, asked: str) -> str:
-    from everthread.ledger.events import Erased
-
     erased = sum(len(event.note_ids) for event in known.events if isinstance(event, Erased))
-    told = f"nothing in thread {known.thread_id!r} or in its user's notes has {asked!r}"
+    nothing = f"nothing in thread {known.thread_id!r} or in its user's notes has {asked!r}"
     if erased:
-        return f"{told}; {counted(erased, 'note')} of its prompts were erased, and erased text cannot be found"
-    return f"{told}; `everthread show {known.thread_id}` shows every message"
+        return f"{nothing}; {counted(erased, 'note')} of its prompts were erased, and erased text cannot be found"
+    return f"{nothing}; `everthread show {known.thread_id}` shows every message"
 
 
 def _print(account: Account) -> None:
@@ -130,14 +117,12 @@ def _print(account: Account) -> None:
             say(f"  {label}: " + ", ".join(f"{_NAMES[thing.kind]} {thing.id}" for thing in things), "dim")
 
 
-def _print_regrets(thread: str, told: dict[str, Any], *, as_json: bool) -> None:
+def _print_regrets(thread: str, regrets: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json({"thread_id": thread, **told})
+        print_json({"thread_id": thread, **regrets})
         return
-    say(
-        f"thread {thread} · {counted(told['left'], 'message')} left the prompt · {counted(told['regrets'], 'regret')}",
-        "bold",
-    )
-    for reason, number in told["by_reason"].items():
+    left, again = counted(regrets["left"], "message"), counted(regrets["regrets"], "regret")
+    say(f"thread {thread} · {left} left the prompt · {again}", "bold")
+    for reason, number in regrets["by_reason"].items():
         say(f"  {reason.replace('_', ' ')}: {number:,}")
-    say(f"  recalled for the user's questions: {counted(told['recalled'], 'passage')}")
+    say(f"  recalled for the user's questions: {counted(regrets['recalled'], 'passage')}")

@@ -1,0 +1,166 @@
+"""`show`: every message of a thread, and the versions of its summary."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from langchain_core.messages import BaseMessage
+
+from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of
+from everthread.cli.output import counted, note, print_json, say
+from everthread.cli.reading import ThreadView, items, note_text, read_thread, role_of, when
+from everthread.state import Summary, namespaces
+from everthread.state.marks import marks
+from everthread.storage.open import Storage, open_storage
+from everthread.storage.transcript import message_text
+from everthread.window.compaction import render_summary
+
+__all__ = ["show"]
+
+_MAX_CHARACTERS = 2_000
+"""Characters of one message that people see; `--json` has all of them."""
+
+_COLOURS = {"+": "green", "-": "red"}
+
+
+def show(
+    thread: ThreadId,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Only the newest N messages.  [default: all]")
+    ] = None,
+    summaries: Annotated[
+        bool, typer.Option("--summaries", help="Every stored version of its summary, with what changed.")
+    ] = False,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Show every message of a thread.
+
+    Also those that are no longer in its prompt; --json marks each with `in_prompt`.
+    """
+    with open_storage(database, create=False) as storage:
+        view = read_thread(storage, thread)
+        versions = _versions(storage, view) if summaries else []
+    if summaries:
+        _print_summaries(versions, thread, as_json=as_json)
+    elif as_json:
+        print_json(view.as_json(limit))
+    else:
+        _print_thread(view, limit)
+
+
+def _print_thread(view: ThreadView, limit: int | None) -> None:
+    record = view.record or {}
+    say(
+        f"thread {view.thread_id} · user {record.get('user_id', 'unknown')} · agent {record.get('agent', 'unknown')} · "
+        f"{counted(view.turns, 'turn')} · {counted(len(view.messages), 'message')}, "
+        f"{len(view.working_set)} of them in the prompt",
+        "bold",
+    )
+    if view.summary:
+        covered = counted(int(view.summary.get("covers", 0)), "message")
+        say(f"summary {view.summary.get('version')} covers {covered}", "dim")
+    for message in view.newest(limit):
+        _print_message(view, message)
+    if view.notes:
+        say("\nSession notes", "bold")
+    for session_note in view.notes:
+        say(f"  {note_text(session_note)}" + ("  (this session only)" if session_note.scope == "session" else ""))
+    command = f"`everthread chat --thread {view.thread_id}`"
+    if view.asked:
+        say(f"\n{counted(len(view.asked), 'approval')} open: {command} asks for it", "yellow")
+    elif view.unfinished:
+        say(f"\nthe last turn has no answer: {command} goes on with it", "yellow")
+
+
+def _print_message(view: ThreadView, message: BaseMessage) -> None:
+    place = ""
+    if str(message.id) not in view.working_set:
+        place = "only in the transcript"
+    elif view.is_masked(message):
+        place = "shortened in the prompt"
+    heading = [role_of(message), str(message.name or ""), when(str(marks(message).get("at", ""))), place]
+    say()
+    say(" · ".join(filter(None, heading)), "bold" if message.type == "human" else "dim")
+    text = message_text(message)
+    if (more := len(text) - _MAX_CHARACTERS) > 0:
+        text = f"{text[:_MAX_CHARACTERS]}\n[… {more:,} more characters; --json has them …]"
+    for line in text.splitlines():
+        say(f"  {line}")
+
+
+@dataclass(frozen=True)
+class _Version:
+    """One stored version of a summary."""
+
+    summary: Summary
+    text: str
+    """As the prompt shows it."""
+    changes: tuple[str, ...]
+    """Lines that came (`+ `) and went (`- `) since the stored version before; all of the first one came."""
+    is_current: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "version": self.summary.version,
+            "writer": self.summary.writer,
+            "covers": self.summary.covers,
+            "current": self.is_current,
+            "text": self.text,
+            "changes": list(self.changes),
+        }
+
+
+def _versions(storage: Storage, view: ThreadView) -> list[_Version]:
+    """Return the stored versions of a thread's summary, oldest first; pruning removes those of pruned checkpoints."""
+    sections = agent_of(view.record or {}).summary_sections
+    stored = sorted(items(storage.store, namespaces.summaries(view.thread_id)), key=lambda item: str(item.key))
+    versions: list[_Version] = []
+    before = ""
+    for item in stored:
+        summary = Summary.model_validate(item.value)
+        text = render_summary(summary, sections)
+        versions.append(_Version(summary, text, tuple(_changes(before, text)), item.value == view.summary))
+        before = text
+    return versions
+
+
+def _changes(before: str, after: str) -> Iterator[str]:
+    """Yield what differs, line by line; the identifiers, which are on one line, one by one."""
+    for line in difflib.ndiff(_units(before), _units(after)):
+        if line[0] in _COLOURS:
+            yield line
+
+
+def _units(text: str) -> list[str]:
+    story, _, index = text.partition("## Identifiers seen earlier\n")
+    lines = [line for line in story.splitlines() if line.strip()]
+    return [*lines, *(f"identifier {identifier}" for identifier in index.split())]
+
+
+def _print_summaries(versions: Sequence[_Version], thread_id: str, *, as_json: bool) -> None:
+    """Print what each version changed, and the newest one in full."""
+    if versions and (gone := versions[0].summary.version - 1):
+        note(
+            f"{counted(gone, 'older version')} went with the checkpoints that were pruned; `keep_checkpoints` says "
+            "how many turns are kept"
+        )
+    if as_json:
+        print_json([version.as_json() for version in versions])
+        return
+    if not versions:
+        note(f"thread {thread_id!r} has no summary: nothing has left its prompt")
+        return
+    for version in versions:
+        summary, mark = version.summary, " · in the prompt" if version.is_current else ""
+        covers = counted(summary.covers, "message")
+        say(f"\nversion {summary.version} · by {summary.writer} · covers {covers}{mark}", "bold")
+        for line in version.changes:
+            say(f"  {line}", _COLOURS[line[0]])
+        if not version.changes:
+            say("  no line changed", "dim")
+    say("\nThe newest version as the prompt shows it", "bold")
+    for line in versions[-1].text.splitlines():
+        say(f"  {line}")
