@@ -19,7 +19,7 @@ from everthread.errors import RecordError
 from everthread.evals.parallel import spread
 from everthread.evals.suites import Options, Report, Table, Tick, share
 from everthread.memory.consolidate import plan
-from everthread.memory.consolidate.wording import wording
+from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
 
 from .annotations import annotated

@@ -37,7 +37,7 @@ from everthread.evals.replay import OURS, trace
 from everthread.evals.suites import Options, Report, Table, Tick, refusals, share
 from everthread.ledger import events
 from everthread.memory.consolidate.duplicates import says_the_same
-from everthread.memory.consolidate.wording import wording
+from everthread.memory.text.wording import wording
 from everthread.state import Context, Note, namespaces
 from everthread.storage.open import open_storage
 from everthread.window.tokens import counter_for

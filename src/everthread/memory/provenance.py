@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from everthread.memory.consolidate.wording import Wording, wording
+from everthread.memory.text.wording import Wording, wording
 
 __all__ = ["Said", "consents", "tool_behind", "user_behind"]
 

@@ -7,9 +7,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
-from everthread.memory.consolidate.wording import wording
 from everthread.memory.distill import Candidate
 from everthread.memory.distill.proposals import Proposals, accepted, read_proposals
+from everthread.memory.text.wording import wording
 from everthread.nodes.asking import asker, content, quiet
 from everthread.nodes.wiring import Wiring
 from everthread.prompts import render

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from everthread.memory.consolidate.wording import CHANGE, SLACK, said, stem, wording
 from everthread.memory.subjects import SUBJECTS, Subject, named, value_of
+from everthread.memory.text.wording import SLACK, change_words, is_change, root, unframed, wording
 
 __all__ = ["LONGEST_READ", "Claim", "claims", "is_of_many"]
 
@@ -17,6 +17,10 @@ LONGEST_READ = 1_000
 """Characters of a note that is read for what it claims; a longer one is no note, and some patterns would take long."""
 
 _ALWAYS: frozenset[str] = frozenset()
+
+
+def _roots(words: str) -> frozenset[str]:
+    return frozenset(map(root, words.split()))
 
 
 @dataclass(frozen=True)
@@ -62,14 +66,14 @@ _ROLE = re.compile(
     r"(?:the\s+|their\s+|a\s+|an\s+|his\s+|her\s+|my\s+)?([^,;]+)$",
     re.IGNORECASE,
 )
-_ATTRIBUTES = frozenset(
+_ATTRIBUTES = _roots(
     """address airline airport amount area arrival budget capacity category city class color colour company contact
     count country cuisine currency date day deadline departure destination diet duration email endpoint event fare
     floor food frequency gate genre goal height hour insurance kind language leave length level limit location method
     mode model month name number origin party passenger people person phone place plan platform position price
     provider quantity range rate rating role room seat size speed star start stay stop style subject target temperature
     term theme ticket time title tone topic total transport traveler type unit version visit volume week weight year
-    zone""".split()  # noqa: SIM905
+    zone"""
 )
 """Nouns that name a property with one value rather than a thing."""
 
@@ -99,11 +103,11 @@ _OWN_NAME = re.compile(
 """A name, a number or a day: behind `date` and `city`, which begin compounds such as `city tour`, only these are "
 "values."""
 
-_EMPTY = frozenset("a an the my his her their our of for s user user's".split())  # noqa: SIM905
+_EMPTY = _roots("a an the my his her their our of for s user")
 _WORD = re.compile(r"\w+")
-_PROPERTIES = _ATTRIBUTES | frozenset(
+_PROPERTIES = _ATTRIBUTES | _roots(
     """manager boss doctor dentist supervisor assistant spouse wife husband partner preference home employer occupation
-    diet cabin bed drink""".split()  # noqa: SIM905
+    diet cabin bed drink"""
 )
 """What has one value, or one holder, at a time."""
 
@@ -117,7 +121,7 @@ _SET = re.compile(
     r"(?P<subject>[^,;]+)\s+to\s+(?P<value>.+)$",
     re.IGNORECASE,
 )
-_GENERIC = frozenset("preference preferred usual default favorite current new choice option standard".split())  # noqa: SIM905
+_GENERIC = _roots("preference preferred usual default favorite current new choice option standard")
 _START = (
     r"^(?:(?:the )?user |i(?:'m| am|'ve| have)? |is |has |have |just |now |currently |recently |still |usually |always "
     r"|mostly |also |will be )*"
@@ -180,7 +184,7 @@ _BOUGHT = re.compile(
     r"|breakfasts?|tickets?|gifts?|taxis?|activit(?:y|ies)|museums?|laptops?|phones?|hardware|insurance|project)\b",
     re.IGNORECASE,
 )
-_LODGED = frozenset({"hotel", "room", "stay", "lodging"})
+_LODGED = _roots("hotel room stay lodging")
 """What is paid by the night: `150 a night` and `hotels up to 150 a night` limit the same."""
 
 _FOR = re.compile(r"\b(?:for|in|during|when|on) (?!all\b|total\b)((?:\w+ ?){1,4})", re.IGNORECASE)
@@ -210,14 +214,15 @@ def claims(text: str, subject: str = "") -> tuple[Claim, ...]:
     """
     if len(text) > LONGEST_READ:
         return ()
-    plain = " ".join(said(text).replace("’", "'").split())
+    plain = " ".join(unframed(text).replace("’", "'").split())
     # An amount is read with what it is for; the frame of the sentence would tell no more than `the budget`.
     found = _keyed(plain) or [*_choices(plain), *_states(plain), *(_limits(plain) or _roles(plain))]
     if not found and subject and not _WEAK.search(plain):
         found = [_of_subject(plain, subject)]
-    is_change = CHANGE.search(plain) is not None
     return tuple(
-        replace(claim, is_change=is_change) for claim in found if claim.subject and (claim.value or claim.excluded)
+        replace(claim, is_change=is_change(plain))
+        for claim in found
+        if claim.subject and (claim.value or claim.excluded)
     )
 
 
@@ -253,7 +258,7 @@ def _limits(plain: str) -> list[Claim]:
         return []
     unit = _UNIT.search(told)
     per = (unit["unit"] or unit["adverb"] or "").lower() if unit else ""
-    about = {stem(match.group().lower()) for match in _BOUGHT.finditer(told)}
+    about = {root(match.group().lower()) for match in _BOUGHT.finditer(told)}
     about = (about - _LODGED if per in ("night", "nightly") else about) | ({_ADVERBS.get(per, per)} if per else set())
     bare = _LIMIT.sub("", told)
     when = frozenset().union(*(wording(match[1]).words for match in _FOR.finditer(bare)))
@@ -276,26 +281,26 @@ def _number(text: str) -> str:
 def _choices(plain: str) -> Iterator[Claim]:
     """Read what is said of subjects with a closed list of values."""
     read, is_weak = wording(plain), _WEAK.search(plain) is not None
-    is_change = CHANGE.search(plain) is not None
     for name, subject in SUBJECTS.items():
         told = list(subject.told(plain))
         if not told or not (subject.has_cue(plain) or _says_no_more(plain, [words for _, words in told])):
             continue
         # `From coffee to tea` rules coffee out, as does `not coffee`.
-        former = wording(" ".join(match.group() for match in _FORMER.finditer(plain))).words if is_change else _ALWAYS
+        former = (
+            wording(" ".join(match.group() for match in _FORMER.finditer(plain))).words if is_change(plain) else _ALWAYS
+        )
         excluded = frozenset(value for value, words in told if wording(words).words & (read.denied | former))
         value = frozenset(value for value, _ in told) - excluded
         if excluded and not value and not is_weak and len(told) > 2:
             continue
-        things = frozenset(map(stem, subject.things_in(plain)))
+        things = frozenset(map(root, subject.things_in(plain)))
         when = _conditions(plain, subject) - things
         yield Claim(frozenset({f"{name}?"}) | things, value, excluded, when, subject.is_single and not is_weak)
 
 
 def _says_no_more(plain: str, told: Sequence[str]) -> bool:
     """Tell whether a text says nothing beside some words: `Window, please.`"""
-    changes = frozenset(word for found in CHANGE.finditer(plain) for word in wording(found.group()).words)
-    return not wording(plain).words - wording(" ".join(told)).words - changes - SLACK
+    return not wording(plain).words - wording(" ".join(told)).words - change_words(plain) - SLACK
 
 
 def _states(plain: str) -> Iterator[Claim]:
@@ -351,7 +356,7 @@ def _of_subject(plain: str, subject: str) -> Claim:
 
 def _subject(text: str) -> frozenset[str]:
     # Every word counts but the emptiest: `check in date` and `check out date` are two subjects.
-    words = frozenset(map(stem, _WORD.findall(text.lower()))) - _EMPTY
+    words = frozenset(map(root, _WORD.findall(text.lower()))) - _EMPTY
     return words - _GENERIC or words
 
 
@@ -369,12 +374,12 @@ def _conditions(plain: str, subject: Subject | None) -> frozenset[str]:
     # `with a window seat` and `in economy` hold the value itself, not a condition, but what follows them may be one.
     if subject is not None and any(subject.told(match.group())):
         parts = [found.group() for found in _PART.finditer(match.group())]
-        is_change = _FORMER.search(plain) is not None
+        has_former = _FORMER.search(plain) is not None
         return frozenset().union(
             *(
                 wording(part).words
                 for part in parts
-                if (is_change or _OCCASION.match(part)) and not any(subject.told(part))
+                if (has_former or _OCCASION.match(part)) and not any(subject.told(part))
             )
         )
     return wording(match[1]).words

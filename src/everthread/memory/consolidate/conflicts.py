@@ -4,7 +4,7 @@ import re
 from typing import Literal
 
 from everthread.memory.consolidate.claims import LONGEST_READ, Claim, claims, is_of_many
-from everthread.memory.consolidate.wording import CHANGE, SLACK, are_opposed, said, stem, wording
+from everthread.memory.text.wording import SLACK, are_opposed, change_words, is_change, root, unframed, wording
 from everthread.state.notes import Note
 
 __all__ = ["Relation", "relation"]
@@ -37,7 +37,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
-_NEWS = re.compile(rf"{CHANGE.pattern}|\bnew\b", re.IGNORECASE)
+_NEW = re.compile(r"\bnew\b", re.IGNORECASE)
 
 _SWITCH = re.compile(
     r"\b(?:now|instead|from now on|no longer|these days|switch(?:ed|es)? to|changed to)\b", re.IGNORECASE
@@ -115,7 +115,7 @@ def _can_meet(old: Note, new: Note) -> bool:
 
 
 def _person(text: str) -> frozenset[str]:
-    return frozenset(stem(found.group().lower()) for found in _PEOPLE.finditer(text))
+    return frozenset(root(found.group().lower()) for found in _PEOPLE.finditer(text))
 
 
 def _claims(note: Note) -> tuple[Claim, ...]:
@@ -149,9 +149,9 @@ def _is_reversed(old: str, new: str) -> bool:
 
 def _by_frame(old: str, new: str) -> Relation | None:
     """Compare short texts that differ at one place, when the newer one tells of a change: `stays at … now`."""
-    if is_of_many(old) or is_of_many(new) or not _SWITCH.search(said(new)):
+    if is_of_many(old) or is_of_many(new) or not _SWITCH.search(unframed(new)):
         return None
-    switch = frozenset(word for found in _SWITCH.finditer(said(new)) for word in wording(found.group()).words)
+    switch = frozenset(word for found in _SWITCH.finditer(unframed(new)) for word in wording(found.group()).words)
     first, second = list(wording(old).signed), [one for one in wording(new).signed if one[0] not in switch]
     frame = min(len(first), len(second))
     ahead = next((place for place in range(frame) if first[place] != second[place]), frame)
@@ -163,7 +163,7 @@ def _by_frame(old: str, new: str) -> Relation | None:
 
 def _by_exchange(old: str, new: str) -> Relation | None:
     """Tell whether a text names as former what an older one says in a word or two more: `pays with Visa`."""
-    found = _EXCHANGE.match(said(new))
+    found = _EXCHANGE.match(unframed(new))
     if found is None or is_of_many(old) or wording(old).denied:
         return None
     former = wording(found["former"]).words
@@ -179,13 +179,13 @@ def _by_numbers(old: str, new: str) -> Relation | None:
     first, second = wording(old), wording(new)
     if not first.numbers or not second.numbers or first.numbers == second.numbers or are_opposed(first, second):
         return None
-    if _EVENT.match(said(old)) and _EVENT.match(said(new)) and not CHANGE.search(said(new)):
+    if _EVENT.match(unframed(old)) and _EVENT.match(unframed(new)) and not is_change(unframed(new)):
         return None
     digits = frozenset((*first.numbers, *second.numbers))
     shared = (first.words & second.words) - digits
     rest = (first.words ^ second.words) - digits - SLACK - _change_words(old) - _change_words(new)
     if shared and not rest and (first.denied - digits) == (second.denied - digits):
-        is_same_thing = len(shared) >= _FEWEST or _differ_in_kind(old, new) or CHANGE.search(said(new))
+        is_same_thing = len(shared) >= _FEWEST or _differ_in_kind(old, new) or is_change(unframed(new))
         return "replaces" if is_same_thing else "doubt"
     return _by_measures(old, new)
 
@@ -223,14 +223,14 @@ def _measures(text: str, pattern: re.Pattern[str], *, changed: bool = False) -> 
     for match in pattern.finditer(text):
         before, after = text[: match.start()].split()[-_NEAR:], text[match.end() :].split()[:_NEAR]
         around = " ".join((*before, *after))
-        is_told = not changed or _NEWS.search(" ".join(before))
+        is_told = not changed or is_change(" ".join(before)) or _NEW.search(" ".join(before))
         words = wording(around).words - _change_words(text) if is_told else frozenset()
         found[_plain(match.group())] = frozenset(word for word in words if not word[0].isdigit())
     return found
 
 
 def _change_words(text: str) -> frozenset[str]:
-    return frozenset(word for found in CHANGE.finditer(text) for word in wording(found.group()).words) | {"new"}
+    return change_words(text) | {"new"}
 
 
 def _differ_in_kind(old: str, new: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rapidfuzz.distance import DamerauLevenshtein
 
-from everthread.memory.consolidate.wording import Wording, are_opposed, wording
+from everthread.memory.text.wording import Wording, are_opposed, wording
 
 __all__ = ["says_the_same"]
 

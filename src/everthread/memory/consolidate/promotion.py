@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 
 from everthread.memory.consolidate.claims import claims
 from everthread.memory.consolidate.expiry import confidence_on
-from everthread.memory.consolidate.wording import stem, wording
 from everthread.memory.subjects import named
+from everthread.memory.text.wording import root, wording
 from everthread.state.notes import Note
 
 __all__ = ["Promotion", "Settled", "field_of", "given_back", "is_promoted", "promotable", "released", "settle"]
@@ -31,7 +31,7 @@ LEAST_CONFIDENCE = 0.5
 
 _HOLDS = {"status": "active", "superseded_by": None, "valid_to": None}
 _MARK = "profile:"
-_GENERIC = frozenset({"preference", "preferred", "usual", "default", "type", "kind"})
+_GENERIC = frozenset(map(root, ("preference", "preferred", "usual", "default", "type", "kind")))
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def _subject(name: str, info: FieldInfo) -> frozenset[str]:
     extra = info.json_schema_extra
     given = extra.get("note_subject") if isinstance(extra, dict) else None
     words = str(given).split() if given else name.split("_")
-    return frozenset(map(stem, words)) - _GENERIC
+    return frozenset(map(root, words)) - _GENERIC
 
 
 def _choices(annotation: Any) -> list[str]:

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from everthread.memory.consolidate.promotion import is_promoted
 from everthread.memory.consolidate.rules import in_order, reason_to_drop
-from everthread.memory.consolidate.wording import wording
 from everthread.memory.replies import json_of
+from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
 
 __all__ = ["Numbered", "Proposal", "Step", "numbered", "read_proposal"]

@@ -17,8 +17,8 @@ from everthread.memory.consolidate.plan import (
     Supersede,
 )
 from everthread.memory.consolidate.promotion import is_promoted
-from everthread.memory.consolidate.wording import wording
 from everthread.memory.guard import check
+from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
 
 __all__ = [

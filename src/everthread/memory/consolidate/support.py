@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from everthread.memory.consolidate.wording import Wording, wording
 from everthread.memory.guard import check
+from everthread.memory.text.wording import Wording, wording
 from everthread.state.notes import Note
 
 __all__ = ["problem_with", "unsupported"]

@@ -8,7 +8,7 @@ from everthread.memory.consolidate.plan import Add, Mark, Merge, Plan, Supersede
 from everthread.memory.consolidate.proposal import Numbered, Step
 from everthread.memory.consolidate.rules import MOST_NOTES, Draft, expire, in_order, plan_note, reason_to_drop
 from everthread.memory.consolidate.support import problem_with
-from everthread.memory.consolidate.wording import wording
+from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
 
 __all__ = ["validated"]

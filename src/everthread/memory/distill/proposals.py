@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from everthread.memory.capture import is_for_this_time, is_lasting
 from everthread.memory.consolidate.support import unsupported
-from everthread.memory.consolidate.wording import wording
 from everthread.memory.distill import MOST_PER_MESSAGE, Candidate, share_meaning
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.ownership import is_hypothetical, is_of_another, is_own
@@ -21,6 +20,7 @@ from everthread.memory.distill.sentences import Sentence, sentences
 from everthread.memory.distill.statements import statements
 from everthread.memory.provenance import consents
 from everthread.memory.replies import json_of
+from everthread.memory.text.wording import wording
 from everthread.state.notes import NoteKind, NoteScope
 
 __all__ = ["Proposal", "Proposals", "accepted", "read_proposals", "refusals", "together"]

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Literal, cast
 
-__all__ = ["MONTHS", "WEEKDAYS", "DateMention", "Span", "count_of", "date_words", "dates_in", "queried_date_words"]
+__all__ = [
+    "MONTHS",
+    "NUMBER_WORDS",
+    "WEEKDAYS",
+    "DateMention",
+    "Span",
+    "count_of",
+    "date_words",
+    "dates_in",
+    "queried_date_words",
+]
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -19,14 +29,28 @@ MONTHS = (
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
-_COUNTS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBER_WORDS = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _GAP = r"\s{1,3}"
-_COUNT = rf"(?:\d{{1,3}}|an?|(?:a )?couple of|{'|'.join(_COUNTS[1:])})"
+_COUNT = rf"(?:\d{{1,3}}|an?|(?:a )?couple of|{'|'.join(NUMBER_WORDS[1:])})"
 _PART = r"early|mid|late|(?:beginning|start|middle|end) of"
 
 # 2025-03-04, 2025/3/4, with a time as in ISO 8601, and 2025-03. What must not stand ahead of the year is looked at
@@ -147,7 +171,7 @@ def count_of(word: str) -> int | None:
         return int(plain)
     if plain in ("a", "an"):
         return 1
-    return 2 if plain.endswith("couple of") else _COUNTS.index(plain) if plain in _COUNTS else None
+    return 2 if plain.endswith("couple of") else NUMBER_WORDS.index(plain) if plain in NUMBER_WORDS else None
 
 
 def date_words(folded: str) -> tuple[list[str], str]:
