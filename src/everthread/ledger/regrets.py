@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from everthread.ledger.events import Compacted, Event, Evicted, Masked, Offloaded, Recalled, Regret
-from everthread.memory.recall.words import content_words, root
+from everthread.memory.text.words import content_words, stem
 
 __all__ = ["call_name", "calls_behind", "counts", "said_name"]
 
@@ -31,7 +31,7 @@ def said_name(text: str) -> str:
 
     Empty when it has too few words that hold a subject, or so many that it is a document.
     """
-    words = sorted({root(word) for word in content_words(text[:_LONGEST])})
+    words = sorted({stem(word) for word in content_words(text[:_LONGEST])})
     if len(words) < _FEWEST_WORDS or len(text) > _LONGEST:
         return ""
     return hashlib.blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -6,25 +6,14 @@ from collections.abc import Sequence
 from langgraph.store.base import PutOp
 
 from everthread.memory.guard import Verdict, check
+from everthread.memory.text.constraints import is_constraint, is_for_this_time, is_lasting
 from everthread.state import namespaces
 from everthread.state.messages import clean
 from everthread.state.notes import Note, NoteKind, NoteOrigin, NoteScope, Source, note_id
-from everthread.window.standing import is_prohibition, standing_in
 
 _LONGEST = 400
 _LONGEST_KEYWORD = 24
 _KEYWORD = re.compile(r"[\W\d_]+")
-_THIS_TIME = re.compile(
-    r"\b(?:this (?:time|trip|case|once)|for (?:this|today|now)\b|right now|today|tomorrow|tonight"
-    r"|just once|only (?:for )?now)",
-    re.IGNORECASE,
-)
-_LASTING = re.compile(r"\b(?:from now on|going forward|in (?:the )?future|in general|as a rule)\b", re.IGNORECASE)
-_CONSTRAINT = re.compile(
-    r"\b(?:never|must not|must|do not|don't|not .{1,40}\b(?:before|without|unless)|allerg\w+"
-    r"|no more than|at most|budget|maximum)\b",
-    re.IGNORECASE,
-)
 
 
 def capture(
@@ -89,20 +78,9 @@ def normalised(text: str) -> str:
     return text
 
 
-def is_for_this_time(text: str) -> bool:
-    """Tell whether the wording limits a note to this trip, case or day."""
-    return _THIS_TIME.search(text) is not None
-
-
-def is_lasting(text: str) -> bool:
-    """Tell whether the wording sets a default for the time to come, whatever else it names."""
-    return _LASTING.search(text) is not None
-
-
 def kind_of(text: str) -> NoteKind:
     """Tell a constraint, which must never be lost, from a preference."""
-    is_rule = _CONSTRAINT.search(text) or any(map(is_prohibition, standing_in(text)))
-    return "constraint" if is_rule else "preference"
+    return "constraint" if is_constraint(text) else "preference"
 
 
 def _keywords(keywords: Sequence[str]) -> list[str]:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from everthread.memory.text.sentences import sentences
 from everthread.memory.text.wording import Wording, wording
 
-__all__ = ["Said", "consents", "tool_behind", "user_behind"]
+__all__ = ["Said", "tool_behind", "user_behind"]
 
 _ENOUGH = 0.5
 """Share of a note's content words that makes somebody its author; the rest is the model's wording of the same."""
@@ -17,19 +18,10 @@ _MOST = 0.65
 _LONGEST = 20_000
 """Characters of one text that are read."""
 
-_PIECE = re.compile(r"[\n\r]+|(?<=[.!?])\s+|[\"']\s*[,}\]]\s*|\\n")
+_FIELD = re.compile(r"[\"']\s*[,}\]]\s*|\\n")
+"""The end of a field of JSON, and a line break inside one."""
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-
-_CONSENT = re.compile(
-    r"\s*(?:yes|yeah|yep|yup|sure|ok(?:ay)?|correct|right|exactly|absolutely|definitely|of course|please(?: do)?|do"
-    r"|go ahead|sounds good|that'?s (?:right|correct|true)|confirmed?|agreed|indeed)\b(?!.*\b(?:but|not|no|don'?t)\b)",
-    re.IGNORECASE | re.DOTALL,
-)
-"""An answer that makes what the assistant has just asked the user's own statement."""
-
-_SHORT_ANSWER = 80
-"""Characters up to which an answer only consents; a longer one says things of its own."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +64,10 @@ def tool_behind(text: str, results: Iterable[Said], said: Iterable[Said]) -> Sai
     """
     note, unsaid = wording(text), _unsaid(text, list(said))
     for one in results:
-        pieces = [wording(piece) for piece in _PIECE.split(one.text[:_LONGEST]) if piece.strip()]
+        pieces = [wording(piece) for part in _FIELD.split(one.text[:_LONGEST]) for piece in sentences(part)]
         if any(unsaid & piece.words or _share(note, piece) >= _MOST for piece in pieces):
             return one
     return None
-
-
-def consents(answer: str) -> bool:
-    """Tell whether a message of the user does no more than agree to what the assistant asked."""
-    return len(answer) <= _SHORT_ANSWER and _CONSENT.match(answer) is not None
 
 
 def _unsaid(text: str, said: Sequence[Said]) -> frozenset[str]:

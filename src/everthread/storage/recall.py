@@ -11,7 +11,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, SearchOp
 from everthread.memory.recall import Chosen, Passage, Question, Relevance, choose
 from everthread.memory.recall.question import TASTES
 from everthread.memory.recall.relevance import Weights
-from everthread.memory.recall.words import content_words, root, words_of
+from everthread.memory.text.words import content_words, stem, words
 from everthread.state import namespaces
 from everthread.state.marks import marks, sequence, synthetic
 from everthread.window.tokens import TokenCounter
@@ -152,8 +152,8 @@ def _score(item: Any, query: str) -> float:
     if item.score is not None:
         return float(item.score)
     # A store without a text search gives any items, and no scores: count the words that they share.
-    asked = {root(word) for word in content_words(query)}
-    return float(len(asked.intersection(map(root, words_of(passage_of(item).text)))))
+    asked = {stem(word) for word in content_words(query)}
+    return float(len(asked.intersection(map(stem, words(passage_of(item).text)))))
 
 
 def _neighbours(

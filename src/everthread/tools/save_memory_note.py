@@ -12,7 +12,8 @@ from langgraph.store.base import BaseStore, SearchOp
 from everthread.ledger.events import NoteBlocked, NoteSaved
 from everthread.ledger.record import record
 from everthread.memory.capture import capture
-from everthread.memory.provenance import Said, consents, tool_behind, user_behind
+from everthread.memory.provenance import Said, tool_behind, user_behind
+from everthread.memory.text.consent import agrees
 from everthread.state import Context, State, namespaces
 from everthread.state.marks import is_synthetic
 from everthread.state.notes import NoteOrigin, Source
@@ -123,7 +124,7 @@ def _own(messages: Sequence[BaseMessage]) -> list[Said]:
             asked = "" if message.tool_calls else str(message.text)
         elif isinstance(message, HumanMessage) and not is_synthetic(message):
             text = str(message.text)
-            said.append(Said(str(message.id), text, means=f"{text}\n{asked}" if consents(text) else ""))
+            said.append(Said(str(message.id), text, means=f"{text}\n{asked}" if agrees(text) else ""))
     return said[::-1]
 
 

@@ -5,48 +5,8 @@ from datetime import date
 import pytest
 
 from everthread.memory.recall import Question
-from everthread.memory.recall.dates import Span, spans_of
 
 TODAY = date(2025, 6, 18)  # a Wednesday
-
-
-def day(text: str) -> Span:
-    return Span(date.fromisoformat(text), date.fromisoformat(text))
-
-
-@pytest.mark.parametrize(
-    ("text", "first", "last"),
-    [
-        ("on 2025-03-04?", "2025-03-04", "2025-03-04"),
-        ("on 2025/3/4", "2025-03-04", "2025-03-04"),
-        ("on March 4, 2024", "2024-03-04", "2024-03-04"),
-        ("on March 4th", "2025-03-04", "2025-03-04"),
-        ("on the 4th of March 2025", "2025-03-04", "2025-03-04"),
-        ("on 24 December", "2024-12-24", "2024-12-24"),
-        ("in March", "2025-03-01", "2025-03-31"),
-        ("in December", "2024-12-01", "2024-12-31"),
-        ("in Feb 2024", "2024-02-01", "2024-02-29"),
-        ("during 2023", "2023-01-01", "2023-12-31"),
-        ("yesterday", "2025-06-17", "2025-06-17"),
-        ("the day before yesterday", "2025-06-16", "2025-06-16"),
-        ("last Wednesday", "2025-06-11", "2025-06-11"),
-        ("on Monday", "2025-06-16", "2025-06-16"),
-        ("last week", "2025-06-09", "2025-06-15"),
-        ("last month", "2025-05-01", "2025-05-31"),
-        ("last year", "2024-01-01", "2024-12-31"),
-        ("three days ago", "2025-06-15", "2025-06-15"),
-        ("2 months ago", "2025-04-01", "2025-04-30"),
-    ],
-)
-def test_a_date_is_read_against_the_day_of_the_question(text: str, first: str, last: str) -> None:
-    spans, _ = spans_of(f"What did I ask {text}", TODAY)
-
-    assert spans == [Span(date.fromisoformat(first), date.fromisoformat(last))]
-
-
-@pytest.mark.parametrize("text", ["on 2025-02-30", "order 2025-0001", "I may march on", "room 12 of 20", "0000-13-01"])
-def test_what_is_no_date_is_left_alone(text: str) -> None:
-    assert spans_of(text, TODAY) == ([], text)
 
 
 def test_a_date_is_searched_for_as_an_iso_day_and_not_word_by_word() -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from everthread.agents.offline.patterns import pattern, word_set, words
-from everthread.memory.capture import is_for_this_time
 from everthread.memory.guard.leave import keeps_leave
+from everthread.memory.text.constraints import is_for_this_time
 
 Scope = Literal["durable", "session"]
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from everthread.memory.capture import is_for_this_time, kind_of
+from everthread.memory.capture import kind_of
 from everthread.memory.distill.answers import answered
 from everthread.memory.distill.attributes import Attribute, attributes, subject_of
 from everthread.memory.distill.manners import CONFIDENCE
@@ -18,6 +18,7 @@ from everthread.memory.distill.requests import wishes
 from everthread.memory.distill.sentences import Sentence, sentences
 from everthread.memory.distill.statements import Statement, statements
 from everthread.memory.distill.wording import content_words, keywords, quotation, third_person
+from everthread.memory.text.constraints import is_for_this_time
 from everthread.state.notes import Note, NoteKind, NoteScope
 
 __all__ = ["MOST_PER_MESSAGE", "Candidate", "candidates", "content_words", "covers", "keywords", "share_meaning"]

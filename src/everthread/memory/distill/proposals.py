@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from everthread.memory.capture import is_for_this_time, is_lasting
 from everthread.memory.consolidate.support import unsupported
 from everthread.memory.distill import MOST_PER_MESSAGE, Candidate, share_meaning
 from everthread.memory.distill.attributes import subject_of
@@ -18,8 +17,9 @@ from everthread.memory.distill.ownership import is_hypothetical, is_of_another, 
 from everthread.memory.distill.reminders import asked_to_remember
 from everthread.memory.distill.sentences import Sentence, sentences
 from everthread.memory.distill.statements import statements
-from everthread.memory.provenance import consents
 from everthread.memory.replies import json_of
+from everthread.memory.text.consent import agrees
+from everthread.memory.text.constraints import is_for_this_time, is_lasting
 from everthread.memory.text.wording import wording
 from everthread.state.notes import NoteKind, NoteScope
 
@@ -193,7 +193,7 @@ def _states(sentence: Sentence) -> bool:
 
 def _answers(answer: str, text: str) -> bool:
     """Tell whether a short answer says part of a note itself, or agrees to what was asked."""
-    return consents(answer) or bool(wording(answer).words & wording(text).words)
+    return agrees(answer) or bool(wording(answer).words & wording(text).words)
 
 
 def _plain(text: str) -> str:

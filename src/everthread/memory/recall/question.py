@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 
-from everthread.memory.recall.dates import Span, spans_of
-from everthread.memory.recall.words import content_words, root, words_of
+from everthread.memory.text.dates import Span, dates_in
+from everthread.memory.text.words import content_words, fold, stem, words
 
 _MOST_WORDS = 48
 """Words of a message that are searched for; a pasted page asks for nothing in particular."""
@@ -65,12 +65,12 @@ class Question:
             today: the day they ask on.
             before: what was said just before; a message such as "And the price?" takes its words from there.
         """
-        spans, rest = spans_of(text, today)
-        words = content_words(rest)
-        if len(words) < _FEW_WORDS and not spans and (words or "?" in text):
-            words += [word for word in content_words(before) if word not in words]
+        spans, rest = _without_dates(" ".join(text.split()), today)
+        asked = content_words(rest)
+        if len(asked) < _FEW_WORDS and not spans and (asked or "?" in text):
+            asked += [word for word in content_words(before) if word not in asked]
         return cls(
-            words=tuple(words[:_MOST_WORDS]),
+            words=tuple(asked[:_MOST_WORDS]),
             spans=tuple(spans),
             is_first_person=bool(_FIRST_PERSON.search(text)),
             looks_back=bool(_LOOKS_BACK.search(text)) or any(span.first < today for span in spans),
@@ -85,15 +85,18 @@ class Question:
         Args:
             visible: what the prompt shows without this message.
         """
-        shown = visible.casefold()
-        return [word for word in self.words if not _SHORT_NUMBER.fullmatch(word) and root(word) not in shown]
+        shown = fold(visible)
+        # Of a stem, `citi` or `hope`, the last vowel stands in some forms of the word only.
+        return [
+            word for word in self.words if not _SHORT_NUMBER.fullmatch(word) and stem(word).rstrip("ei") not in shown
+        ]
 
     def among(self, speakers: Iterable[str]) -> "Question":
         """Tell the names of speakers from other words.
 
         A speaker's name stands in what the others say to them, so as a search word it finds the wrong side.
         """
-        names = {word for speaker in speakers for word in words_of(speaker)}
+        names = {word for speaker in speakers for word in words(speaker)}
         named = frozenset(names.intersection(self.words))
         rest = tuple(word for word in self.words if word not in named)
         return replace(self, words=rest, speakers=named) if named and (rest or self.spans) else self
@@ -106,3 +109,13 @@ class Question:
     def is_on(self, day: str) -> bool:
         """Tell whether it names an ISO day."""
         return any(span.holds(day) for span in self.spans)
+
+
+def _without_dates(text: str, today: date) -> tuple[list[Span], str]:
+    """Return the days that a question names, and the question without them."""
+    mentions = [mention for mention in dates_in(text, today) if mention.span]
+    rest, end = [], 0
+    for mention in mentions:
+        rest.append(text[end : mention.start])
+        end = mention.end
+    return list(dict.fromkeys(mention.span for mention in mentions if mention.span)), " ".join([*rest, text[end:]])

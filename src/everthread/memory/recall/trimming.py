@@ -4,12 +4,15 @@ import re
 
 from everthread.memory.recall.passages import TOKEN_CHARACTERS, Passage
 from everthread.memory.recall.question import Question
-from everthread.memory.recall.words import root, words_of
+from everthread.memory.text.sentences import sentences
+from everthread.memory.text.words import stem, words
 
 GAP = "[…]"
 """Stands where sentences were left out."""
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[}\]])\s*,\s*(?=[{\[])")
+_RECORD = re.compile(r"(?<=[}\]])\s*,\s*(?=[{\[])")
+"""Between two records of JSON."""
+
 _LONGEST = 400
 """Characters of one piece; data without sentences is cut at this length."""
 
@@ -25,9 +28,9 @@ def trimmed(passage: Passage, question: Question, tokens: int) -> Passage:
     room = tokens * TOKEN_CHARACTERS
     if len(passage.text) <= room:
         return passage
-    pieces = [piece for text in _SENTENCE.split(passage.text) for piece in _cut(text) if piece.strip()]
-    asked = {root(word) for word in question.words}
-    worth = [len(asked.intersection(map(root, words_of(piece)))) for piece in pieces]
+    pieces = [piece for text in _RECORD.split(passage.text) for one in sentences(text) for piece in _cut(one)]
+    asked = {stem(word) for word in question.words}
+    worth = [len(asked.intersection(map(stem, words(piece)))) for piece in pieces]
     kept: set[int] = set()
     for place in sorted(range(len(pieces)), key=lambda place: (-worth[place], place)):
         if len(pieces[place]) + len(GAP) + 2 <= room:
