@@ -4,7 +4,7 @@
 
 The workload is `a` of `window.py`. The same thread runs with the ledger and without it, each in a process and a
 database of its own, a turn of one and then the same turn of the other. *Without* means that nothing of it is done:
-`record` only writes what the nodes themselves write with it, and the names by which regret is noticed are neither
+`record` only writes what the nodes themselves write with it, and the keys by which refetches are noticed are neither
 written nor read. All else is as it is, also the making of events, which the stream needs in any case; both must send
 the same prompts. A figure of CPU is the sum over the turns of the least that a turn took in any round, since other work
 on the machine only adds.
@@ -64,7 +64,7 @@ class Run:
     file_bytes: float
     """Of the file for each turn."""
     rows: dict[str, tuple[int, int]]
-    """Rows and their bytes, by the kind of event; the names for regret are one kind."""
+    """Rows and their bytes, by the kind of event; the keys for refetches are one kind."""
     turns_kept: int
     prompts: int
     prompt_tokens: int
@@ -129,7 +129,7 @@ def _rows(path: Path) -> tuple[dict[str, tuple[int, int]], int]:
     with closing(sqlite3.connect(path)) as database:
         columns = [str(row[1]) for row in database.execute("PRAGMA table_info(store)")]
         size = " + ".join(f"coalesce(length(CAST({column} AS BLOB)), 0)" for column in columns)
-        kind = "coalesce(json_extract(CAST(value AS TEXT), '$.event'), 'names for regret')"
+        kind = "coalesce(json_extract(CAST(value AS TEXT), '$.event'), 'keys for refetches')"
         told = database.execute(
             f"SELECT {kind}, count(*), sum({size}) FROM store WHERE prefix IN (?, ?) GROUP BY 1", (ledger, left)
         ).fetchall()

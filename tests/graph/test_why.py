@@ -13,8 +13,8 @@ from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.cli import main
 from everthread.cli.notes import change_note
-from everthread.cli.why import known_of
-from everthread.ledger.why import Account, explain
+from everthread.cli.why import thread_history
+from everthread.ledger.why import Explanation, explain
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, namespaces
 from everthread.storage.erasure import erase
@@ -58,17 +58,17 @@ def saves(text: str, call_id: str = "c", scope: str = "durable") -> list[AIMessa
     return [AIMessage("", tool_calls=[wanted]), AIMessage("Noted.")]
 
 
-def why(storage: Storage, asked: str, thread: str = "t") -> list[Account]:
-    return explain(known_of(storage, thread), asked)
+def why(storage: Storage, asked: str, thread: str = "t") -> list[Explanation]:
+    return explain(thread_history(storage, thread), asked)
 
 
-def fact(accounts: list[Account], state: str) -> str:
+def fact(accounts: list[Explanation], state: str) -> str:
     told = [found.text for account in accounts for found in account.facts if found.state == state]
     assert told, f"nothing says {state}: {[found.state for account in accounts for found in account.facts]}"
     return told[0]
 
 
-def states(account: Account) -> set[str]:
+def states(account: Explanation) -> set[str]:
     return {found.state for found in account.facts}
 
 
@@ -101,7 +101,7 @@ def test_what_is_in_the_summary_is_quoted_from_there(storage: Storage) -> None:
 
 def test_what_is_masked_names_its_handle(storage: Storage) -> None:
     talk(storage, ("table", [AIMessage("", tool_calls=[call("look", "c", n=400)]), "done"]), tool_output_tokens=100)
-    result = next(m for m in known_of(storage, "t").messages.values() if m.type == "tool")
+    result = next(m for m in thread_history(storage, "t").messages.values() if m.type == "tool")
 
     told = why(storage, "row 200 of the table")
 
@@ -133,7 +133,7 @@ def test_what_was_merged_names_the_note_that_it_became_part_of(storage: Storage)
 def test_what_was_superseded_names_what_took_its_place(storage: Storage) -> None:
     talk(storage, ("aisle seats please", saves("Prefers aisle seats.", "a")))
     end(storage)
-    (old,) = known_of(storage, "t").notes.values()
+    (old,) = thread_history(storage, "t").notes.values()
     change_note(storage, "local", "edit", old.id, "Prefers window seats.")
 
     told = why(storage, "Prefers aisle seats.")
@@ -145,7 +145,7 @@ def test_what_was_superseded_names_what_took_its_place(storage: Storage) -> None
 def test_what_expired_is_found_through_the_message_that_said_it(storage: Storage) -> None:
     talk(storage, ("a quiet room please", saves("Prefers quiet rooms.")))
     end(storage)
-    (note,) = known_of(storage, "t").notes.values()
+    (note,) = thread_history(storage, "t").notes.values()
     old = note.model_copy(update={"expires_at": "2020-01-01"})
     storage.store.put(namespaces.notes("local"), note.id, old.value())
     talk(storage, ("aisle seats please", saves("Prefers aisle seats.", "b")))
@@ -167,7 +167,7 @@ def test_what_was_erased_is_told_to_the_threads_that_had_it(storage: Storage) ->
     talk(storage, ("aisle seats please", saves("Prefers aisle seats.")), thread="gone")
     end(storage, "gone")
     talk(storage, ("hello", "Hi."))
-    (note,) = known_of(storage, "t").notes
+    (note,) = thread_history(storage, "t").notes
     erase(storage, thread_id="gone")
 
     (account,) = why(storage, note)
@@ -196,7 +196,7 @@ def test_an_injected_note_is_in_the_prompt_and_comes_from_its_message(storage: S
 
 def test_a_retracted_note_flags_what_rests_on_the_same_message(storage: Storage) -> None:
     talk(storage, ("aisle and quiet please", saves("Prefers aisle seats.", "a")[:1] + saves("Prefers quiet.", "b")))
-    first, second = known_of(storage, "t").session_notes.values()
+    first, second = thread_history(storage, "t").session_notes.values()
     change_note(storage, "local", "retract", first.id)
 
     assert f"to be looked at: {second.id}" in fact(why(storage, first.id), "changed")
@@ -206,11 +206,11 @@ def test_the_next_injection_after_a_correction_is_resolved_anew(storage: Storage
     talk(storage, ("aisle seats please", saves("Prefers aisle seats.")))
     end(storage)
     talk(storage, ("hello", "Hi."))
-    (note,) = known_of(storage, "t").notes.values()
+    (note,) = thread_history(storage, "t").notes.values()
     change_note(storage, "local", "retract", note.id)
     talk(storage, ("again", "Hi."))
 
-    last = known_of(storage, "t").last_injection
+    last = thread_history(storage, "t").last_injection
     assert last is not None
     assert last.changed
     assert note.id not in last.note_ids

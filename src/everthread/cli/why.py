@@ -10,13 +10,13 @@ from everthread.cli.reading import long_term_notes, read_thread, records
 from everthread.errors import NotFoundError, SettingsError
 from everthread.ledger import events
 from everthread.ledger.events import Erased
-from everthread.ledger.lineage import Known, Thing
-from everthread.ledger.regrets import counts
-from everthread.ledger.why import Account, explain
+from everthread.ledger.lineage import LineageItem, ThreadHistory
+from everthread.ledger.refetches import refetch_counts
+from everthread.ledger.why import Explanation, explain
 from everthread.state import Summary, namespaces
 from everthread.storage.open import Storage, open_storage
 
-__all__ = ["known_of", "why"]
+__all__ = ["thread_history", "why"]
 
 _MOST_LIKE = 3
 """Messages that share words with a text which nothing has as it is."""
@@ -30,8 +30,8 @@ def why(
         typer.Argument(metavar="[TEXT|ID]", help="Words as they were said, an id of a message or note, or a handle."),
     ] = None,
     thread: Annotated[str, typer.Option("--thread", metavar="THREAD", help="Id of the thread.")] = "",
-    regrets: Annotated[
-        bool, typer.Option("--regrets", help="Count what was needed again after it had left the prompt.")
+    refetches: Annotated[
+        bool, typer.Option("--refetches", "--regrets", help="Count what was needed again after it had left the prompt.")
     ] = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
@@ -42,30 +42,30 @@ def why(
     """
     if not thread:
         raise SettingsError("which thread? `everthread why TEXT --thread THREAD`; `everthread threads` lists them")
-    if regrets == (asked is not None):
-        raise SettingsError("say what to explain, `everthread why TEXT --thread THREAD`, or `--regrets`, one of both")
+    if refetches == (asked is not None):
+        raise SettingsError("say what to explain, `everthread why TEXT --thread THREAD`, or `--refetches`, one of both")
     with open_storage(database, create=False) as storage:
-        known = known_of(storage, thread)
+        history = thread_history(storage, thread)
         if asked is None:
-            _print_regrets(thread, counts(known.events), as_json=as_json)
+            _print_refetches(thread, refetch_counts(history.events), as_json=as_json)
             return
-        accounts = explain(known, asked)
-        like = [] if accounts else _like(storage, known, asked)
-        accounts = accounts or (explain(known, asked, like) if like else [])
+        explanations = explain(history, asked)
+        like = [] if explanations else _like(storage, history, asked)
+        explanations = explanations or (explain(history, asked, like) if like else [])
     if as_json:
-        values = [account.as_json() for account in accounts]
+        values = [explanation.as_json() for explanation in explanations]
         print_json({"thread_id": thread, "asked": asked, "exact": not like, "accounts": values})
-    elif not accounts:
-        raise NotFoundError(_nothing(known, asked))
+    elif not explanations:
+        raise NotFoundError(_nothing(history, asked))
     else:
         if like:
             note(f"nothing says {asked!r} as it is; these messages share words with it")
-        for account in accounts:
-            _print(account)
+        for explanation in explanations:
+            _print(explanation)
 
 
-def known_of(storage: Storage, thread_id: str) -> Known:
-    """Read all that is known of a thread.
+def thread_history(storage: Storage, thread_id: str) -> ThreadHistory:
+    """Read all that the database has about a thread.
 
     Raises:
         NotFoundError: there is no such thread.
@@ -73,7 +73,7 @@ def known_of(storage: Storage, thread_id: str) -> Known:
     view = read_thread(storage, thread_id)
     user = (view.record or {}).get("user_id")
     others = [str(record["thread_id"]) for record in records(storage.store, user)] if user else []
-    return Known(
+    return ThreadHistory(
         thread_id=thread_id,
         turns=view.turns,
         messages={str(message.id): message for message in view.messages},
@@ -92,37 +92,37 @@ def known_of(storage: Storage, thread_id: str) -> Known:
     )
 
 
-def _like(storage: Storage, known: Known, asked: str) -> list[Thing]:
+def _like(storage: Storage, history: ThreadHistory, asked: str) -> list[LineageItem]:
     """Return the archived messages that share most words with a text."""
-    items = storage.store.search(namespaces.transcript(known.thread_id), query=asked, limit=_MOST_LIKE)
-    return [Thing("message", item.key) for item in items if item.score and item.key in known.messages]
+    items = storage.store.search(namespaces.transcript(history.thread_id), query=asked, limit=_MOST_LIKE)
+    return [LineageItem("message", item.key) for item in items if item.score and item.key in history.messages]
 
 
-def _nothing(known: Known, asked: str) -> str:
-    erased = sum(len(event.note_ids) for event in known.events if isinstance(event, Erased))
-    nothing = f"nothing in thread {known.thread_id!r} or in its user's notes has {asked!r}"
+def _nothing(history: ThreadHistory, asked: str) -> str:
+    erased = sum(len(event.note_ids) for event in history.events if isinstance(event, Erased))
+    nothing = f"nothing in thread {history.thread_id!r} or in its user's notes has {asked!r}"
     if erased:
         return f"{nothing}; {counted(erased, 'note')} of its prompts were erased, and erased text cannot be found"
-    return f"{nothing}; `everthread show {known.thread_id}` shows every message"
+    return f"{nothing}; `everthread show {history.thread_id}` shows every message"
 
 
-def _print(account: Account) -> None:
-    title = f"  {shortened(account.title, 120)}" if account.title else ""
-    name = "" if account.kind == "index" else f" {account.id}"
-    say(f"{_NAMES[account.kind]}{name}{title}", "bold")
-    for fact in account.facts:
+def _print(explanation: Explanation) -> None:
+    title = f"  {shortened(explanation.title, 120)}" if explanation.title else ""
+    name = "" if explanation.kind == "index" else f" {explanation.id}"
+    say(f"{_NAMES[explanation.kind]}{name}{title}", "bold")
+    for fact in explanation.facts:
         say(f"  {fact.text}")
-    for label, things in (("comes from", account.comes_from), ("leads to", account.leads_to)):
-        if things:
-            say(f"  {label}: " + ", ".join(f"{_NAMES[thing.kind]} {thing.id}" for thing in things), "dim")
+    for label, items in (("comes from", explanation.comes_from), ("leads to", explanation.leads_to)):
+        if items:
+            say(f"  {label}: " + ", ".join(f"{_NAMES[item.kind]} {item.id}" for item in items), "dim")
 
 
-def _print_regrets(thread: str, regrets: dict[str, Any], *, as_json: bool) -> None:
+def _print_refetches(thread: str, counts: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json({"thread_id": thread, **regrets})
+        print_json({"thread_id": thread, **counts})
         return
-    left, again = counted(regrets["left"], "message"), counted(regrets["regrets"], "regret")
+    left, again = counted(counts["left"], "message"), f"{counts['refetches']:,} refetched"
     say(f"thread {thread} · {left} left the prompt · {again}", "bold")
-    for reason, number in regrets["by_reason"].items():
+    for reason, number in counts["by_reason"].items():
         say(f"  {reason.replace('_', ' ')}: {number:,}")
-    say(f"  recalled for the user's questions: {counted(regrets['recalled'], 'passage')}")
+    say(f"  recalled for the user's questions: {counted(counts['recalled'], 'passage')}")

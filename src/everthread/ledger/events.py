@@ -226,7 +226,7 @@ class Erased(_Event):
     """Notes that were said elsewhere too and lost these sources."""
 
 
-class Regret(_Event):
+class Refetch(_Event):
     """Something was needed again after it had left the prompt: a sign that it should have stayed."""
 
     event: Literal["regret"] = "regret"
@@ -239,6 +239,9 @@ class Regret(_Event):
     """Turn in which it left; 0 when that is not known any more."""
     by: str = ""
     """Id of the message or call that needed it."""
+
+
+Regret = Refetch  # until the nodes have the new name
 
 
 class MemoryFull(_Event):
@@ -304,7 +307,7 @@ Event = Annotated[
     | NoteExpired
     | NoteChanged
     | Erased
-    | Regret
+    | Refetch
     | MemoryFull
     | Deferred
     | PinRepaired

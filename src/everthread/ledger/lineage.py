@@ -1,10 +1,10 @@
 """Lineage: which message, note and summary entry came from which, by the ids that were recorded.
 
-Nothing is inferred from wording: a link is there because an entry names its sources, a note names its
-messages, or an event names both.
+Nothing is inferred from wording: a link is there because an entry names its sources, a note names its messages, or an
+event names both.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -26,33 +26,21 @@ from everthread.state.summary import Summary, SummaryEntry
 from everthread.window.masking import handle_of
 from everthread.window.turns import opens_turn
 
-__all__ = [
-    "Known",
-    "Thing",
-    "closure",
-    "dependents",
-    "dropped_because",
-    "fields_of",
-    "found",
-    "is_about",
-    "is_gone_note",
-    "said",
-    "sources",
-]
+__all__ = ["LineageItem", "ThreadHistory", "is_about", "words_of"]
 
-_MOST_FOUND = 8
-"""Things that a text may name; the newest."""
+_MOST_MATCHES = 8
+"""Items that a text may name; the newest."""
 
 _MOST_LINKED = 24
-"""Things that are told of beside them."""
+"""Items that are shown beside them."""
 
 _SHORTEST_ID = 4
 """Characters of an id that are enough to look for what begins with them."""
 
 
 @dataclass(frozen=True)
-class Thing:
-    """Something that can be asked about."""
+class LineageItem:
+    """Something that one can ask about."""
 
     kind: Literal["message", "note", "entry", "index"]
     """A message, a note of any kind, an entry of the summary, or an exact string in the summary's index."""
@@ -61,8 +49,8 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Known:
-    """What the database knows of a thread."""
+class ThreadHistory:
+    """What the database has about a thread."""
 
     thread_id: str
     turns: int
@@ -77,7 +65,7 @@ class Known:
     events: Sequence[Event] = ()
     """The thread's ledger, oldest first."""
     elsewhere: Sequence[Event] = ()
-    """What the user's other ledgers tell of notes, oldest first."""
+    """Events about notes in the user's other ledgers, oldest first."""
 
     @cached_property
     def turn_of(self) -> dict[str, int]:
@@ -94,15 +82,20 @@ class Known:
         return self.summary.entries if self.summary else ()
 
     @property
-    def shows_recalled(self) -> bool:
-        """Whether the newest prompt had room for recalled passages."""
-        last = next((event for event in reversed(self.events) if isinstance(event, PromptAssembled)), None)
-        return last is not None and last.turn == self.turns and last.breakdown.get("recalled", 0) > 0
+    def has_recalled(self) -> bool:
+        """Whether the newest prompt had recalled passages."""
+        prompt = next((event for event in reversed(self.events) if isinstance(event, PromptAssembled)), None)
+        return prompt is not None and prompt.turn == self.turns and prompt.breakdown.get("recalled", 0) > 0
 
     @cached_property
     def last_injection(self) -> Injected | None:
         """What the newest run resolved."""
         return next((event for event in reversed(self.events) if isinstance(event, Injected)), None)
+
+    @cached_property
+    def note_events(self) -> Sequence[Event]:
+        """Events of this thread, and those about notes of the user's others."""
+        return [*self.elsewhere, *self.events]
 
     def note(self, note_id: str) -> Note | None:
         """Return a note that is in the store."""
@@ -112,10 +105,119 @@ class Known:
         """Return the events that name a message, oldest first."""
         return [event for event in self.events if is_about(event, message_id)]
 
-    @cached_property
-    def of_notes(self) -> Sequence[Event]:
-        """All events about notes, of this thread and the user's others."""
-        return [*self.elsewhere, *self.events]
+    def exists(self, item: LineageItem) -> bool:
+        """Tell whether an item is stored, or named in a ledger when it is a note."""
+        if item.kind == "message":
+            return item.id in self.messages
+        if item.kind != "note" or self.note(item.id) is not None:
+            return True
+        return any(item.id in _note_ids(event) for event in self.note_events)
+
+    def find(self, query: str) -> list[LineageItem]:
+        """Return what an id or a text names, an id before a text, the newest last.
+
+        Args:
+            query: id or beginning of an id of a message, note or call, a handle, or words of the conversation.
+        """
+        return self._by_id(query) or self._by_text(query)
+
+    def _by_id(self, query: str) -> list[LineageItem]:
+        recorded = (note_id for event in self.note_events for note_id in _note_ids(event))
+        notes = dict.fromkeys([*self.session_notes, *self.notes, *recorded])
+        exact = [LineageItem("message", key) for key, message in self.messages.items() if query in _names(key, message)]
+        exact += [LineageItem("note", query)] if query in notes else []
+        if exact or len(query) < _SHORTEST_ID or " " in query:
+            return exact
+        messages = [LineageItem("message", key) for key in self.messages if key.startswith(query)]
+        return [*messages, *(LineageItem("note", key) for key in notes if key.startswith(query))][-_MOST_MATCHES:]
+
+    def _by_text(self, query: str) -> list[LineageItem]:
+        wanted = _folded(query)
+        if not wanted:
+            return []
+        return list(dict.fromkeys(item for item, text in self._texts() if wanted in _folded(text)))[-_MOST_MATCHES:]
+
+    def _texts(self) -> Iterator[tuple[LineageItem, str]]:
+        for key, message in self.messages.items():
+            yield LineageItem("message", key), words_of(message)
+        for note in {**self.notes, **self.session_notes}.values():
+            for text in (note.text, *(source.quote for source in note.sources)):
+                yield LineageItem("note", note.id), text
+        for place, entry in enumerate(self.entries):
+            yield LineageItem("entry", str(place)), entry.text
+        for identifier in self.summary.identifiers if self.summary else ():
+            yield LineageItem("index", identifier.text), identifier.text
+
+    def closure(self, items: Sequence[LineageItem]) -> list[LineageItem]:
+        """Return the items with all that they came from and that came from them, nearest first."""
+        linked = dict.fromkeys(items)
+        edge = list(items)
+        while edge and len(linked) < len(items) + _MOST_LINKED:
+            near = dict.fromkeys(other for item in edge for other in (*self.sources(item), *self.dependents(item)))
+            edge = [other for other in near if other not in linked and self.exists(other)]
+            linked.update(dict.fromkeys(edge))
+        return list(linked)[: len(items) + _MOST_LINKED]
+
+    def sources(self, item: LineageItem) -> list[LineageItem]:
+        """Return what an item came from, by recorded ids."""
+        if item.kind == "entry":
+            return _items("message", self.entries[int(item.id)].sources)
+        if item.kind != "note":
+            return []
+        note = self.note(item.id)
+        messages = [key for source in note.sources for key in source.message_ids] if note else []
+        notes = []
+        for event in self.note_events:
+            if isinstance(event, NoteSaved) and event.note_id == item.id:
+                messages += event.message_ids
+            elif isinstance(event, NoteMerged) and event.into == item.id:
+                notes.append(event.note_id)
+        notes += [other.id for other in self.notes.values() if other.superseded_by == item.id]
+        return [*_items("message", messages), *_items("note", notes)]
+
+    def dependents(self, item: LineageItem) -> list[LineageItem]:
+        """Return what came from an item, by recorded ids."""
+        if item.kind == "message":
+            entries = [str(place) for place, entry in enumerate(self.entries) if item.id in entry.sources]
+            return [*_items("note", self._notes_from(item.id)), *_items("entry", entries)]
+        return _items("note", self._successors(item.id)) if item.kind == "note" else []
+
+    def _notes_from(self, message_id: str) -> Iterator[str]:
+        """Yield the notes that were made from a message, those that are gone as well."""
+        for event in self.note_events:
+            if isinstance(event, NoteSaved) and message_id in event.message_ids:
+                yield event.note_id
+        for note in {**self.notes, **self.session_notes}.values():
+            if any(message_id in one.message_ids and one.thread_id == self.thread_id for one in note.sources):
+                yield note.id
+
+    def _successors(self, note_id: str) -> Iterator[str]:
+        """Yield the notes that a note became part of or gave way to."""
+        note = self.note(note_id)
+        if note and note.superseded_by and note.superseded_by != note_id:
+            yield note.superseded_by
+        for event in self.note_events:
+            if isinstance(event, NoteMerged | NoteSuperseded) and event.note_id == note_id:
+                successor = event.into if isinstance(event, NoteMerged) else event.by
+                if successor != note_id:
+                    yield successor
+
+    def profile_fields(self, note_id: str) -> list[str]:
+        """Return the fields of the profile that a note is now."""
+        fields: dict[str, None] = {}
+        for event in self.note_events:
+            if isinstance(event, NotePromoted) and event.note_id == note_id:
+                fields[event.field] = None
+                if event.taken_back:
+                    del fields[event.field]
+        return list(fields)
+
+    def drop_reason(self, note_id: str) -> tuple[str, int] | None:
+        """Return why a consolidation dropped a note, and in which turn of its thread."""
+        for event in reversed(self.note_events):
+            if isinstance(event, Consolidated) and note_id in event.dropped:
+                return event.dropped[note_id], event.turn
+        return None
 
 
 def is_about(event: Event, message_id: str) -> bool:
@@ -123,163 +225,33 @@ def is_about(event: Event, message_id: str) -> bool:
     return getattr(event, "message_id", None) == message_id or message_id in getattr(event, "message_ids", ())
 
 
-def is_gone_note(known: Known, note_id: str) -> bool:
-    """Tell whether a ledger names a note that is no longer in the store."""
-    return known.note(note_id) is None and any(note_id in names(event) for event in known.of_notes)
-
-
-def names(event: Event) -> Iterator[str]:
-    """Return the ids of notes in an event, but for those that were only injected."""
-    if isinstance(event, Injected):
-        return
-    for name in ("note_id", "into", "by"):
-        value = getattr(event, name, None)
-        if isinstance(value, str):
-            yield value
-    for name in ("note_ids", "kept_ids", "added", "dropped", "expired", "kept"):
-        yield from getattr(event, name, ())
-
-
-def found(known: Known, asked: str) -> list[Thing]:
-    """Return what an id or a text names, an id before a text, the newest last.
-
-    Args:
-        known: the thread.
-        asked: id or beginning of an id of a message, note or call, a handle, or words as they were said.
-    """
-    return _by_id(known, asked) or _by_text(known, asked)
-
-
-def _by_id(known: Known, asked: str) -> list[Thing]:
-    notes = dict.fromkeys([*known.session_notes, *known.notes, *(n for e in known.of_notes for n in names(e))])
-    exact = [Thing("message", asked)] if asked in known.messages else []
-    exact += [Thing("message", name) for name, message in known.messages.items() if _also_called(message, asked)]
-    exact += [Thing("note", asked)] if asked in notes else []
-    if exact or len(asked) < _SHORTEST_ID or " " in asked:
-        return exact
-    begun = [Thing("message", name) for name in known.messages if name.startswith(asked)]
-    return [*begun, *(Thing("note", name) for name in notes if name.startswith(asked))][-_MOST_FOUND:]
-
-
-def _also_called(message: BaseMessage, asked: str) -> bool:
-    if isinstance(message, ToolMessage) and message.tool_call_id == asked:
-        return True
-    return asked.startswith("h") and handle_of(str(message.id)) == asked
-
-
-def _by_text(known: Known, asked: str) -> list[Thing]:
-    wanted = _folded(asked)
-    if not wanted:
-        return []
-    told = [Thing("message", name) for name, message in known.messages.items() if wanted in _folded(said(message))]
-    notes = {**known.notes, **known.session_notes}
-    told += [
-        Thing("note", note.id)
-        for note in notes.values()
-        if wanted in _folded(note.text) or any(wanted in _folded(source.quote) for source in note.sources)
-    ]
-    told += [Thing("entry", str(place)) for place, entry in enumerate(known.entries) if wanted in _folded(entry.text)]
-    identifiers = known.summary.identifiers if known.summary else ()
-    told += [Thing("index", one.text) for one in identifiers if wanted in _folded(one.text)]
-    return told[-_MOST_FOUND:]
-
-
-def said(message: BaseMessage) -> str:
+def words_of(message: BaseMessage) -> str:
     """Return the words of a message and those of the calls it makes."""
     calls = message.tool_calls if isinstance(message, AIMessage) else ()
     return "\n".join([str(message.text), *(f"{call['name']} {call['args']}" for call in calls)])
 
 
-def closure(known: Known, things: Sequence[Thing]) -> list[Thing]:
-    """Return the things with all that they came from and that came from them, nearest first."""
-    told = dict.fromkeys(things)
-    edge = list(things)
-    while edge and len(told) < len(things) + _MOST_LINKED:
-        edge = [other for thing in edge for other in (*sources(known, thing), *dependents(known, thing))]
-        edge = [other for other in dict.fromkeys(edge) if other not in told and _is_known(known, other)]
-        told.update(dict.fromkeys(edge))
-    return list(told)[: len(things) + _MOST_LINKED]
+def _names(message_id: str, message: BaseMessage) -> tuple[str, ...]:
+    """Return by what a message can be asked for: its id, its handle, and the id of the call that it answers."""
+    call_id = (message.tool_call_id,) if isinstance(message, ToolMessage) else ()
+    return (message_id, handle_of(message_id), *call_id)
 
 
-def _is_known(known: Known, thing: Thing) -> bool:
-    if thing.kind == "message":
-        return thing.id in known.messages
-    return thing.kind != "note" or known.note(thing.id) is not None or is_gone_note(known, thing.id)
+def _note_ids(event: Event) -> Iterator[str]:
+    """Yield the ids of notes in an event, but for those that were only injected."""
+    if isinstance(event, Injected):
+        return
+    if isinstance(event, NoteSuperseded):
+        yield event.by
+    for name in ("note_id", "into"):
+        if (note_id := getattr(event, name, None)) is not None:
+            yield note_id
+    for name in ("note_ids", "kept_ids", "added", "dropped", "expired", "kept"):
+        yield from getattr(event, name, ())
 
 
-def sources(known: Known, thing: Thing) -> list[Thing]:
-    """Return what a thing came from, by recorded ids."""
-    if thing.kind == "entry":
-        return [Thing("message", name) for name in known.entries[int(thing.id)].sources]
-    if thing.kind != "note":
-        return []
-    note = known.note(thing.id)
-    origins = [name for source in note.sources for name in source.message_ids] if note else []
-    origins += [name for event in known.of_notes for name in _saved_from(event, thing.id)]
-    merged = [event.note_id for event in known.of_notes if isinstance(event, NoteMerged) and event.into == thing.id]
-    replaced = [other.id for other in known.notes.values() if other.superseded_by == thing.id]
-    return [
-        *(Thing("message", name) for name in dict.fromkeys(origins)),
-        *(Thing("note", name) for name in dict.fromkeys([*merged, *replaced])),
-    ]
-
-
-def _saved_from(event: Event, note_id: str) -> Sequence[str]:
-    return event.message_ids if isinstance(event, NoteSaved) and event.note_id == note_id else ()
-
-
-def dependents(known: Known, thing: Thing) -> list[Thing]:
-    """Return what came from a thing, by recorded ids."""
-    if thing.kind == "message":
-        entries = [Thing("entry", str(place)) for place, entry in enumerate(known.entries) if thing.id in entry.sources]
-        return [*(Thing("note", name) for name in _notes_from(known, thing.id)), *entries]
-    return [Thing("note", name) for name in _follows(known, thing.id)] if thing.kind == "note" else []
-
-
-def _notes_from(known: Known, message_id: str) -> list[str]:
-    """Return the notes that were made from a message, those that are gone as well."""
-    told = [
-        event.note_id for event in known.of_notes if isinstance(event, NoteSaved) and message_id in event.message_ids
-    ]
-    stored = {**known.notes, **known.session_notes}
-    told += [
-        note.id
-        for note in stored.values()
-        if any(message_id in source.message_ids and source.thread_id == known.thread_id for source in note.sources)
-    ]
-    return list(dict.fromkeys(told))
-
-
-def _follows(known: Known, note_id: str) -> list[str]:
-    """Return the notes that a note became part of or gave way to."""
-    note = known.note(note_id)
-    told = [note.superseded_by] if note and note.superseded_by else []
-    for event in known.of_notes:
-        if isinstance(event, NoteMerged) and event.note_id == note_id:
-            told.append(event.into)
-        elif isinstance(event, NoteSuperseded) and event.note_id == note_id:
-            told.append(event.by)
-    return [name for name in dict.fromkeys(told) if name != note_id]
-
-
-def fields_of(known: Known, note_id: str) -> list[str]:
-    """Return the fields of the profile that a note is now."""
-    held: dict[str, None] = {}
-    for event in known.of_notes:
-        if isinstance(event, NotePromoted) and event.note_id == note_id:
-            if event.taken_back:
-                held.pop(event.field, None)
-            else:
-                held[event.field] = None
-    return list(held)
-
-
-def dropped_because(known: Known, note_id: str) -> tuple[str, int] | None:
-    """Return why a consolidation dropped a note, and in which turn of its thread."""
-    for event in reversed(known.of_notes):
-        if isinstance(event, Consolidated) and note_id in event.dropped:
-            return event.dropped[note_id], event.turn
-    return None
+def _items(kind: Literal["message", "note", "entry"], ids: Iterable[str]) -> list[LineageItem]:
+    return [LineageItem(kind, one) for one in dict.fromkeys(ids)]
 
 
 def _folded(text: str) -> str:

@@ -1,6 +1,6 @@
-"""Why: where a thing is now, how it came there, and what depends on it, in plain sentences."""
+"""Why: where something is now, how it got there, and what depends on it, in plain sentences."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,50 +18,49 @@ from everthread.ledger.events import (
     NoteSuperseded,
     Offloaded,
     Recalled,
-    Regret,
+    Refetch,
 )
-from everthread.ledger.lineage import (
-    Known,
-    Thing,
-    closure,
-    dependents,
-    dropped_because,
-    fields_of,
-    found,
-    said,
-    sources,
-)
+from everthread.ledger.lineage import LineageItem, ThreadHistory, words_of
 from everthread.state.marks import is_masked, marks
 from everthread.state.notes import Note
 from everthread.state.summary import STANDING
 
-__all__ = ["Account", "Fact", "explain"]
+__all__ = ["Explanation", "Fact", "explain"]
 
-_TITLE = 160
+_TITLE_CHARACTERS = 160
+_ROLES = {"human": "user", "ai": "assistant"}
+_SAVERS = {"tool": "by the model", "turn": "by rules after the turn", "session": "by rules at the end"}
+_CHANGES = {"edit": "edited", "confirm": "confirmed", "retract": "retracted"}
+_NEEDS = {
+    "repeated_call": "the same call was made again",
+    "read_back": "its full text was read back by its handle",
+    "recall": "the model searched for it",
+    "restated": "the user said it again",
+}
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One sentence about a thing."""
+    """One sentence about an item."""
 
     state: str
     """In one word, such as `in_prompt`, `evicted` or `superseded`; the list is in docs/ledger.md."""
     text: str
     turn: int = 0
-    """Of this thread, or of the thread whose ledger tells it; 0 when the sentence is about now or nobody knows."""
+    """Of this thread, or of the thread whose ledger has it; 0 when the sentence is about now or nobody knows."""
 
 
 @dataclass(frozen=True)
-class Account:
-    """All that is known of one thing."""
+class Explanation:
+    """All facts about one item."""
 
     kind: str
     id: str
     title: str
     """What it says, shortened; empty when its text is no longer there."""
     facts: tuple[Fact, ...]
-    comes_from: tuple[Thing, ...] = ()
-    leads_to: tuple[Thing, ...] = ()
+    comes_from: tuple[LineageItem, ...] = ()
+    leads_to: tuple[LineageItem, ...] = ()
 
     def has(self, state: str) -> bool:
         """Tell whether one of the sentences is about a state."""
@@ -72,71 +71,78 @@ class Account:
         return asdict(self)
 
 
-def explain(known: Known, asked: str, things: Sequence[Thing] = ()) -> list[Account]:
-    """Tell of everything that an id or a text names, and of all that it is linked to.
+def explain(history: ThreadHistory, query: str, items: Sequence[LineageItem] = ()) -> list[Explanation]:
+    """Explain everything that an id or a text names, and all that it is linked to.
 
     Args:
-        known: the thread.
-        asked: an id, a handle or some words.
-        things: what to tell of instead of looking for `asked`.
+        history: the thread.
+        query: an id, a handle or some words.
+        items: what to explain instead of looking for `query`.
     """
-    return [_account(known, thing) for thing in closure(known, list(things) or found(known, asked))]
+    return [
+        Explanation(
+            kind=item.kind,
+            id=item.id,
+            title=" ".join(_title(history, item).split())[:_TITLE_CHARACTERS],
+            facts=tuple(_facts(history, item)),
+            comes_from=tuple(history.sources(item)),
+            leads_to=tuple(history.dependents(item)),
+        )
+        for item in history.closure(list(items) or history.find(query))
+    ]
 
 
-def _account(known: Known, thing: Thing) -> Account:
-    facts: Callable[[Known, str], Iterator[Fact]] = _TELLERS[thing.kind]
-    return Account(
-        kind=thing.kind,
-        id=thing.id,
-        title=" ".join(_title(known, thing).split())[:_TITLE],
-        facts=tuple(facts(known, thing.id)),
-        comes_from=tuple(sources(known, thing)),
-        leads_to=tuple(dependents(known, thing)),
-    )
+def _title(history: ThreadHistory, item: LineageItem) -> str:
+    match item.kind:
+        case "message":
+            message = history.messages[item.id]
+            return f"{_ROLES.get(message.type, message.type)}: {words_of(message)}"
+        case "note":
+            note = history.note(item.id)
+            return note.text if note else ""
+        case "entry":
+            return history.entries[int(item.id)].text
+    return item.id
 
 
-def _title(known: Known, thing: Thing) -> str:
-    if thing.kind == "message":
-        message = known.messages[thing.id]
-        return f"{_ROLES.get(message.type, message.type)}: {said(message)}"
-    if thing.kind == "note":
-        note = known.note(thing.id)
-        return note.text if note else ""
-    return known.entries[int(thing.id)].text if thing.kind == "entry" else thing.id
+def _facts(history: ThreadHistory, item: LineageItem) -> Iterator[Fact]:
+    match item.kind:
+        case "message":
+            yield from _of_message(history, item.id)
+        case "note":
+            yield from _of_note(history, item.id)
+        case "entry":
+            yield from _of_entry(history, int(item.id))
+        case "index":
+            yield Fact("in_prompt", "It is in the prompt, in the category `summary` (index of exact strings).")
+            yield Fact("unknown", "The index does not record which message a string came from.")
 
 
-_ROLES = {"human": "user", "ai": "assistant"}
-
-
-def _turn(known: Known, event: Event) -> str:
-    """Say in which turn, and of which thread when it is another one."""
-    other = f" of thread {event.thread_id}" if event.thread_id not in ("", known.thread_id) else ""
-    return f"in turn {event.turn}{other}"
-
-
-def _of_message(known: Known, message_id: str) -> Iterator[Fact]:
-    told = known.about(message_id)
-    turn = known.turn_of[message_id]
-    yield Fact("said", f"It was said in turn {turn} of {known.turns}.", turn)
-    here = known.working_set.get(message_id)
-    if here is None:
-        yield from _left(known, message_id, told)
-    elif is_masked(here):
-        yield _masked(str(marks(here)["handle"]), told)
+def _of_message(history: ThreadHistory, message_id: str) -> Iterator[Fact]:
+    events = history.about(message_id)
+    turn = history.turn_of[message_id]
+    yield Fact("said", f"It was said in turn {turn} of {history.turns}.", turn)
+    message = history.working_set.get(message_id)
+    if message is None:
+        yield from _left(history, message_id, events)
+    elif is_masked(message):
+        yield _masked(str(marks(message)["handle"]), events)
     else:
         yield Fact("in_prompt", "It is in the prompt word for word, in the category `history`.")
-    yield from _recalls(known, told)
-    for event in told:
+    yield from _recalls(history, [event for event in events if isinstance(event, Recalled)])
+    for event in events:
         if isinstance(event, NoteBlocked):
             category = event.category.replace("_", " ") or "no note"
             reason = f"A note from it was blocked in turn {event.turn} because it looks like {category}"
             yield Fact("blocked", f"{reason} (rule `{event.rule}`).", event.turn)
-        elif isinstance(event, Regret):
-            yield Fact("regretted", _regret(event), event.turn)
+        elif isinstance(event, Refetch):
+            since = f" in turn {event.left_turn}" if event.left_turn else ""
+            text = f"It was missed: {_NEEDS[event.why]} in turn {event.turn}, after it had been {event.left}{since}."
+            yield Fact("refetched", text, event.turn)
 
 
-def _masked(handle: str, told: Sequence[Event]) -> Fact:
-    event = next((one for one in reversed(told) if isinstance(one, Masked | Offloaded)), None)
+def _masked(handle: str, events: Sequence[Event]) -> Fact:
+    event = next((one for one in reversed(events) if isinstance(one, Masked | Offloaded)), None)
     text = f"The prompt has it masked, with handle {handle}"
     if event is None:
         return Fact("masked", f"{text}; when it was masked is not recorded any more.")
@@ -144,154 +150,135 @@ def _masked(handle: str, told: Sequence[Event]) -> Fact:
     return Fact("masked", f"{text}, since turn {event.turn}: {event.reason} ({sizes}).", event.turn)
 
 
-def _left(known: Known, message_id: str, told: Sequence[Event]) -> Iterator[Fact]:
-    event = next((one for one in reversed(told) if isinstance(one, Evicted | Compacted)), None)
+def _left(history: ThreadHistory, message_id: str, events: Sequence[Event]) -> Iterator[Fact]:
+    event = next((one for one in reversed(events) if isinstance(one, Evicted | Compacted)), None)
     if event is None:
-        yield Fact(
-            "evicted", "It is not in the prompt but in the transcript; when and why it left is not recorded any more."
-        )
+        text = "It is not in the prompt but in the transcript; when and why it left is not recorded any more."
+        yield Fact("evicted", text)
     else:
         by = f"policy `{event.policy}`, {event.reason}" if isinstance(event, Evicted) else event.reason
         sizes = f"the history went from {event.tokens_before:,} to {event.tokens_after:,} tokens"
         limit = f", budget {event.budget:,}" if event.budget else ""
-        whole = "the transcript has it whole"
-        yield Fact("evicted", f"It was evicted in turn {event.turn}: {by} ({sizes}{limit}); {whole}.", event.turn)
-    entries = [entry for entry in known.entries if message_id in entry.sources]
+        text = f"It was evicted in turn {event.turn}: {by} ({sizes}{limit}); the transcript has it in full."
+        yield Fact("evicted", text, event.turn)
+    entries = [entry for entry in history.entries if message_id in entry.sources]
     for entry in entries:
-        yield Fact("in_summary", f"It is in the summary as “{entry.text}” ({_where(entry.section)}).")
+        yield Fact("in_summary", f"It is in the summary as “{entry.text}” ({_section(entry.section)}).")
     if not entries and isinstance(event, Compacted):
-        yield Fact(
-            "not_in_summary",
-            f"It was folded into version {event.version} of the summary; no entry of the present version names it.",
-            event.turn,
-        )
+        text = f"It went into version {event.version} of the summary; no entry of the present version names it."
+        yield Fact("not_in_summary", text, event.turn)
 
 
-def _where(section: str) -> str:
+def _section(section: str) -> str:
     return "the user's standing instructions" if section == STANDING else f"section `{section}`"
 
 
-def _recalls(known: Known, told: Sequence[Event]) -> Iterator[Fact]:
-    recalls = [event for event in told if isinstance(event, Recalled)]
-    if not recalls:
+def _recalls(history: ThreadHistory, events: Sequence[Recalled]) -> Iterator[Fact]:
+    if not events:
         return
-    turns = sorted({event.turn for event in recalls})
+    turns = sorted({event.turn for event in events})
     shown = ", ".join(map(str, turns[-5:])) + (" (the last five)" if len(turns) > 5 else "")
-    times = f"It was recalled in turn {shown}" if len(turns) == 1 else f"It was recalled in turns {shown}"
-    current = turns[-1] == known.turns and recalls[-1].by == "question" and known.shows_recalled
-    now = "; the newest prompt has it in the category `recalled`" if current else ""
-    yield Fact("recalled", f"{times}{now}.", turns[-1])
+    is_shown = turns[-1] == history.turns and events[-1].by == "question" and history.has_recalled
+    now = "; the newest prompt has it in the category `recalled`" if is_shown else ""
+    yield Fact("recalled", f"It was recalled in turn{'s' if len(turns) > 1 else ''} {shown}{now}.", turns[-1])
 
 
-def _regret(event: Regret) -> str:
-    needed = {
-        "repeated_call": "the same call was made again",
-        "read_back": "its full text was read back by its handle",
-        "recall": "the model searched for it",
-        "restated": "the user said it again",
-    }[event.why]
-    since = f" in turn {event.left_turn}" if event.left_turn else ""
-    return f"It was missed: {needed} in turn {event.turn}, after it had been {event.left}{since}."
-
-
-def _of_note(known: Known, note_id: str) -> Iterator[Fact]:
-    told = [event for event in known.of_notes if getattr(event, "note_id", None) == note_id]
-    for event in told:
+def _of_note(history: ThreadHistory, note_id: str) -> Iterator[Fact]:
+    events = [event for event in history.note_events if getattr(event, "note_id", None) == note_id]
+    for event in events:
         if isinstance(event, NoteSaved):
-            by = {"tool": "by the model", "turn": "by rules after the turn", "session": "by rules at the end"}[event.by]
-            yield Fact("saved", f"It was saved as a session note {by}, {_turn(known, event)}.", event.turn)
-    note = known.note(note_id)
+            text = f"It was saved as a session note {_SAVERS[event.by]}, {_turn(history, event)}."
+            yield Fact("saved", text, event.turn)
+    note = history.note(note_id)
     if note is None:
-        yield _gone(known, note_id, told)
+        yield _gone(history, note_id, events)
         return
-    if note.status == "superseded":
-        by = f" by {note.superseded_by}" if note.superseded_by else ""
-        other = known.note(note.superseded_by or "")
-        words = f" (“{other.text}”)" if other else ""
-        yield Fact("superseded", f"It was superseded{by}{words} on {note.valid_to or 'an unknown day'}.")
-    elif note.status == "retracted":
-        yield Fact("retracted", f"It was retracted on {note.valid_to or 'an unknown day'} and is in no prompt.")
-    elif note.status == "expired":
-        yield Fact("expired", f"It expired on {note.expires_at or note.valid_to or 'an unknown day'}.")
-    else:
-        yield _shown(known, note)
-    yield from (Fact("promoted", f"It is the field `{name}` of the profile.") for name in fields_of(known, note_id))
-    yield from _changes(told)
-    for event in known.of_notes:
+    yield _status(history, note)
+    for name in history.profile_fields(note_id):
+        yield Fact("promoted", f"It is the field `{name}` of the profile.")
+    for event in events:
+        if isinstance(event, NoteChanged):
+            flagged = f"; to be looked at: {', '.join(event.dependents)}" if event.dependents else ""
+            text = f"A person {_CHANGES[event.action]} it on {event.at[:10]}{flagged}."
+            yield Fact("changed", text, event.turn)
+    for event in history.note_events:
         if isinstance(event, NoteMerged) and event.into == note_id:
-            yield Fact("confirmed", f"It took in note {event.note_id}, {_turn(known, event)}.", event.turn)
-        if isinstance(event, Erased) and note_id in event.kept_ids:
+            yield Fact("confirmed", f"It took in note {event.note_id}, {_turn(history, event)}.", event.turn)
+        elif isinstance(event, Erased) and note_id in event.kept_ids:
             yield Fact("erased", f"Some of what it came from was erased on {event.at[:10]}.", event.turn)
 
 
-def _gone(known: Known, note_id: str, told: Sequence[Event]) -> Fact:
-    for event in reversed(told):
-        if isinstance(event, NoteMerged):
-            other = known.note(event.into)
-            words = f" (“{other.text}”)" if other else ""
-            return Fact("merged", f"It was merged into {event.into}{words}, {_turn(known, event)}.", event.turn)
-        if isinstance(event, NoteExpired):
-            return Fact("expired", f"It expired and was deleted, {_turn(known, event)}: {event.reason}.", event.turn)
-        if isinstance(event, NoteSuperseded):
-            return Fact("superseded", f"It was superseded by {event.by}, {_turn(known, event)}.", event.turn)
-    for one in reversed(known.of_notes):
-        if isinstance(one, Erased) and note_id in one.note_ids:
-            return Fact("erased", f"It was erased on {one.at[:10]}, with the thread that it came from.", one.turn)
-    if (dropped := dropped_because(known, note_id)) is not None:
-        return Fact("dropped", f"It was dropped at the end of the session: {dropped[0]}.", dropped[1])
-    return Fact("unknown", "It is no longer stored, and what became of it is not recorded.")
+def _status(history: ThreadHistory, note: Note) -> Fact:
+    ended = note.valid_to or "an unknown day"
+    match note.status:
+        case "superseded":
+            by = f" by {note.superseded_by}{_quoted(history, note.superseded_by)}" if note.superseded_by else ""
+            return Fact("superseded", f"It was superseded{by} on {ended}.")
+        case "retracted":
+            return Fact("retracted", f"It was retracted on {ended} and is in no prompt.")
+        case "expired":
+            return Fact("expired", f"It expired on {note.expires_at or ended}.")
+    return _place(history, note)
 
 
-def _shown(known: Known, note: Note) -> Fact:
-    """Tell where an active note is in the newest prompt, by what the newest run resolved."""
-    last = known.last_injection
-    if note.id not in known.session_notes:
+def _place(history: ThreadHistory, note: Note) -> Fact:
+    """Say where an active note is in the newest prompt, by what the newest run resolved."""
+    last = history.last_injection
+    if note.id not in history.session_notes:
         if last is not None and note.id in last.note_ids:
             return Fact("in_prompt", "It is in the prompt, in the category `notes` (long-term notes).", last.turn)
-        if last is not None and note.id in last.asked_note_ids and known.shows_recalled:
-            words = "It is in the prompt, ahead of the question that brought it, in the category `recalled`."
-            return Fact("in_prompt", words, last.turn)
+        if last is not None and note.id in last.asked_note_ids and history.has_recalled:
+            text = "It is in the prompt, ahead of the question that brought it, in the category `recalled`."
+            return Fact("in_prompt", text, last.turn)
         return Fact("not_in_prompt", "It is a long-term note but was not in this thread's newest prompt.")
-    if any(name in known.working_set for source in note.sources for name in source.message_ids):
+    if any(message_id in history.working_set for source in note.sources for message_id in source.message_ids):
         return Fact("in_prompt", "It is a session note; the prompt still has the message that it came from.")
     if last is not None and note.id in last.session_note_ids:
         return Fact("in_prompt", "It is in the prompt, in the category `session_notes`.", last.turn)
     return Fact("not_in_prompt", "It is a session note; the newest prompt was made before it or had no room for it.")
 
 
-def _changes(told: Sequence[Event]) -> Iterator[Fact]:
-    for event in told:
-        if isinstance(event, NoteChanged):
-            done = {"edit": "edited", "confirm": "confirmed", "retract": "retracted"}[event.action]
-            flagged = f"; to be looked at: {', '.join(event.dependents)}" if event.dependents else ""
-            yield Fact("changed", f"A person {done} it on {event.at[:10]}{flagged}.", event.turn)
+def _gone(history: ThreadHistory, note_id: str, events: Sequence[Event]) -> Fact:
+    """Say what became of a note that is no longer stored."""
+    for event in reversed(events):
+        where = _turn(history, event)
+        if isinstance(event, NoteMerged):
+            return Fact(
+                "merged", f"It was merged into {event.into}{_quoted(history, event.into)}, {where}.", event.turn
+            )
+        if isinstance(event, NoteExpired):
+            return Fact("expired", f"It expired and was deleted, {where}: {event.reason}.", event.turn)
+        if isinstance(event, NoteSuperseded):
+            return Fact("superseded", f"It was superseded by {event.by}, {where}.", event.turn)
+    for event in reversed(history.note_events):
+        if isinstance(event, Erased) and note_id in event.note_ids:
+            return Fact("erased", f"It was erased on {event.at[:10]}, with the thread that it came from.", event.turn)
+    if (dropped := history.drop_reason(note_id)) is not None:
+        return Fact("dropped", f"It was dropped at the end of the session: {dropped[0]}.", dropped[1])
+    return Fact("unknown", "It is no longer stored, and what became of it is not recorded.")
 
 
-def _of_entry(known: Known, place: str) -> Iterator[Fact]:
-    entry = known.entries[int(place)]
-    version = known.summary.version if known.summary else 0
-    yield Fact(
-        "in_prompt",
-        f"It is in the prompt, in the category `summary` (version {version}, {_where(entry.section)}).",
-    )
+def _of_entry(history: ThreadHistory, place: int) -> Iterator[Fact]:
+    entry = history.entries[place]
+    version = history.summary.version if history.summary else 0
+    where = f"version {version}, {_section(entry.section)}"
+    yield Fact("in_prompt", f"It is in the prompt, in the category `summary` ({where}).")
     if not entry.sources:
         yield Fact("unknown", "Which messages it came from was not recorded.")
-    for event in known.of_notes:
+    for event in history.note_events:
         if isinstance(event, NoteChanged) and f"summary {version}" in event.dependents:
-            note = known.note(event.note_id)
-            origins = {name for source in (note.sources if note else ()) for name in source.message_ids}
+            note = history.note(event.note_id)
+            origins = {key for source in (note.sources if note else ()) for key in source.message_ids}
             if origins.intersection(entry.sources):
                 yield Fact("flagged", f"A note from the same message was changed on {event.at[:10]}.", event.turn)
 
 
-def _of_index(known: Known, text: str) -> Iterator[Fact]:
-    yield Fact("in_prompt", "It is in the prompt, in the category `summary` (index of exact strings).")
-    yield Fact("unknown", "The index does not record which message a string came from.")
+def _turn(history: ThreadHistory, event: Event) -> str:
+    """Say in which turn, and of which thread when it is another one."""
+    other = f" of thread {event.thread_id}" if event.thread_id not in ("", history.thread_id) else ""
+    return f"in turn {event.turn}{other}"
 
 
-_TELLERS: dict[str, Callable[[Known, str], Iterator[Fact]]] = {
-    "message": _of_message,
-    "note": _of_note,
-    "entry": _of_entry,
-    "index": _of_index,
-}
+def _quoted(history: ThreadHistory, note_id: str) -> str:
+    note = history.note(note_id)
+    return f" (“{note.text}”)" if note else ""

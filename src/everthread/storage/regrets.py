@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
 from everthread.ledger.events import Regret
-from everthread.ledger.regrets import call_name, calls_behind, said_name
+from everthread.ledger.refetches import call_key, results_by_call, statement_key
 from everthread.state import namespaces
 from everthread.window.turns import opens_turn
 
@@ -35,9 +35,9 @@ def left_operations(
         how: in which way they leave.
         turn: user turns so far.
     """
-    named = {f"call-{name}": message_id for name, message_id in calls_behind(left, among).items()}
+    named = {f"call-{name}": message_id for name, message_id in results_by_call(left, among).items()}
     if how == "evicted":
-        said = ((said_name(str(message.text)), str(message.id)) for message in left if opens_turn(message))
+        said = ((statement_key(str(message.text)), str(message.id)) for message in left if opens_turn(message))
         named |= {f"said-{name}": message_id for name, message_id in said if name}
     namespace = _namespace(thread_id)
     return [
@@ -57,7 +57,7 @@ def repeated(
         calls: tool calls as LangChain has them.
         without: tools that are not looked at, since they read back what left.
     """
-    asked = {str(call["id"]): f"call-{call_name(call['name'], call['args'])}" for call in calls}
+    asked = {str(call["id"]): f"call-{call_key(call['name'], call['args'])}" for call in calls}
     names = {str(call["id"]): str(call["name"]) for call in calls}
     wanted = {
         call_id: GetOp(_namespace(thread_id), key) for call_id, key in asked.items() if names[call_id] not in without
@@ -67,7 +67,7 @@ def repeated(
 
 def restated_reads(thread_id: str, messages: Iterable[BaseMessage]) -> dict[str, GetOp]:
     """Return the reads that tell which of the user's messages say again what has left, by message id."""
-    named = {str(message.id): said_name(str(message.text)) for message in messages if opens_turn(message)}
+    named = {str(message.id): statement_key(str(message.text)) for message in messages if opens_turn(message)}
     return {by: GetOp(_namespace(thread_id), f"said-{name}") for by, name in named.items() if name}
 
 
@@ -123,7 +123,7 @@ def restated_blocked(
         message: the message that the refused note came from.
         known: messages of the working set; others are read from the transcript.
     """
-    name = said_name(str(message.text))
+    name = statement_key(str(message.text))
     events = store.search(namespaces.ledger(thread_id), filter={"event": "note_blocked"}, limit=_MOST_BLOCKED)
     earlier = {said: event.value["turn"] for event in events for said in event.value["message_ids"]}
     earlier.pop(str(message.id), None)
@@ -134,7 +134,7 @@ def restated_blocked(
             content = item.value.get("message", {}).get("data", {}).get("content")
             texts[item.key] = content if isinstance(content, str) else ""
     for said, text in texts.items():
-        if name and said_name(text) == name:
+        if name and statement_key(text) == name:
             by = str(message.id)
             return Regret(why="restated", message_ids=[said], left="blocked", left_turn=earlier[said], by=by)
     return None

@@ -1,4 +1,4 @@
-"""`everthread ledger` and `everthread why --regrets`."""
+"""`everthread ledger` and `everthread why --refetches`."""
 
 import json
 from collections.abc import Callable
@@ -10,11 +10,11 @@ import pytest
 from everthread import open_storage
 from everthread.cli import main
 from everthread.ledger import EVENTS, record
-from everthread.ledger.events import Evicted, Injected, PromptAssembled, Regret
+from everthread.ledger.events import Evicted, Injected, PromptAssembled, Refetch
 from everthread.state import namespaces
 
 EVICTED = Evicted(policy="salience", reason="over budget", message_ids=["a"], tokens_before=9, tokens_after=5, budget=6)
-REGRET = Regret(why="repeated_call", message_ids=["a"], left="evicted", left_turn=1)
+REGRET = Refetch(why="repeated_call", message_ids=["a"], left="evicted", left_turn=1)
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -79,7 +79,7 @@ def test_the_schema_is_one_document(run: Run) -> None:
         (("ledger", "nowhere"), "no thread 'nowhere'"),
         (("why", "x"), "which thread?"),
         (("why", "--thread", "t"), "say what to explain"),
-        (("why", "x", "--regrets", "--thread", "t"), "one of both"),
+        (("why", "x", "--refetches", "--thread", "t"), "one of both"),
     ],
 )
 def test_a_wrong_use_says_what_to_do(run: Run, arguments: tuple[str, ...], says: str) -> None:
@@ -90,8 +90,8 @@ def test_a_wrong_use_says_what_to_do(run: Run, arguments: tuple[str, ...], says:
     assert out == ""
 
 
-def test_regrets_are_counted_by_reason(run: Run) -> None:
-    _, out, _ = run("why", "--regrets", "--thread", "t", "--json")
+def test_refetches_are_counted_by_reason(run: Run) -> None:
+    _, out, _ = run("why", "--refetches", "--thread", "t", "--json")
 
     told: dict[str, Any] = json.loads(out)
-    assert (told["left"], told["regrets"], told["by_reason"]["repeated_call"]) == (1, 1, 1)
+    assert (told["left"], told["refetches"], told["by_reason"]["repeated_call"]) == (1, 1, 1)

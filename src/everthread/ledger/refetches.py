@@ -1,4 +1,4 @@
-"""Regret: what left the prompt and was needed again, by names of calls and counts of events."""
+"""Refetches: what was needed again after it had left the prompt. An eviction that is followed by one was a mistake."""
 
 import hashlib
 import json
@@ -8,10 +8,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from everthread.ledger.events import Compacted, Event, Evicted, Masked, Offloaded, Recalled, Regret
+from everthread.ledger.events import Compacted, Event, Evicted, Masked, Offloaded, Recalled, Refetch
 from everthread.memory.text.words import content_words, stem
 
-__all__ = ["call_name", "calls_behind", "counts", "said_name"]
+__all__ = ["call_key", "refetch_counts", "results_by_call", "statement_key"]
 
 _FEWEST_WORDS = 4
 """Words that hold a subject; with fewer, such as `yes please` or `the second one`, nothing is restated."""
@@ -20,14 +20,14 @@ _LONGEST = 2_000
 """Characters of a statement; what is longer was pasted."""
 
 
-def call_name(name: str, arguments: Any) -> str:
-    """Return the name of a call: the same tool with the same arguments has the same one, in whatever order."""
-    told = json.dumps(arguments, sort_keys=True, default=str, ensure_ascii=False)
-    return hashlib.blake2b(f"{name}\x00{told}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+def call_key(name: str, arguments: Any) -> str:
+    """Return a key for a call: the same for the same tool and arguments, in whatever order."""
+    text = json.dumps(arguments, sort_keys=True, default=str, ensure_ascii=False)
+    return hashlib.blake2b(f"{name}\x00{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def said_name(text: str) -> str:
-    """Return the name of a statement: the same words in another order or form have the same one.
+def statement_key(text: str) -> str:
+    """Return a key for a statement: the same for the same words in another order or form.
 
     Empty when it has too few words that hold a subject, or so many that it is a document.
     """
@@ -37,8 +37,8 @@ def said_name(text: str) -> str:
     return hashlib.blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def calls_behind(results: Iterable[BaseMessage], among: Sequence[BaseMessage]) -> dict[str, str]:
-    """Return the ids of tool results by the name of the call that each one answers.
+def results_by_call(results: Iterable[BaseMessage], among: Sequence[BaseMessage]) -> dict[str, str]:
+    """Return the ids of tool results by the key of the call that each one answers.
 
     Args:
         results: messages; those that are no tool results are left out.
@@ -48,7 +48,7 @@ def calls_behind(results: Iterable[BaseMessage], among: Sequence[BaseMessage]) -
     if not wanted:
         return {}
     return {
-        call_name(call["name"], call["args"]): wanted[str(call["id"])]
+        call_key(call["name"], call["args"]): wanted[str(call["id"])]
         for message in among
         if isinstance(message, AIMessage)
         for call in message.tool_calls
@@ -56,17 +56,17 @@ def calls_behind(results: Iterable[BaseMessage], among: Sequence[BaseMessage]) -
     }
 
 
-def counts(events: Sequence[Event]) -> dict[str, Any]:
+def refetch_counts(events: Sequence[Event]) -> dict[str, Any]:
     """Count what left the prompt, what was needed again and why, and what recall brought back by itself."""
     reasons: Counter[str] = Counter({"repeated_call": 0, "read_back": 0, "recall": 0, "restated": 0})
-    reasons.update(event.why for event in events if isinstance(event, Regret))
+    reasons.update(event.why for event in events if isinstance(event, Refetch))
     # What was masked and then evicted left once.
     gone = {event.message_id for event in events if isinstance(event, Masked | Offloaded)}
-    gone |= {known for event in events if isinstance(event, Evicted | Compacted) for known in event.message_ids}
+    gone |= {one for event in events if isinstance(event, Evicted | Compacted) for one in event.message_ids}
     recalls = [event for event in events if isinstance(event, Recalled) and event.by == "question"]
     return {
         "left": len(gone),
-        "regrets": reasons.total(),
+        "refetches": reasons.total(),
         "by_reason": dict(reasons),
         "recalled": sum(len(event.message_ids) for event in recalls),
     }
