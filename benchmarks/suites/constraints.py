@@ -28,12 +28,12 @@ from everthread.evals.recording import recorded_agent
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
 from everthread.evals.suites import Options, Report, Table, Tick, refusals
+from everthread.memory.text.constraints import constraints_in
 from everthread.models.scripted import Tools
 from everthread.nodes.wiring import system_message
 from everthread.state import Context
 from everthread.tools.read_tool_output import read_tool_output
 from everthread.tools.recall_history import recall_history
-from everthread.window.standing import standing_in
 from everthread.window.tokens import TokenCounter, counter_for
 
 from .planted import WORDINGS, made, planted
@@ -177,7 +177,7 @@ def _others(record: Record, stated: dict[str, str]) -> dict[str, list[str]]:
     """Return the standing instructions that were there before one was planted."""
     planted_texts = set(stated.values())
     found = {
-        str(message.id): [one for one in standing_in(str(message.text)) if one not in planted_texts]
+        str(message.id): [one for one in constraints_in(str(message.text)) if one not in planted_texts]
         for message in record.messages
         if message.type == "human"
     }
@@ -193,7 +193,7 @@ def _figures(rows: Sequence[Kept]) -> dict[str, float]:
             name = kind if not short or short == kind else f"{kind}.{short}"
             in_prompts, always, _ = _shares([row for row in mine if row.method == method])
             figures |= {f"{name}.in_prompts": in_prompts, f"{name}.always": always}
-    known = [row for row in rows if row.kind == PLANTED and row.method == "everthread" and standing_in(row.wording)]
+    known = [row for row in rows if row.kind == PLANTED and row.method == "everthread" and constraints_in(row.wording)]
     figures["planted.known_wordings.always"] = _shares(known)[1]
     for name in BASELINES:
         mine = [row for row in rows if row.kind == PLANTED and row.method == name]

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from conversation import call
 from everthread.state import Identifier
-from everthread.window.identifiers import _Words, identifiers_in, merged, render_identifiers, shown_in, within
+from everthread.window.identifiers import identifiers_in, merged, render_identifiers, shown_in, within
 from everthread.window.tokens import counter_for
 
 COUNTER = counter_for("gpt-4o")
@@ -53,16 +53,19 @@ def test_what_follows_a_point_is_no_number_of_its_own() -> None:
     assert identifiers_in(".500 and QX417.") == [("QX417", 1.5)]
 
 
-def test_words_are_forgotten_before_they_are_too_many_and_blobs_are_never_remembered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("everthread.window.identifiers._words", known := _Words())
-    monkeypatch.setattr("everthread.window.identifiers._MOST_WORDS", 3)
-
-    found = identifiers_in(f"QX417 QX418 QX419 QX420 QX417 /{'a' * 300} QX421")
-
-    assert [text for text, _ in found] == ["QX417", "QX418", "QX419", "QX420", "QX417", "QX421"]
-    assert set(known) == {"QX420", "QX417", "QX421"}
+@pytest.mark.parametrize(
+    ("text", "identifiers"),
+    [
+        ("to:ann.lee@example.org;", ["ann.lee@example.org"]),
+        ("(../src/app/*.py)", ["../src/app/*.py"]),
+        ("foo-HAT-003", ["HAT-003"]),
+        ("1.234.567,89", ["1.234.567"]),
+        (f"{'a' * 300}@example.org", []),
+        (f"{'a-' * 300}{'b.' * 300}{'c/' * 300} QX417", ["QX417"]),
+    ],
+)
+def test_long_words_hold_what_short_ones_hold(text: str, identifiers: list[str]) -> None:
+    assert [identifier for identifier, _ in identifiers_in(text)] == identifiers
 
 
 def test_what_the_user_said_or_a_call_used_weighs_more() -> None:

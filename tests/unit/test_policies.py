@@ -1,15 +1,16 @@
 """Eviction policies."""
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from conversation import conversation, tool_round
+from everthread.state.marks import synthetic
 from everthread.window.policies import head_tail, salience, sliding_window, token_budget
-from everthread.window.turns import Turn, split
+from everthread.window.turns import split
 
 
-def sizes(turns: list[Turn]) -> list[int]:
-    return [10 * len(turn.messages) for turn in turns]
+def ten_each(messages: list[BaseMessage]) -> int:
+    return 10 * len(messages)
 
 
 def test_sliding_window_keeps_from_the_nth_question_from_the_end() -> None:
@@ -48,13 +49,13 @@ def test_head_tail_keeps_the_newest_turn_whatever_its_length() -> None:
 def test_token_budget_keeps_the_longest_run_of_newest_turns() -> None:
     turns = split(conversation(5))
 
-    assert token_budget(turns, sizes(turns), 45) == [0, 1, 2]
+    assert token_budget(turns, 45, ten_each) == [0, 1, 2]
 
 
 def test_token_budget_keeps_the_newest_turn_when_it_is_too_large() -> None:
     turns = split(conversation(3))
 
-    assert token_budget(turns, sizes(turns), 5) == [0, 1]
+    assert token_budget(turns, 5, ten_each) == [0, 1]
 
 
 def test_salience_keeps_the_turn_that_the_question_is_about() -> None:
@@ -70,4 +71,26 @@ def test_salience_keeps_the_turn_that_the_question_is_about() -> None:
 
     turns = split(talk)
 
-    assert salience(turns, sizes(turns), 50) == [1]
+    assert salience(turns, 50, ten_each) == [1]
+
+
+def test_a_suffix_never_begins_with_a_synthetic_message() -> None:
+    turns = split([HumanMessage("1"), synthetic("recalled", "old"), AIMessage("a"), HumanMessage("2"), AIMessage("b")])
+
+    assert token_budget(turns, 40, ten_each) == [0]
+    assert sliding_window(turns, 1) == head_tail(turns, 4) == [0]
+
+
+def test_a_system_message_takes_its_share_and_is_no_turn_of_its_own() -> None:
+    turns = split([SystemMessage("s"), *conversation(3)])
+
+    assert token_budget(turns, 50, ten_each) == [0, 1]
+    assert sliding_window(turns, 2) == [0, 1]
+    assert head_tail(turns, 4) == [0, 1]
+
+
+def test_a_result_that_came_late_stays_with_its_call() -> None:
+    asked, result = tool_round(["x"])
+    turns = split([HumanMessage("1"), asked, HumanMessage("2"), result, AIMessage("b")])
+
+    assert token_budget(turns, 30, ten_each) == [0]

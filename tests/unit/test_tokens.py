@@ -13,7 +13,8 @@ from langchain_core.tools import tool
 
 from everthread.window import tokens as tokens_module
 from everthread.window.images import image_tokens
-from everthread.window.tokens import AUDIO, FILE, TokenCounter, _Cache, counter_for, render_tools
+from everthread.window.tokens import AUDIO, FILE, TokenCounter, _Cache, counter_for
+from everthread.window.tool_schemas import render_tools
 
 COUNTER = counter_for("gpt-4.1")
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60) | st.sampled_from(
@@ -335,55 +336,10 @@ def test_an_unknown_block_costs_its_json() -> None:
     assert of({"type": "weather_card", "city": "Paris"}) == COUNTER.text('{"type":"weather_card","city":"Paris"}')
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        ToolMessage("It rains in Lyon.", tool_call_id="1", name="look"),
-        ToolMessage([{"type": "text", "text": "It rains."}], tool_call_id="1"),
-        HumanMessage("Does it rain?", name="bob"),
-    ],
-)
-def test_the_size_of_a_message_tells_that_of_its_text(message: BaseMessage) -> None:
-    assert COUNTER.text_of(message, COUNTER.message(message)) == COUNTER.text(str(message.text))
-
-
-@pytest.mark.parametrize("name", ["gpt-4o", "gpt-4"])
-@given(texts=st.lists(st.from_regex(r" ?[A-Za-z0-9€#:./_-]{1,12}( [a-z]+)?", fullmatch=True)))
-def test_texts_that_are_counted_together_count_as_they_do_alone(name: str, texts: list[str]) -> None:
-    counter, texts = counter_for(name), [f" {text.strip()}" for text in texts]
-
-    assert counter.each(texts) == [counter.text(text) for text in texts]
-
-
-@pytest.mark.parametrize("name", ["gpt-4o", "gpt-4"])
-@given(text=st.text(st.sampled_from(" ab1.é\n\t\r\xa0-'s€")) | ANY_TEXT)
-def test_a_text_counts_the_same_when_its_words_are_known(name: str, text: str) -> None:
-    assert TokenCounter(counter_for(name).encoding_name).like_before(text) == counter_for(name).text(text)
-
-
-def test_words_with_blanks_at_their_ends_count_as_they_do_alone() -> None:
-    assert TokenCounter().words([" x\n", " \nz"]) == [COUNTER.text(" x\n"), COUNTER.text(" \nz")]
-
-
-def test_a_text_without_blanks_is_not_remembered_as_a_word() -> None:
-    counter = TokenCounter()
-
-    counter.like_before("汉" * 5000)
-
-    assert not counter._cache.words
-
-
 @pytest.mark.parametrize("text", ["\ud800" * 500, "\ud83d\ude00" * 500])
 def test_a_head_of_halves_of_characters_is_no_longer_than_asked(text: str) -> None:
     assert COUNTER.text(text[: COUNTER.head(text, 20)]) <= 21
     assert COUNTER.text(text[len(text) - COUNTER.tail(text, 20) :]) <= 23
-
-
-def test_words_beyond_the_limit_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens_module, "_MOST_WORDS", 3)
-    counter = TokenCounter()
-
-    assert [counter.words([" seat", " row"]), counter.words([" seat", " gate", " desk"])] == [[1, 1], [1, 1, 1]]
 
 
 @given(text=st.text(), tokens=st.integers(-1, 20))

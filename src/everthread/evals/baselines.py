@@ -72,8 +72,7 @@ def _everything(told: Sequence[BaseMessage], budget: int, counter: TokenCounter)
 
 def _newest(told: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
     turns = split(told)
-    sizes = [turn.tokens(counter.message) for turn in turns]
-    gone = set(token_budget(turns, sizes, budget))
+    gone = set(token_budget(turns, budget, lambda messages: sum(counter.sizes(messages))))
     return legal(message for place, turn in enumerate(turns) if place not in gone for message in turn.messages)
 
 

@@ -8,8 +8,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from everthread.errors import RecordError
 from everthread.evals.records import Record
+from everthread.memory.text.constraints import constraints_in
 from everthread.state.marks import is_masked, is_synthetic
-from everthread.window.standing import standing_in
 
 __all__ = ["Rules", "needed_values", "shown_text", "whole_texts"]
 
@@ -108,7 +108,7 @@ class Rules:
         told = [message for message in record.messages if isinstance(message, HumanMessage)]
         self._order = {str(message.id): place for place, message in enumerate(told)}
         if stated is None:
-            stated = {str(message.id): standing_in(str(message.text)) for message in told}
+            stated = {str(message.id): constraints_in(str(message.text)) for message in told}
         known: dict[str, int] = dict.fromkeys(pins, 0)
         for message_id, sentences in stated.items():
             for sentence in sentences:

@@ -312,7 +312,7 @@ def _compacted(fold: Fold, summary: Summary, shown: str, sizes: Sizes) -> Compac
         message_ids=[str(message.id) for message in fold.folded],
         tokens_before=fold.tokens_before,
         tokens_after=fold.tokens_after,
-        summary_tokens=sizes.counter.like_before(shown),
+        summary_tokens=sizes.counter.text(shown),
         version=summary.version,
         writer=summary.writer,
         budget=sizes.budget.tokens,

@@ -1,9 +1,9 @@
 """Assemble the prompt, stable parts first, and measure it."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from zlib import crc32
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
@@ -12,7 +12,6 @@ from everthread.memory.rendering import render_notes, render_pins
 from everthread.state.marks import MARK, marks, synthetic
 from everthread.state.notes import Note
 from everthread.window.budget import Budget
-from everthread.window.remembered import Remembered
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import anchor_of, legal, question_of
 from everthread.window.verification import verify
@@ -139,7 +138,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
             f"the prompt has {tokens:,} tokens and the reply reserve {budget.reply_reserve:,}, but `window` is "
             f"{budget.limit:,}; raise `window` or lower `max_output_tokens`"
         )
-    prefix = b"".join((_digest_of(tools), *_digest.all(messages)))
+    prefix = b"".join((_checksum(tools), *map(_digest, messages)))
     same = _same(prefix, previous)
     cacheable = budget.fixed.get("tools", 0) + sum(sizes[: same - 1]) if same else 0
     return Prompt(
@@ -165,11 +164,11 @@ def _ordered(history: list[BaseMessage], extra: dict[str, Sequence[BaseMessage]]
     return [*ordered[:place], *extra["recalled"], *ordered[place:]]
 
 
-def _digested(message: BaseMessage) -> bytes:
+def _digest(message: BaseMessage) -> bytes:
     if marks(message).get("kind") == "recalled":
-        return _RECALLED + _digest_of(str(message.content))[len(_RECALLED) :]
+        return _RECALLED + _checksum(str(message.content))[len(_RECALLED) :]
     calls = message.tool_calls if isinstance(message, AIMessage) else getattr(message, "tool_call_id", "")
-    return _digest_of(f"{message.type}\x00{message.content!r}\x00{calls!r}")
+    return _checksum(f"{message.type}\x00{message.content}\x00{calls}")
 
 
 def _head(prefix: bytes) -> int:
@@ -179,12 +178,9 @@ def _head(prefix: bytes) -> int:
     return next(marked, len(prefix)) // _DIGEST_BYTES
 
 
-_digest = Remembered(_digested)
-
-
-def _digest_of(told: str) -> bytes:
-    digest = hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=_DIGEST_BYTES).digest()
-    return b"\x01" + digest[1:] if digest.startswith(_RECALLED) else digest
+def _checksum(text: str) -> bytes:
+    checksum = crc32(text.encode("utf-8", "replace")).to_bytes(_DIGEST_BYTES, "big")
+    return b"\x01" + checksum[1:] if checksum.startswith(_RECALLED) else checksum
 
 
 def _same(prefix: bytes, previous: bytes) -> int:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from everthread.memory.rendering import escape
+from everthread.memory.text.constraints import constraints_in, is_prohibition
 from everthread.state.marks import is_synthetic
 from everthread.state.summary import STANDING, Summary, SummaryEntry
 from everthread.window.identifiers import identifiers_in, merged, render_identifiers, shown_in, within
-from everthread.window.standing import is_prohibition, standing_in
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import Group, opens_turn, split
 
@@ -263,7 +263,7 @@ def _standing(folded: Sequence[BaseMessage]) -> list[SummaryEntry]:
         SummaryEntry(section=STANDING, text=sentence, sources=(str(message.id),))
         for message in folded
         if opens_turn(message)
-        for sentence in standing_in(str(message.text))
+        for sentence in constraints_in(str(message.text))
     ]
 
 

@@ -6,13 +6,8 @@ from dataclasses import dataclass, field
 from langchain_core.messages import BaseMessage
 
 from everthread.state.context import Context
-from everthread.state.marks import is_kept
-from everthread.window.masking import STUB_IDENTIFIERS, STUB_TOKENS, stubs
+from everthread.window.draft import Draft
 from everthread.window.tokens import TokenCounter
-from everthread.window.turns import anchor_of, split
-
-_SMALLEST_STUB = STUB_TOKENS + 30
-"""A stub is no smaller: its head, its tail, and the marker with the handle."""
 
 
 @dataclass
@@ -44,32 +39,19 @@ def plan_fold(
         context: `keep_last_turns`, `context_limit`.
         counter: counts tokens.
     """
-    turns = split(messages)
-    anchor = anchor_of(messages)
-    fold = Fold(tokens_before=sum(counter.sizes(messages)))
-    fold.by_turns = context.context_limit is not None and len(turns) > context.context_limit
+    draft = Draft(messages, counter)
+    turns, before = draft.turns, draft.tokens
+    by_turns = context.context_limit is not None and len(turns) > context.context_limit
     keep = context.keep_last_turns
-    while keep > 1 and not fold.by_turns and sum(t.tokens(counter.message) for t in turns[-keep:]) > kept:
+    while keep > 1 and not by_turns and sum(draft.tokens_of(turn.messages) for turn in turns[-keep:]) > kept:
         keep -= 1
-    foldable = turns[:-keep]
-    left, shortened = fold.tokens_before, stubs(counter)
-    results = [result for turn in turns[:-1] for group in turn.groups for result in group.results]
-    sizes = {str(result.id): counter.text(str(result.text)) for result in results}
-    most = sum(max(size - _SMALLEST_STUB, 0) for size in sizes.values())
+    foldable = range(len(turns) - keep)
     # When masking everything could not be enough, what is about to be folded need not be masked before.
-    first = len(foldable) if left - most > target else 0
-    open_to_masks = [result for turn in turns[first:-1] for group in turn.groups for result in group.results]
-    # What had to be fetched twice is masked last.
-    for result in sorted(open_to_masks, key=is_kept):
-        if left > target and sizes[str(result.id)] > STUB_TOKENS + STUB_IDENTIFIERS + 40:
-            stand_in, size = shortened(result)
-            fold.masked[str(result.id)] = stand_in
-            left += size - counter.message(result)
+    least = sum(draft.least(turn.messages) for turn in turns[:-1]) + draft.tokens_of(turns[-1].messages)
+    first = len(foldable) if least > target else 0
+    draft.mask_results((group for turn in turns[first:-1] for group in turn.groups), target)
     # One call that folds all it may is worth more than many that fold a turn each.
-    for turn in foldable if left > target or fold.by_turns else ():
-        for message in turn.messages:
-            if message is not anchor:
-                fold.folded.append(message)
-                left -= counter.message(fold.masked.pop(str(message.id), message))
-    fold.tokens_after = left
-    return fold
+    if draft.tokens > target or by_turns:
+        draft.evict_turns(foldable)
+    folded, masked = draft.outcome()
+    return Fold(folded, masked, by_turns=by_turns, tokens_before=before, tokens_after=draft.tokens)

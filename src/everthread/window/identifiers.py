@@ -7,29 +7,31 @@ their own, beside the summary, and never pass through a model.
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, islice
+from functools import lru_cache
+from itertools import chain
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from everthread.state.marks import sequence
 from everthread.state.summary import Identifier
-from everthread.window.remembered import Remembered
 from everthread.window.tokens import TokenCounter
 
+# A match either begins where no earlier character could have been part of it, or is of a bounded length: the time for a
+# long word grows with its length and not with its square.
 _PATTERNS: tuple[tuple[float, str], ...] = (
     # links, mail addresses, paths
     (1.0, r"https?://[^\s\"'<>)\]}]+"),
-    (1.0, r"[\w.+-]+@[\w-]+\.[\w.-]*\w"),
-    (0.8, r"(?<![\w/])/?(?:[\w.*-]+/)+[\w.*-]+"),
+    (1.0, r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]*\w"),
+    (0.8, r"(?<![\w.*/-])/?(?:[\w.*-]+/)+[\w.*-]+"),
     # times and dates
     (0.4, r"\b\d{4}-\d{2}-\d{2}T[\d:.+-]+Z?"),
     (1.0, r"\b\d{4}-\d{2}-\d{2}\b"),
     # codes such as HAT003, #W2345, KB-1001, 0x80070057, credit_card_9074831
-    (1.5, r"(?<![\w#])#?(?=[\w-]*\d)(?=[\w-]*[A-Z])[A-Z0-9][A-Z0-9-]{2,}(?![\w])"),
+    (1.5, r"(?<![\w#])#?(?=[\w-]{0,118}\d)(?=[\w-]{0,118}[A-Z])[A-Z0-9][A-Z0-9-]{2,118}(?![\w])"),
     (1.5, r"\b0x[0-9A-Fa-f]{3,}\b"),
     (1.5, r"\b(?=\w*_)(?=\w*\d)\w{6,}\b"),
     # numbers and amounts, airport codes, record locators
-    (0.9, r"(?<![\w.])[#$€£]?\d[\d,]*(?:[.:-]\d+)*(?![\w])"),
+    (0.9, r"(?<![\w.])[#$€£]?\d[\d,]{0,60}(?:[.:-]\d{1,40}){0,12}(?![\w])"),
     (0.6, r"\b[A-Z]{3}\b"),
     (0.9, r"\b[A-Z]{5,8}\b"),
     # dotted and underscored names of code
@@ -42,22 +44,19 @@ _ALONE = re.compile(
     r"(?P<k5>[A-Z](?=[A-Z0-9-]*[0-9])[A-Z0-9-]{2,118})|(?P<k8>[0-9]{3,50}(?:\.[0-9]{1,50})?|[0-9]{1,2}\.[0-9]{2,50})"
 )
 _DIGIT = re.compile("[0-9]")
-_JSON_VALUE = re.compile(r": \"(?=[^\"\n]*[A-Za-z])([^\"\n]{2,40})\"")
+_JSON_VALUE = re.compile(r": \"(?=[^\"\n]{0,40}[A-Za-z])([^\"\n]{2,40})\"")
 _JSON_WEIGHT = 0.6
 _PUNCTUATION = ".,:;!?()\"'"
 _FEWEST_DIGITS = 3
 _LONGEST = 120
 _KEPT_CHARACTERS = 200
-"""Words up to this length are looked at once."""
-
-_MOST_WORDS = 20_000
-"""Words that are remembered, some 5 MB; beyond it they are forgotten at once."""
+"""Words up to this length are looked at once; a blob is not worth keeping."""
 
 _USED = 0.5
 """Added to the weight of what the user said or a call used."""
 
-_BLOCK = 32
-"""Identifiers that are counted together; of the first ones that do not fit together, those that still do are kept."""
+_MISFITS = 8
+"""Identifiers that do not fit after which no shorter one is looked for."""
 
 _HALF_LIFE = 40
 """Messages after which an identifier that is not mentioned again counts half."""
@@ -65,7 +64,7 @@ _HALF_LIFE = 40
 
 def identifiers_in(text: str) -> list[tuple[str, float]]:
     """Return every identifier of a text with its weight, in order, repeats included."""
-    found = list(chain.from_iterable(map(_words.__getitem__, text.split())))
+    found = list(chain.from_iterable(map(_in_word, text.split())))
     if ': "' in text:
         # Short values of JSON: names, cities, streets, classes.
         known = {told for told, _ in found}
@@ -75,6 +74,10 @@ def identifiers_in(text: str) -> list[tuple[str, float]]:
 
 
 def _in_word(word: str) -> tuple[tuple[str, float], ...]:
+    return _matches(word) if len(word) > _KEPT_CHARACTERS else _known_matches(word)
+
+
+def _matches(word: str) -> tuple[tuple[str, float], ...]:
     plain = word.strip(_PUNCTUATION)
     if plain.isalpha() and plain.islower():
         return ()
@@ -90,19 +93,13 @@ def _in_word(word: str) -> tuple[tuple[str, float], ...]:
     return tuple(found)
 
 
-class _Words(dict[str, tuple[tuple[str, float], ...]]):
-    """What words hold: texts repeat their words, and most have nothing. Blobs are not worth keeping."""
-
-    def __missing__(self, word: str) -> tuple[tuple[str, float], ...]:
-        found = _in_word(word)
-        if len(word) > _KEPT_CHARACTERS:
-            return found
-        if len(self) >= _MOST_WORDS:
-            self.clear()
-        return self.setdefault(word, found)
+# Texts repeat their words, and most have nothing.
+_known_matches = lru_cache(maxsize=20_000)(_matches)
 
 
-_words = _Words()
+def mentioned_in(text: str) -> list[Identifier]:
+    """Return the identifiers of a text, in order of first mention."""
+    return list(_merge({}, identifiers_in(text)).values())
 
 
 def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list[Identifier]:
@@ -112,23 +109,25 @@ def merged(index: Sequence[Identifier], messages: Iterable[BaseMessage]) -> list
         index: what is known, in order of first mention.
         messages: complete messages that are about to be masked or folded.
     """
-    found = {entry.text: entry for entry in index}
-    seen: dict[str, tuple[float, int, int]] = {}
-    messages = list(messages)
-    for message, mentioned in zip(messages, _of_message.all(messages), strict=True):
+    by_text = {entry.text: entry for entry in index}
+    for message in messages:
         bonus = _USED if isinstance(message, HumanMessage | AIMessage) else 0.0
-        place = max(sequence(message), 0)
-        for text, weight in mentioned:
-            told = seen.get(text)
-            if told is None:
-                old = found.get(text)
-                if old is None:  # as nearly all are
-                    seen[text] = (weight + bonus, 1, place)
-                    continue
-                told = (old.weight, old.mentions, old.last)
-            seen[text] = (max(weight + bonus, told[0]), told[1] + 1, max(place, told[2]))
-    found |= {text: Identifier(text, *told) for text, told in seen.items()}
-    return list(found.values())
+        mentions = [(text, weight + bonus) for text, weight in identifiers_in(_text(message))]
+        _merge(by_text, mentions, max(sequence(message), 0))
+    return list(by_text.values())
+
+
+def _merge(
+    by_text: dict[str, Identifier], mentions: Iterable[tuple[str, float]], place: int = 0
+) -> dict[str, Identifier]:
+    for text, weight in mentions:
+        old = by_text.get(text)
+        by_text[text] = (
+            Identifier(text, weight, 1, place)
+            if old is None
+            else Identifier(text, max(weight, old.weight), old.mentions + 1, max(place, old.last))
+        )
+    return by_text
 
 
 def shown_in(text: str, messages: Sequence[BaseMessage]) -> Callable[[str], bool]:
@@ -137,7 +136,7 @@ def shown_in(text: str, messages: Sequence[BaseMessage]) -> Callable[[str], bool
     An index has hundreds, so those with a digit are looked for among the identifiers there and not in every word.
     """
     whole = "\n".join([text, *map(_text, messages)])
-    mentioned = "\n".join(told for found in (identifiers_in(text), *_of_message.all(messages)) for told, _ in found)
+    mentioned = "\n".join(told for found in map(identifiers_in, (text, *map(_text, messages))) for told, _ in found)
     return lambda told: told in (mentioned if _DIGIT.search(told) else whole)
 
 
@@ -168,14 +167,16 @@ def within(
     # Looked for one by one and not ahead: an index is far longer than what fits.
     hidden = (place for place in ranked if not is_shown(index[place].text))
     kept: set[int] = set()
-    while left > 0 and (block := list(islice(hidden, _BLOCK))):
-        sizes = counter.words([f" {index[place].text}" for place in block])
-        is_over = sum(sizes) > left
-        for place, size in zip(block, sizes, strict=True):
-            if size <= left:
-                kept.add(place)
-                left -= size
-        if is_over:
+    misfits = 0
+    for place in hidden:
+        size = counter.text(f" {index[place].text}")
+        if size <= left:
+            kept.add(place)
+            left -= size
+            continue
+        # A shorter one may still fit where a longer one did not.
+        misfits += 1
+        if misfits == _MISFITS:
             break
     return [entry for place, entry in enumerate(index) if place in kept]
 
@@ -185,14 +186,6 @@ def render_identifiers(index: Sequence[Identifier]) -> str:
     if not index:
         return ""
     return "## Identifiers seen earlier\n" + " ".join([entry.text for entry in index])
-
-
-def _found(message: BaseMessage) -> tuple[tuple[str, float], ...]:
-    # The garbage collector does not look at a tuple that holds nothing but text and numbers.
-    return tuple(identifiers_in(_text(message)))
-
-
-_of_message = Remembered(_found)
 
 
 def _text(message: BaseMessage) -> str:

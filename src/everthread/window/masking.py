@@ -7,8 +7,7 @@ from functools import lru_cache
 from langchain_core.messages import BaseMessage
 
 from everthread.state.marks import MessageT, marked, marks
-from everthread.window.identifiers import merged, within
-from everthread.window.remembered import Remembered
+from everthread.window.identifiers import mentioned_in, within
 from everthread.window.tokens import TokenCounter
 
 HEAD_SHARE = 0.50
@@ -22,6 +21,12 @@ STUB_TOKENS = 24
 
 STUB_IDENTIFIERS = 100
 """Tokens for the identifiers of what a stub leaves out: a later call may need one of them."""
+
+SMALLEST_STUB = STUB_TOKENS + 10
+"""Size of a stub at the least: the marker alone takes some thirty tokens."""
+
+LONGEST_STUB = STUB_TOKENS + STUB_IDENTIFIERS + 44
+"""Size of a stub at the most, with its marker; a tool result of no more tokens wins nothing as a stub."""
 
 
 def handle_of(message_id: str) -> str:
@@ -39,32 +44,34 @@ def mask(message: MessageT, limit: int, counter: TokenCounter) -> MessageT:
 
     A message that was masked before is cut further and keeps its handle.
     """
-    handle = str(marks(message).get("handle") or handle_of(str(message.id)))
-    full_tokens = int(marks(message).get("tokens") or 0) or counter.text(str(message.text))
+    handle, full_tokens = _reference(message, counter)
     text = masked_text(str(message.text), limit, counter, handle=handle, full_tokens=full_tokens)
-    return marked(message.model_copy(update={"content": text}), handle=handle, tokens=full_tokens)
+    return _stand_in(message, text, handle, full_tokens)
 
 
 def stub(message: MessageT, counter: TokenCounter) -> MessageT:
     """Copy an old result as a stub: a few words, a handle, and the identifiers of what is left out."""
-    short = mask(message, STUB_TOKENS, counter)
-    shown = str(short.text)
-    kept = " ".join(
-        entry.text for entry in within(merged([], [message]), STUB_IDENTIFIERS, counter, is_shown=shown.__contains__)
-    )
-    return short.model_copy(update={"content": f"{shown}\nMentions: {kept}"}) if kept else short
+    handle, full_tokens = _reference(message, counter)
+    return _stand_in(message, _stub_text(str(message.text), counter, handle, full_tokens), handle, full_tokens)
 
 
-@lru_cache(maxsize=8)
-def stubs(counter: TokenCounter) -> Remembered[tuple[BaseMessage, int]]:
-    """Return what gives the stub of a message and its size, and remembers both."""
+def _reference(message: BaseMessage, counter: TokenCounter) -> tuple[str, int]:
+    """Return handle and size of the full text of a message that may have been masked before."""
+    known = marks(message)
+    handle = known.get("handle") or handle_of(str(message.id))
+    return str(handle), int(known.get("tokens") or 0) or counter.text(str(message.text))
 
-    # A compaction that is put off is planned again after the next turn, over the same results.
-    def sized(message: BaseMessage) -> tuple[BaseMessage, int]:
-        short = stub(message, counter)
-        return short, counter.message(short)
 
-    return Remembered(sized, across_runs=False)
+def _stand_in(message: MessageT, text: str, handle: str, full_tokens: int) -> MessageT:
+    return marked(message.model_copy(update={"content": text}), handle=handle, tokens=full_tokens)
+
+
+# A compaction that is put off is planned again after every turn, over the same results.
+@lru_cache(maxsize=256)
+def _stub_text(text: str, counter: TokenCounter, handle: str, full_tokens: int) -> str:
+    short = masked_text(text, STUB_TOKENS, counter, handle=handle, full_tokens=full_tokens)
+    kept = within(mentioned_in(text), STUB_IDENTIFIERS, counter, is_shown=short.__contains__)
+    return f"{short}\nMentions: {' '.join(entry.text for entry in kept)}" if kept else short
 
 
 def masked_text(text: str, limit: int, counter: TokenCounter, *, handle: str, full_tokens: int) -> str:

@@ -5,37 +5,27 @@ consecutive calls 98 % come out to the token.
 """
 
 import json
-from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate, pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
 
 from everthread.window.encoding import encoding, encoding_name_for
 from everthread.window.images import image_tokens
 from everthread.window.ranks import EncodingName
-from everthread.window.remembered import Remembered
-
-if TYPE_CHECKING:
-    from langchain_core.tools import BaseTool
+from everthread.window.tool_schemas import Tool, compact_json, openai_schema, render_tools
 
 Accuracy = Literal["exact", "anchored", "estimated"]
 """`exact`: the model's own tokeniser; `anchored`: corrected by what the provider reported; `estimated`: neither."""
-
-Tool: TypeAlias = "BaseTool | Mapping[str, Any] | Callable[..., Any]"
-"""What `bind_tools` takes: a LangChain tool, an OpenAI tool as a dictionary, a function or a class."""
 
 _REPLY: Final = 3
 """Once a prompt: what primes the reply. Source: OpenAI cookbook, "How to count tokens with tiktoken"."""
 _MESSAGE: Final = 3
 """Once a message, next to its role and content. Source: as above."""
-_RESULT: Final = _MESSAGE + 1
-"""A tool's result, next to its text."""
 _NAME: Final = 1
 """Once a name, next to the name itself. Source: as above."""
 _ONE_CALL: Final = 5
@@ -69,12 +59,6 @@ _MEDIA_BLOCKS: Final = {
 
 _CACHED_CHARACTERS: Final = 12_000_000
 
-_MOST_WORDS: Final = 50_000
-"""Words whose size is remembered, some 5 MB."""
-
-_LONGEST_WORD: Final = 200
-"""Characters of a word that is remembered: a text without blanks, or a blob, is not worth keeping."""
-
 _CHARACTERS_PER_TOKEN: Final = 12
 """A token is rarely longer; bounds how much text one cut has to read."""
 
@@ -86,8 +70,6 @@ class _Cache:
         self._capacity = self._room = characters
         self._entries: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()
         self._lock = Lock()
-        self.words: dict[str, int] = {}
-        """Tokens of words; a full one gives way to a new one, so that what is in it stays."""
 
     def get(self, key: Hashable) -> int | None:
         """Return the tokens kept under a key."""
@@ -123,10 +105,6 @@ class TokenCounter:
     exact: bool = False
     """The encoding is the model's own."""
     _cache: _Cache = field(default_factory=_Cache, repr=False, compare=False)
-    _messages: Remembered[int] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_messages", Remembered(self._message))
 
     @property
     def accuracy(self) -> Accuracy:
@@ -139,50 +117,6 @@ class TokenCounter:
             return 0
         known = self._cache.get(text)
         return self._cache.put(text, self._encoded(text)) if known is None else known
-
-    def each(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens of many texts that stand one after the other, at the cost of one text.
-
-        Args:
-            texts: each but the first begins with a blank and goes on without one, so that no token spans two.
-        """
-        whole = "".join(texts)
-        if not whole.isascii():
-            return list(map(self._encoded, texts))
-        ends = encoding(self.encoding_name).ends(whole)
-        borders = [0, *(bisect_right(ends, end) for end in accumulate(map(len, texts)))]
-        return [after - before for before, after in pairwise(borders)]
-
-    def words(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens of words and short sentences that come again and again; as `each`, and remembered."""
-        known = self._cache.words
-        unknown = set(texts).difference(known)
-        return self._learnt(texts, unknown, known) if unknown else list(map(known.__getitem__, texts))
-
-    def like_before(self, text: str) -> int:
-        """Return the tokens of a text that repeats words of earlier ones, as a summary does those of the last one."""
-        size = self._cache.get(text)
-        if size is not None:
-            return size
-        known, words = self._cache.words, text.replace(" ", "\0 ").split("\0")
-        unknown = set(words).difference(known)
-        # A word with blanks at its ends is never a known one: they may share a token with what is beside it.
-        if "\0" in text or not all(map(_is_plain, unknown)):
-            return self.text(text)
-        return self._cache.put(text, sum(self._learnt(words, unknown, known)))
-
-    def _learnt(self, texts: Sequence[str], unknown: set[str], known: dict[str, int]) -> list[int]:
-        # In their order, since the first one may begin without a blank.
-        new = [text for text in dict.fromkeys(texts) if text in unknown]
-        kept = [text for text in new if len(text) <= _LONGEST_WORD and _is_plain(text)]
-        if len(kept) == len(new) and len(known) + len(new) <= _MOST_WORDS:
-            known.update(zip(new, self.each(new), strict=True))
-            return list(map(known.__getitem__, texts))
-        sizes = {text: self._encoded(text) for text in new}
-        if len(known) + len(kept) > _MOST_WORDS:
-            self._cache.words = {}
-        self._cache.words.update((text, sizes[text]) for text in kept[:_MOST_WORDS])
-        return [sizes[text] if text in sizes else known[text] for text in texts]
 
     def head(self, text: str, tokens: int) -> int:
         """Return how many characters the first tokens of a text are."""
@@ -204,19 +138,6 @@ class TokenCounter:
         The name of a called tool is counted twice with the call, so that a result costs the same with its name and
         without.
         """
-        return self._messages.all((message,))[0]
-
-    def sizes(self, messages: Iterable[BaseMessage]) -> list[int]:
-        """Return what each of these messages adds to a prompt."""
-        return self._messages.all(messages)
-
-    def text_of(self, message: BaseMessage, size: int) -> int:
-        """Return the tokens of a message's text; the size of a tool's result, once known, tells them at once."""
-        if isinstance(message, ToolMessage) and isinstance(message.content, str):
-            return size - _RESULT
-        return self.text(str(message.text))
-
-    def _message(self, message: BaseMessage) -> int:
         content, calls = message.content, _calls(message)
         tokens = _MESSAGE + (self.text(message.role) if isinstance(message, ChatMessage) else 1)
         if message.name and not isinstance(message, ToolMessage):
@@ -229,6 +150,10 @@ class TokenCounter:
             known = self._cache.put(key, self._content(content, bool(calls)) + self._called(calls, bool(content)))
         return tokens + known
 
+    def sizes(self, messages: Iterable[BaseMessage]) -> list[int]:
+        """Return what each of these messages adds to a prompt."""
+        return list(map(self.message, messages))
+
     def messages(self, messages: Sequence[BaseMessage]) -> int:
         """Return the tokens of a prompt of these messages, without its tools."""
         return sum(self.sizes(messages)) + _REPLY
@@ -240,15 +165,10 @@ class TokenCounter:
         """
         if not tools:
             return 0
-        key = ("tools", self.exact, *map(_tool_key, tools))
-        known = self._cache.get(key)
-        if known is not None:
-            return known
-        schemas = list(map(_schema, tools))
+        schemas = list(map(openai_schema, tools))
         if not self.exact:
-            return self._cache.put(key, self._encoded(json.dumps(schemas, ensure_ascii=False, default=str)))
-        wrapper = _PARALLEL_TOOL if len(schemas) > 1 else 0
-        return self._cache.put(key, self._encoded(render_tools(schemas)) + wrapper)
+            return self.text(json.dumps(schemas, ensure_ascii=False, default=str))
+        return self.text(render_tools(schemas)) + (_PARALLEL_TOOL if len(schemas) > 1 else 0)
 
     def _encoded(self, text: str) -> int:
         return len(encoding(self.encoding_name).encode_ordinary(text))
@@ -258,7 +178,9 @@ class TokenCounter:
             return 0
         # Text before a call has not been seen in the logs; two messages are the most it can cost.
         tokens = _MESSAGE + 1 if has_content else 0
-        sizes = [(self.text(name), self.text(args if isinstance(args, str) else _json(args))) for name, args in calls]
+        sizes = [
+            (self.text(name), self.text(args if isinstance(args, str) else compact_json(args))) for name, args in calls
+        ]
         if len(sizes) == 1:
             return tokens + _ONE_CALL + 2 * sizes[0][0] + sizes[0][1]
         return tokens + _PARALLEL_CALLS + sum(_PARALLEL_CALL + name + args for name, args in sizes)
@@ -276,7 +198,7 @@ class TokenCounter:
             return 0
         if kind in _IMAGE_BLOCKS:
             return image_tokens(block)
-        return _MEDIA_BLOCKS[kind] if kind in _MEDIA_BLOCKS else self.text(_json(block))
+        return _MEDIA_BLOCKS[kind] if kind in _MEDIA_BLOCKS else self.text(compact_json(block))
 
 
 def counter_for(model_name: str | None) -> TokenCounter:
@@ -293,95 +215,6 @@ def _counter(name: EncodingName, exact: bool) -> TokenCounter:
     return TokenCounter(name, exact, _caches[name])
 
 
-def render_tools(schemas: Sequence[Mapping[str, Any]]) -> str:
-    """Return the TypeScript in which OpenAI shows tools to its models.
-
-    Args:
-        schemas: OpenAI tools, with or without the `function` envelope; one that is neither is shown as JSON.
-
-    Source: the reference renderer in openai/harmony, with references and alternatives written out.
-    """
-    lines = ["# Tools", "", "## functions", "", "namespace functions {", ""]
-    for schema in schemas:
-        function = schema.get("function", schema)
-        if "name" not in function:
-            lines += [_json(schema), ""]
-            continue
-        lines += _comment(function.get("description"), "")
-        parameters = function.get("parameters") or {}
-        if parameters.get("properties"):
-            definitions = parameters.get("$defs") or parameters.get("definitions") or {}
-            lines += [f"type {function['name']} = (_: {{", *_properties(parameters, definitions, 0), "}) => any;", ""]
-        else:
-            lines += [f"type {function['name']} = () => any;", ""]
-    return "\n".join([*lines, "} // namespace functions"])
-
-
-_DEEPEST: Final = 6
-"""Below this depth a type is shown as `any`."""
-
-
-def _properties(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> list[str]:
-    indent, lines = "  " * depth, []
-    for name, value in schema["properties"].items():
-        value = value if isinstance(value, Mapping) else {}
-        lines += _comment(value.get("title"), indent) + _comment(value.get("description"), indent)
-        optional = "" if name in (schema.get("required") or ()) else "?"
-        default = f" // default: {_json(value['default'])}" if "default" in value else ""
-        lines.append(f"{indent}{name}{optional}: {_type(value, definitions, depth)},{default}")
-    return lines
-
-
-def _type(schema: object, definitions: Mapping[str, Any], depth: int) -> str:
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
-        return "any"
-    if "$ref" in schema:
-        target = str(schema["$ref"]).rpartition("/")[2]
-        # Inside its own definition a name is unknown, so that a schema that refers to itself comes to an end.
-        return _type(definitions.get(target), {k: v for k, v in definitions.items() if k != target}, depth)
-    for union in ("anyOf", "oneOf", "allOf"):
-        if union in schema:
-            return " | ".join(_type(one, definitions, depth) for one in schema[union])
-    if "enum" in schema:
-        return " | ".join(map(_json, schema["enum"]))
-    if "const" in schema:
-        return _json(schema["const"])
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return " | ".join(_type({**schema, "type": one}, definitions, depth) for one in kind)
-    if kind == "array":
-        return _type(schema.get("items"), definitions, depth) + "[]"
-    if schema.get("properties"):
-        return "\n".join(["{", *_properties(schema, definitions, depth + 1), "  " * depth + "}"])
-    return {"integer": "number", None: "any"}.get(kind, str(kind))
-
-
-def _comment(text: object, indent: str) -> list[str]:
-    return [f"{indent}// {line}" for line in text.split("\n")] if isinstance(text, str) and text else []
-
-
-def _schema(tool: Tool) -> Mapping[str, Any]:
-    if isinstance(tool, Mapping) and "function" in tool:
-        return tool
-    from langchain_core.utils.function_calling import convert_to_openai_tool  # slow to import, and seldom needed
-
-    try:
-        return convert_to_openai_tool(tool)
-    except ValueError:
-        if isinstance(tool, Mapping):
-            return tool  # a provider's own tool, such as a search, that is sent as it stands
-        raise
-
-
-def _tool_key(tool: Tool) -> Hashable:
-    if isinstance(tool, Mapping):
-        return repr(tool)
-    schema = getattr(tool, "args_schema", None)
-    if schema is None and isinstance(tool, Hashable):
-        return tool
-    return (type(tool), getattr(tool, "name", ""), getattr(tool, "description", ""), _frozen(schema))
-
-
 def _calls(message: BaseMessage) -> list[tuple[str, object]]:
     """Return name and arguments of each call, as the provider gets them."""
     if not isinstance(message, AIMessage):
@@ -396,11 +229,6 @@ def _calls(message: BaseMessage) -> list[tuple[str, object]]:
     return [(str(function.get("name", "")), function.get("arguments") or "") for function in functions]
 
 
-def _json(value: object) -> str:
-    """Return compact JSON, which is how the provider writes arguments, however they were sent."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str, skipkeys=True)
-
-
 def _frozen(value: object) -> Hashable:
     """Return a key for JSON-like content that shares its texts and tells 1 from 1.0 and True."""
     if isinstance(value, str | type):
@@ -410,12 +238,6 @@ def _frozen(value: object) -> Hashable:
     if isinstance(value, list | tuple):
         return ("[", *map(_frozen, value))
     return ("=", type(value), repr(value))
-
-
-def _is_plain(word: str) -> bool:
-    """Tell whether a word has no blanks at its ends but the one that it may begin with."""
-    stripped = word.strip()
-    return stripped != "" and stripped == word.removeprefix(" ")
 
 
 def _characters_in(text: str, size: int) -> int:

@@ -130,32 +130,7 @@ def last_turn(messages: Sequence[BaseMessage]) -> Turn:
 
 def legal(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     """Return messages in an order and completeness that providers accept."""
-    messages = list(messages)
-    if _is_legal(messages):
-        return messages
     return [message for turn in split(messages) for group in turn.groups for message in group.legal()]
-
-
-def _is_legal(messages: Sequence[BaseMessage]) -> bool:
-    """Tell whether each call has its results right behind it in the order of the calls, as is nearly always so."""
-    waiting: list[str] = []
-    known: set[str] = set()
-    for message in messages:
-        # From the dictionary, which tells the few messages with calls or for a call from all others at once.
-        fields = message.__dict__
-        answered = fields.get("tool_call_id")
-        if answered is not None and isinstance(message, ToolMessage):
-            if not waiting or answered != waiting.pop():
-                return False
-        elif waiting:
-            return False
-        elif fields.get("tool_calls") and isinstance(message, AIMessage):
-            waiting = [str(call["id"]) for call in reversed(message.tool_calls)]
-            # Two calls of one id share a result, which only the long way sorts out.
-            if not known.isdisjoint(waiting) or len(set(waiting)) < len(waiting):
-                return False
-            known.update(waiting)
-    return not waiting
 
 
 def anchor_of(messages: Sequence[BaseMessage]) -> BaseMessage | None:

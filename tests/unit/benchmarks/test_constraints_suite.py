@@ -8,7 +8,7 @@ from benchmarks.suites import constraints
 from benchmarks.suites.constraints import roomy
 from benchmarks.suites.planted import WORDINGS, made, planted
 from everthread.evals.suites import Options, Report
-from everthread.window.standing import standing_in
+from everthread.memory.text.constraints import constraints_in
 from everthread.window.tokens import counter_for
 from recordings import RULE, long_record, write
 
@@ -39,7 +39,7 @@ def test_the_baselines_of_constraints_lose_some_and_full_history_none(kept: Repo
 
 def test_a_lost_constraint_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constraints, "_MADE", 0)
-    monkeypatch.setattr("everthread.window.compaction.standing_in", lambda text: [])
+    monkeypatch.setattr("everthread.window.compaction.constraints_in", lambda text: [])
 
     report = measured(write(tmp_path / "r.jsonl", long_record(24)), budget=700)
 
@@ -58,7 +58,7 @@ def test_a_planted_sentence_stands_in_an_early_message_and_nowhere_else() -> Non
 def test_some_planted_wordings_are_unknown_to_the_rules() -> None:
     wordings = [one for told in WORDINGS.values() for one in told]
 
-    assert 0 < sum(bool(standing_in(one)) for one in wordings) < len(wordings)
+    assert 0 < sum(bool(constraints_in(one)) for one in wordings) < len(wordings)
 
 
 def test_made_conversations_are_the_same_for_one_seed() -> None:
@@ -76,4 +76,4 @@ def test_a_roomy_window_leaves_what_was_asked_for_the_history() -> None:
 
 
 def test_rule_is_a_standing_instruction() -> None:
-    assert standing_in(RULE) == [RULE]
+    assert constraints_in(RULE) == [RULE]
