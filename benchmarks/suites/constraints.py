@@ -115,13 +115,13 @@ def measured(record: Record, history: int, seed: int) -> list[Kept] | str:
     rows: list[Kept] = []
     for method, dials in settings.items():
         look = _Look(told, stated)
-        result = trace(told, dials, watch=look, in_memory=True).result
+        result = trace(told, dials, watch=look).result
         if result.outcome != "replayed":
             return f"{record.id}: {result.error}"
         rows += look.rows(method, category)
     look = _Look(told, stated, pins=sentences)
     wider = replace(context, window=(context.window or 0) + 100, pins=sentences)
-    if sentences and trace(told, wider, watch=look, in_memory=True).result.outcome == "replayed":
+    if sentences and trace(told, wider, watch=look).result.outcome == "replayed":
         rows += [row for row in look.rows("everthread, pinned", category) if row.kind == PINNED]
     for name in BASELINES:
         look = _Look(told, stated)

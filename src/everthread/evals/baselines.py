@@ -5,15 +5,13 @@ They are computed from the recording alone, with the same checks and counts, and
 
 from collections.abc import Callable, Sequence
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage, trim_messages
 
 from everthread.evals.checks import PromptChecker
-from everthread.evals.recording import exchanges
+from everthread.evals.recording import Watch, exchanges
 from everthread.evals.records import Record
-from everthread.evals.replay import Watch
 from everthread.models.scripted import Tools
 from everthread.window.budget import reply_reserve
-from everthread.window.policies import token_budget
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import legal, split
 
@@ -50,34 +48,38 @@ def play_baseline(
     tools: Tools = list(record.toolkit.tools)
     budget = int((window - room - counter.messages([system]) - counter.tools(tools)) * _SAFETY)
     choose = _CHOICES[name]
-    told: list[BaseMessage] = []
+    history: list[BaseMessage] = []
     for run in exchanges(record.messages)[0]:
         checker.expect(run.input)
-        told += run.input
+        history += run.input
         results = list(run.results)
         for reply in run.replies:
-            prompt: list[BaseMessage] = [system, *choose(told, budget, counter)]
+            prompt: list[BaseMessage] = [system, *legal(choose(history, budget, counter))]
             checker.check(prompt, tools)
             watch(reply, prompt, tools)
             called = {str(call["id"]) for call in reply.tool_calls}
             answers = [result for result in results if result.tool_call_id in called]
             results = [result for result in results if result not in answers]
-            told += [reply, *answers]
+            history += [reply, *answers]
     return checker
 
 
-def _everything(told: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
-    return legal(told)
+def _everything(history: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
+    return list(history)
 
 
-def _newest(told: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
-    turns = split(told)
-    gone = set(token_budget(turns, budget, lambda messages: sum(counter.sizes(messages))))
-    return legal(message for place, turn in enumerate(turns) if place not in gone for message in turn.messages)
+def _newest(history: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
+    def size(messages: Sequence[BaseMessage]) -> int:
+        return sum(counter.sizes(messages))
+
+    if size(history) <= budget:
+        return list(history)
+    newest = trim_messages(history, max_tokens=budget, token_counter=size, strategy="last", start_on="human")
+    return newest or _current(history, budget, counter)
 
 
-def _current(told: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
-    return legal(split(told)[-1].messages)
+def _current(history: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
+    return list(split(history)[-1].messages)
 
 
 _CHOICES: dict[str, Callable[[Sequence[BaseMessage], int, TokenCounter], list[BaseMessage]]] = {

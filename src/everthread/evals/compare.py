@@ -208,5 +208,5 @@ def _last_prompt(record: Record, context: Context) -> tuple[list[BaseMessage], s
     def watch(reply: AIMessage, messages: list[BaseMessage], tools: object) -> None:
         seen[0] = list(messages), str(reply.text)
 
-    trace(record, context, count_as=OURS, watch=watch, in_memory=True)
+    trace(record, context, count_as=OURS, watch=watch)
     return seen[0]

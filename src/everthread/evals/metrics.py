@@ -119,10 +119,10 @@ def _each(records: Sequence[Record], options: Options, tick: Tick) -> list[tuple
 def played(record: Record, window: int) -> tuple[Measured, "Counter[str]"] | str:
     """Play one conversation; a text says why it could not be."""
     context = Context(window=window, distillation=("turn",))
-    run = trace(record, context, at_end=partial(_notes, user_id=context.user_id), in_memory=True)
+    run = trace(record, context, at_end=partial(_notes, user_id=context.user_id))
     if run.result.outcome != "replayed":
         return f"{record.id}: {run.result.error}"
-    notes: list[Note] = run.kept
+    notes: list[Note] = run.at_end
     sent: Counter[str] = Counter(everthread=run.result.prompt_tokens)
     for name in BASELINES:
         checker = play_baseline(record, name, window=window, counter=counter_for(OURS), watch=lambda *_: None)

@@ -1,7 +1,7 @@
-"""A recording to be played: the runs of the graph in it, and the assistant and the tools that answer from it."""
+"""Play a recorded conversation: its runs of the graph, and the assistant and tools that answer from it."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +13,16 @@ from pydantic import PrivateAttr
 from everthread.errors import RecordError
 from everthread.evals.records import Record
 from everthread.models.replay import OnPrompt, ReplayModel
+from everthread.models.scripted import Tools
 from everthread.state import Agent
 
-__all__ = ["ENDING", "Exchange", "RecordedModel", "Tape", "exchanges", "played", "recorded_agent"]
+__all__ = ["ENDING", "Exchange", "RecordedModel", "RecordedResults", "Watch", "exchanges", "played", "recorded_agent"]
 
 ENDING = "(The recording ends here.)"
 """Reply to the last tool results of a record that stops inside a turn, so that their prompt is checked too."""
+
+Watch = Callable[[AIMessage, list[BaseMessage], Tools], None]
+"""Called with each recorded reply, the prompt that it answers, and the prompt's tool schemas."""
 
 
 @dataclass
@@ -41,7 +45,7 @@ def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[Exchange], list[Bas
     Returns:
         The runs, and the messages at the end that nothing recorded answers.
     """
-    found: list[Exchange] = []
+    runs: list[Exchange] = []
     waiting: list[BaseMessage] = []
     place = 0
     while place < len(messages):
@@ -54,9 +58,9 @@ def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[Exchange], list[Bas
         closed = bool(answer) and isinstance(answer[-1], AIMessage)
         if not answer or (not closed and end < len(messages)):
             continue
-        found.append(_exchange(waiting, answer, closed=closed))
+        runs.append(_exchange(waiting, answer, closed=closed))
         waiting, place = [], end + 1
-    return found, waiting
+    return runs, waiting
 
 
 def _ends_run(message: BaseMessage) -> bool:
@@ -70,16 +74,16 @@ def _exchange(waiting: list[BaseMessage], answer: Sequence[BaseMessage], *, clos
 
 
 def played(run: Exchange, calls: int) -> list[BaseMessage]:
-    """Return what the model and the tools said in a run that came to so many calls, results in the order of calls."""
-    tape = Tape()
-    tape.load(run.results)
-    played: list[BaseMessage] = []
+    """Return the replies and results of a run that stopped after so many calls, results in the order of calls."""
+    results = RecordedResults()
+    results.load(run.results)
+    messages: list[BaseMessage] = []
     for reply in run.replies[:calls]:
-        played += [reply, *(tape.take(str(call["id"])) for call in reply.tool_calls)]
-    return played
+        messages += [reply, *(results.take(str(call["id"])) for call in reply.tool_calls)]
+    return messages
 
 
-class Tape:
+class RecordedResults:
     """Recorded results by call id, in the order they were recorded."""
 
     def __init__(self) -> None:
@@ -104,37 +108,37 @@ class Tape:
 class _RecordedTool(BaseTool):
     """A tool with a recorded schema that answers each call with its recorded result, errors included."""
 
-    _tape: Tape = PrivateAttr()
+    _results: RecordedResults = PrivateAttr()
 
-    def __init__(self, tape: Tape, **kwargs: Any) -> None:
+    def __init__(self, results: RecordedResults, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._tape = tape
+        self._results = results
 
     def invoke(
         self, input: str | dict[str, Any] | ToolCall, config: RunnableConfig | None = None, **kwargs: Any
     ) -> ToolMessage:
         """Return the recorded message itself: arguments that the tool refused are not validated again."""
         call_id = input.get("id") if isinstance(input, dict) else None
-        return self._tape.take(str(call_id)).model_copy(update={"id": None})
+        return self._results.take(str(call_id)).model_copy(update={"id": None})
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("a recorded tool is called by `invoke`, with the id of its call")
 
 
-def recorded_agent(record: Record, tape: Tape | None = None) -> Agent:
-    """Make the agent of a record: its instructions, and tools that answer from a tape."""
-    tools = list(_tools(record, tape or Tape()))
+def recorded_agent(record: Record, results: RecordedResults | None = None) -> Agent:
+    """Make the agent of a record: its instructions, and tools that answer with recorded results."""
+    tools = list(_tools(record, results or RecordedResults()))
     return Agent(name="replay", title="Replay", instructions=record.toolkit.system, tools=tools)
 
 
-def _tools(record: Record, tape: Tape) -> Iterator[BaseTool]:
+def _tools(record: Record, results: RecordedResults) -> Iterator[BaseTool]:
     """Make the toolkit's tools, and one with an open schema for each called function without a schema."""
     schemas = {tool["function"]["name"]: tool["function"] for tool in record.toolkit.tools}
     called = (call["name"] for message in record.messages for call in getattr(message, "tool_calls", []))
     for name in dict.fromkeys([*schemas, *called]):
         schema = schemas.get(name, {})
         yield _RecordedTool(
-            tape,
+            results,
             name=name,
             description=schema.get("description") or "",
             args_schema=schema.get("parameters") or {"type": "object", "properties": {}},
@@ -146,6 +150,15 @@ class RecordedModel(ReplayModel):
 
     model_name: str
     can_summarize: bool = False
+    _watch: Watch | None = PrivateAttr(default=None)
 
-    def __init__(self, on_prompt: OnPrompt, model_name: str) -> None:
+    def __init__(self, model_name: str, on_prompt: OnPrompt, watch: Watch | None = None) -> None:
         super().__init__(on_prompt, model_name=model_name)
+        self._watch = watch
+
+    def next_reply(self, messages: list[BaseMessage], tools: Tools) -> AIMessage:
+        """Return the recorded reply to a prompt, and show both to the watcher."""
+        reply = super().next_reply(messages, tools)
+        if self._watch is not None:
+            self._watch(reply, messages, tools)
+        return reply

@@ -1,15 +1,13 @@
 """Send recorded conversations through the real graph and check every prompt."""
 
 import logging
-import tempfile
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
@@ -17,12 +15,19 @@ from langgraph.store.base import BaseStore
 from everthread.errors import BudgetError, RecordError, ScriptError
 from everthread.evals import checks
 from everthread.evals.checks import PromptChecker, Violation
-from everthread.evals.recording import Exchange, RecordedModel, Tape, exchanges, played, recorded_agent
+from everthread.evals.recording import (
+    Exchange,
+    RecordedModel,
+    RecordedResults,
+    Watch,
+    exchanges,
+    played,
+    recorded_agent,
+)
 from everthread.evals.records import Record
 from everthread.graph.agent import build_graph
-from everthread.models.scripted import Tools
 from everthread.state import Context, Input, Output, State
-from everthread.storage.open import Storage, open_storage
+from everthread.storage.open import open_storage
 from everthread.storage.transcript import transcript
 from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve
 from everthread.window.tokens import counter_for
@@ -34,13 +39,16 @@ OURS = "replay"
 
 Graph = CompiledStateGraph[State, Context, Input, Output]
 
+Outcome = Literal["replayed", "refused", "failed"]
+"""`refused`: the documented error, such as a window too small for the tool schemas; `failed`: any other."""
+
 _THREAD = "replay"
 _CONFIG: RunnableConfig = {"configurable": {"thread_id": _THREAD}}
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one record did; `line` is its JSON."""
+    """Figures of one record; `line` is their JSON."""
 
     id: str
     turns: int
@@ -62,8 +70,7 @@ class Result:
     skipped_messages: int
     """Messages at the end that nothing recorded answers."""
     seconds: float
-    outcome: Literal["replayed", "refused", "failed"]
-    """`refused`: the documented error, such as a window too small for the tool schemas; `failed`: any other."""
+    outcome: Outcome
     error: str | None = None
     violations: tuple[Violation, ...] = ()
 
@@ -77,21 +84,17 @@ class Result:
         return {name: value for name, value in asdict(self).items() if value is not None and value != ()}
 
 
-Watch = Callable[[AIMessage, list[BaseMessage], Tools], None]
-"""Called with each prompt, its tool schemas and the recorded reply to it, in the order reply, messages, tools."""
-
-
 @dataclass(frozen=True)
 class Trace:
-    """What a replay left besides its figures."""
+    """Everything that a replay gives."""
 
     result: Result
     events: tuple[dict[str, Any], ...]
     """The ledger's events, in order, as JSON."""
     sizes: tuple[tuple[int, int], ...]
     """Of each prompt: its tokens, and those at its head that the one before had too."""
-    kept: Any = None
-    """What `at_end` returned."""
+    at_end: Any = None
+    """The value that `at_end` returned."""
 
 
 def replay(record: Record, context: Context, *, count_as: str = OURS) -> Result:
@@ -115,33 +118,34 @@ def trace(
     count_as: str = OURS,
     watch: Watch | None = None,
     at_end: Callable[[BaseStore], Any] | None = None,
-    in_memory: bool = False,
 ) -> Trace:
-    """Replay one record and keep what happened on the way.
+    """Replay one record in memory; return its events and the sizes of its prompts, too.
 
     Args:
         record: a recorded conversation.
         context: window, policy and all other dials.
         count_as: name of the model whose tokens are counted.
-        watch: sees every prompt before its reply is given.
-        at_end: reads the store after every session of the record was ended; not called when the replay stopped early.
-        in_memory: keep the database in memory, which takes a fifth less time and changes no figure.
+        watch: sees every prompt with the recorded reply to it.
+        at_end: reads the store at the end; with it, sessions end where the record says. It is not called when the
+            replay stopped early.
 
     Raises:
         BudgetError: the reply reserve does not fit the window.
     """
     began = time.perf_counter()
-    run = _Run(record, context, count_as, watch=watch, at_end=at_end, in_memory=in_memory)
-    outcome: Literal["replayed", "refused", "failed"] = "replayed"
+    run = _Run(record, context, count_as, watch)
+    outcome: Outcome = "replayed"
     error: str | None = None
+    value: Any = None
     try:
-        run.play()
+        value = run.play(at_end)
     except (BudgetError, RecordError) as refusal:
         outcome, error = "refused", str(refusal)
     except Exception as failure:
         logger.debug("record %s failed", record.id, exc_info=True)
         outcome, error = "failed", f"{type(failure).__name__}: {failure}"
-    return run.trace(time.perf_counter() - began, outcome, error)
+    result = run.result(time.perf_counter() - began, outcome, error)
+    return Trace(result, tuple(run.events), tuple(run.checker.sizes), value)
 
 
 def total(results: Sequence[Result]) -> dict[str, Any]:
@@ -165,90 +169,58 @@ def total(results: Sequence[Result]) -> dict[str, Any]:
 class _Run:
     """One record on its way through the graph."""
 
-    def __init__(
-        self,
-        record: Record,
-        context: Context,
-        count_as: str,
-        *,
-        watch: Watch | None = None,
-        at_end: Callable[[BaseStore], Any] | None = None,
-        in_memory: bool = False,
-    ) -> None:
-        self._watch = watch
-        self._at_end = at_end
-        self._in_memory = in_memory
-        self._due: deque[AIMessage] = deque()
-        self._kept: Any = None
-        self._place = 0
-        self._places = {str(message.id): place for place, message in enumerate(record.messages)}
-        self._record = record
-        self._context = context
-        self._tape = Tape()
-        self._sent: list[BaseMessage] = []
-        self._events: list[dict[str, Any]] = []
-        self._window = context.window or UNKNOWN_WINDOW
-        self._skipped = 0
-        self._losses: list[Violation] = []
-        self._checker = PromptChecker(
-            window=self._window,
-            reserve=reply_reserve(self._window, context.max_output_tokens),
+    def __init__(self, record: Record, context: Context, count_as: str, watch: Watch | None) -> None:
+        window = context.window or UNKNOWN_WINDOW
+        self.events: list[dict[str, Any]] = []
+        self.checker = PromptChecker(
+            window=window,
+            reserve=reply_reserve(window, context.max_output_tokens),
             counter=counter_for(count_as),
             instructions=record.toolkit.system,
         )
-        self._model = RecordedModel(self._look, count_as)
-        self._agent = recorded_agent(record, self._tape)
+        self._record = record
+        self._context = context
+        self._window = window
+        self._runs, unanswered = exchanges(record.messages)
+        self._skipped = len(unanswered)
+        self._sent: list[BaseMessage] = []
+        self._losses: list[Violation] = []
+        self._results = RecordedResults()
+        self._model = RecordedModel(count_as, self.checker.check, watch)
 
-    def play(self) -> None:
+    def play(self, at_end: Callable[[BaseStore], Any] | None) -> Any:
         """Send every exchange through the graph, then compare what is kept with what was sent.
 
         Raises:
             BudgetError: the window cannot hold what must be in a prompt.
             RecordError: there is nothing to replay.
         """
-        runs, left = exchanges(self._record.messages)
-        self._skipped = len(left)
-        if not runs:
+        if not self._runs:
             raise RecordError(f"{self._record.where}: no message of the user has a recorded answer to replay")
-        with ExitStack() as stack:
-            url = "sqlite://"
-            if not self._in_memory:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="everthread-replay-"))
-                url = f"sqlite:///{folder}/replay.db"
-            self._play(runs, stack.enter_context(open_storage(url)))
+        agent = recorded_agent(self._record, self._results)
+        with open_storage("sqlite://") as storage:
+            graph = build_graph(agent, model=self._model, storage=storage)
+            try:
+                for run, ends_session in zip(self._runs, self._session_starts(), strict=True):
+                    if at_end is not None and ends_session:
+                        self._stream(graph, {"end_session": True})
+                    self._send(graph, run)
+            finally:
+                kept = transcript(storage.store, _THREAD, graph.get_state(_CONFIG).values.get("messages", []))
+                self._losses = checks.compare(self._sent, kept)
+            if at_end is None:
+                return None
+            self._stream(graph, {"end_session": True})
+            return at_end(storage.store)
 
-    def _play(self, runs: Iterable[Exchange], storage: Storage) -> None:
-        graph = build_graph(self._agent, model=self._model, storage=storage)
-        try:
-            for run in runs:
-                if self._is_over(run):
-                    self._end(graph)
-                self._send(graph, run)
-        finally:
-            kept = transcript(storage.store, _THREAD, graph.get_state(_CONFIG).values.get("messages", []))
-            self._losses = checks.compare(self._sent, kept)
-        if self._at_end is not None:
-            self._end(graph)
-            self._kept = self._at_end(storage.store)
-
-    def _is_over(self, run: Exchange) -> bool:
-        """Tell whether a session of the record ended before this run; without `at_end` sessions do not matter."""
-        place = self._places.get(str(run.input[0].id), 0)
-        over = self._at_end is not None and any(self._place < end <= place for end in self._record.session_ends)
-        self._place = place
-        return over
-
-    def _end(self, graph: Graph) -> None:
-        """End the session, so that its notes become long-term notes."""
-        ending: Any = {"end_session": True}
-        self._events += graph.stream(ending, _CONFIG, context=self._context, stream_mode="custom")
-
-    def _look(self, messages: list[BaseMessage], tools: Tools) -> None:
-        """Check a prompt, and show it together with the reply that it gets."""
-        self._checker.check(messages, tools)
-        reply = self._due.popleft() if self._due else AIMessage("")
-        if self._watch is not None:
-            self._watch(reply, messages, tools)
+    def _session_starts(self) -> Iterator[bool]:
+        """Tell of each run whether a session of the record ended since the run before."""
+        places = {str(message.id): place for place, message in enumerate(self._record.messages)}
+        before = 0
+        for run in self._runs:
+            place = places.get(str(run.input[0].id), 0)
+            yield any(before < end <= place for end in self._record.session_ends)
+            before = place
 
     def _send(self, graph: Graph, run: Exchange) -> None:
         """Run the graph once.
@@ -256,31 +228,27 @@ class _Run:
         Raises:
             ScriptError: the graph ended before the recorded assistant had said everything.
         """
-        self._checker.expect(run.input)
-        self._tape.load(run.results)
+        self.checker.expect(run.input)
+        self._results.load(run.results)
         self._model.load(run.replies)
-        self._due = deque(run.replies)
         self._sent += run.input
         before = self._model.calls
-        given: Any = {"messages": run.input}
         try:
-            for event in graph.stream(given, _CONFIG, context=self._context, stream_mode="custom"):
-                self._events.append(event)
+            self._stream(graph, {"messages": run.input})
         finally:
             self._sent += played(run, self._model.calls - before)
         if self._model.left:
             raise ScriptError(f"the run ended with {self._model.left} recorded replies left after call {before}")
 
-    def trace(self, seconds: float, outcome: Literal["replayed", "refused", "failed"], error: str | None) -> Trace:
-        """Return the figures of the run, and what it left."""
-        result = self.result(seconds, outcome, error)
-        return Trace(result, tuple(self._events), tuple(self._checker.sizes), self._kept)
+    def _stream(self, graph: Graph, update: Any) -> None:
+        for event in graph.stream(update, _CONFIG, context=self._context, stream_mode="custom"):
+            self.events.append(event)
 
-    def result(self, seconds: float, outcome: Literal["replayed", "refused", "failed"], error: str | None) -> Result:
+    def result(self, seconds: float, outcome: Outcome, error: str | None) -> Result:
         """Return the figures of the run."""
-        checker = self._checker
+        checker = self.checker
         by_kind = defaultdict(list)
-        for event in self._events:
+        for event in self.events:
             by_kind[event["event"]].append(event)
         return Result(
             id=self._record.id,

@@ -287,7 +287,7 @@ def _case(record: Record, setting: Setting, count_as: str) -> Case:
         output = sum(map(counter.message, replies))
         return Case(**{**common, **_baseline(checker, turns), **look.figures(), "output_tokens": output})
     try:
-        run = trace(record, setting.context, count_as=count_as, watch=look, in_memory=True)
+        run = trace(record, setting.context, count_as=count_as, watch=look)
     except EverthreadError as refusal:
         return Case(**{**common, **_nothing(str(refusal)), **look.figures(), "output_tokens": 0})
     result = run.result

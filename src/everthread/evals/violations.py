@@ -86,7 +86,7 @@ def played(record: Record, window: int) -> dict[str, tuple["Counter[str]", int]]
     """Play one conversation under every policy and baseline; return counts and the largest prompt of each."""
     found: dict[str, tuple[Counter[str], int]] = {}
     for policy in POLICIES:
-        run = trace(record, Context.from_mapping({"policy": policy, "window": window}), in_memory=True)
+        run = trace(record, Context.from_mapping({"policy": policy, "window": window}))
         result = run.result
         counts = _counted([violation.what for violation in result.violations])
         counts += Counter({result.outcome: 1, "calls": result.calls, "tokens": result.prompt_tokens})
