@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from everthread.evals.recording import recorded_agent
 from everthread.evals.records import Record, read_records
 from everthread.evals.replay import trace
-from everthread.nodes.wiring import system_message
+from everthread.nodes.prompt_plan import system_message
 from everthread.state import Context
 from everthread.tools.read_tool_output import read_tool_output
 from everthread.tools.recall_history import recall_history
@@ -55,7 +55,7 @@ def kept_values(record: Record, rows: Sequence[Sequence[Any]], history: int, pol
     for at, _, value, *_ in rows:
         wanted[at].append(str(value))
     agent = recorded_agent(record)
-    system = COUNTER.messages([system_message(agent, {"today": "2026-01-01"})])
+    system = COUNTER.messages([system_message(agent, "2026-01-01")])
     tools = COUNTER.tools([*agent.tools, read_tool_output, recall_history])
     window = system + tools + history + RESERVE + 1
     context = Context(window=window, max_output_tokens=RESERVE, safety_fraction=1.0, policy=policy)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ from everthread.evals.replay import OURS, trace
 from everthread.evals.suites import Options, Report, Table, Tick, refusals
 from everthread.memory.text.constraints import constraints_in
 from everthread.models.scripted import Tools
-from everthread.nodes.wiring import system_message
+from everthread.nodes.prompt_plan import system_message
 from everthread.state import Context
 from everthread.tools.read_tool_output import read_tool_output
 from everthread.tools.recall_history import recall_history
@@ -134,7 +134,7 @@ def measured(record: Record, history: int, seed: int) -> list[Kept] | str:
 def roomy(record: Record, history: int, counter: TokenCounter) -> Context:
     """Return dials under which a record's fixed parts fit and its conversation has `history` tokens."""
     agent = recorded_agent(record)
-    system = counter.messages([system_message(agent, {"today": _SOME_DAY})])
+    system = counter.messages([system_message(agent, _SOME_DAY)])
     tools = counter.tools([*agent.tools, read_tool_output, recall_history])
     return Context(
         window=max(system + tools + history + RESERVE + 1, 256), max_output_tokens=RESERVE, safety_fraction=1.0

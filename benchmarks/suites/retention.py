@@ -20,21 +20,21 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.tools import tool
 from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.store.base import SearchOp
 
 from everthread.evals.parallel import spread
 from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.graph.agent import node_deps
 from everthread.memory.recall import Passage, render_recalled
 from everthread.memory.recall.rendering import day_line, passage_line
 from everthread.memory.rendering import escape
 from everthread.models.replay import ReplayModel
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model
-from everthread.nodes.sizing import fits
+from everthread.nodes.model_calls import make_calls
+from everthread.nodes.sizes import PromptSize, needs_trim
 from everthread.nodes.trim import trim
-from everthread.nodes.wiring import Wiring
 from everthread.state import Agent, Context, State, namespaces
 from everthread.state.marks import marked, sequence, synthetic
 from everthread.state.messages import reduce_messages
@@ -165,14 +165,8 @@ class _Thread:
         self._turns = sum(isinstance(message, HumanMessage) for message in conversation.messages)
         self._prompts: list[list[BaseMessage]] = []
         self._model = ReplayModel(lambda messages, tools: self._prompts.append(messages))
-        self._wiring = Wiring(
-            agent=Agent(name="retention", title="Retention", instructions="Answer from the conversation."),
-            model=self._model,
-            summarizer=self._model,
-            resolve=lambda name: self._model,
-            name_of=lambda chat: "gpt-4.1",
-            read_tool_output=_unused,
-        )
+        agent = Agent(name="retention", title="Retention", instructions="Answer from the conversation.")
+        self._deps = node_deps(agent, self._model)
         operations = append_operations(_THREAD, "local", conversation.messages, why="evicted", at="")
         storage.store.batch(operations)
 
@@ -211,12 +205,12 @@ class _Thread:
         # Every question is a turn of its own; a turn that was there before would be a fork.
         self._turns += 1
         state: State = {"messages": [asked], "turns": self._turns}
-        state = _merged(state, inject_memory(state, runtime, self._wiring))
-        if not fits(state, context, self._wiring):
-            state = _merged(state, trim(state, runtime, self._wiring))
+        state = _merged(state, inject_memory(state, runtime, self._deps))
+        if needs_trim(PromptSize.of(state, state["plan"], self._deps.model), context):
+            state = _merged(state, trim(state, runtime, self._deps))
         self._model.load([AIMessage("Noted.")])
         self._prompts.clear()
-        model(state, {}, runtime, self._wiring)
+        make_calls(model(state, runtime, self._deps), {})
         chosen: list[str] = next((event["message_ids"] for event in events if event["event"] == "recalled"), [])
         prompt = self._prompts[0]
         used = next(event["breakdown"] for event in events if event["event"] == "prompt_assembled")
@@ -269,9 +263,3 @@ def _merged(state: State, update: Any) -> State:
 def _plain(text: str) -> str:
     """Return a text as the recalled block shows it."""
     return escape(text)
-
-
-@tool
-def _unused() -> str:
-    """Read nothing."""
-    return ""

@@ -152,7 +152,7 @@ def test_torn_pairs_are_found_out_whatever_the_graph_believes(monkeypatch: pytes
 
 
 def test_messages_that_leave_without_a_copy_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.nodes.trim.archive", lambda *_: [])
+    monkeypatch.setattr("everthread.nodes.trim.append_operations", lambda *_, **__: [])
 
     result = replay(long_record(12), Context(window=1_500, policy="token_budget"))
 
@@ -170,7 +170,7 @@ def test_a_question_answered_by_more_tool_rounds_than_fit_stays_in_every_prompt(
 
 
 def test_an_overrun_is_found_out_when_the_budget_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.nodes.wiring.Wiring.window_for", lambda *_: 100_000)
+    monkeypatch.setattr("everthread.nodes.sizes.input_limit", lambda *_: 100_000)
 
     result = replay(long_record(6), Context(window=1_500))
 
@@ -232,7 +232,7 @@ def test_the_command_prints_a_table_for_people(capsys: pytest.CaptureFixture[str
 def test_a_violation_is_exit_code_one_and_the_first_offending_call(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("everthread.nodes.wiring.Wiring.window_for", lambda *_: 100_000)
+    monkeypatch.setattr("everthread.nodes.sizes.input_limit", lambda *_: 100_000)
 
     code = main(["replay", str(FIXTURE), "--window", "256", "--only", "bakery/order", "--json"])
 

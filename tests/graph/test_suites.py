@@ -66,7 +66,7 @@ def test_the_suite_replay_counts_no_violation_of_ours_and_those_of_the_baselines
 
 
 def test_the_suite_replay_finds_prompts_over_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.nodes.wiring.Wiring.window_for", lambda *_: 100_000)
+    monkeypatch.setattr("everthread.nodes.sizes.input_limit", lambda *_: 100_000)
 
     report = measured("replay", write(tmp_path / "r.jsonl", long_record(12)), budget=2_000)
 

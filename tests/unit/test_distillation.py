@@ -6,7 +6,7 @@ from langgraph.store.memory import InMemoryStore
 
 from everthread.ledger.record import record
 from everthread.memory.distill import Candidate, candidates
-from everthread.nodes.distill_notes import distilled, distilled_session
+from everthread.nodes.distill_notes import Due, distilled, distilled_session
 from everthread.state import Note, namespaces
 
 
@@ -200,7 +200,7 @@ def test_a_long_question_is_not_searched_for_an_answer() -> None:
 def test_the_question_ahead_is_the_one_that_is_answered() -> None:
     asked = AIMessage("Do you prefer a window or an aisle seat?", id="a")
 
-    events, writes = distilled([asked, HumanMessage("Aisle.", id="m")], "t", by="turn")
+    events, writes = distilled(Due([asked, HumanMessage("Aisle.", id="m")], "turn"), "t")
 
     assert len(events) == 1
     assert writes[0].value is not None
@@ -212,7 +212,7 @@ def test_tool_and_turn_make_one_note_of_one_statement() -> None:
     saved = Note.model_validate({"id": "n", "text": "Likes aisle seats.", "date": "2026-01-01", "sources": [source]})
     said = HumanMessage("I prefer aisle seats. I avoid layovers.", id="m")
 
-    _, writes = distilled([said], "t", by="turn", notes=[saved])
+    _, writes = distilled(Due([said], "turn", [saved]), "t")
 
     assert [write.value["text"] for write in writes if write.value] == ["Avoids layovers."]
 
@@ -220,12 +220,12 @@ def test_tool_and_turn_make_one_note_of_one_statement() -> None:
 def test_turn_and_session_make_one_note_of_one_statement() -> None:
     said = [HumanMessage("I prefer aisle seats.", id="m")]
 
-    assert distilled(said, "t", by="turn")[1] == distilled(said, "t", by="session")[1]
+    assert distilled(Due(said, "turn"), "t")[1] == distilled(Due(said, "session"), "t")[1]
 
 
 def test_a_deleted_note_is_not_learnt_again_at_the_end_of_the_session() -> None:
     store, said = InMemoryStore(), [HumanMessage("I prefer aisle seats.", id="m")]
-    events, writes = distilled(said, "t", by="turn")
+    events, writes = distilled(Due(said, "turn"), "t")
     record(store, "t", events, write=lambda _: None, turn=1, operations=writes)
     store.delete(namespaces.session_notes("t"), writes[0].key)
 

@@ -133,16 +133,6 @@ def test_the_same_call_id_in_another_thread_is_another_booking() -> None:
     assert len({trip["reference"] for trip in trips(store)}) == 2
 
 
-def test_one_approval_never_reaches_a_second_booking_of_the_same_message() -> None:
-    graph = desk(store := InMemoryStore())
-    graph.invoke(calls(booking(0), booking(1)), thread(), context=ADA)
-
-    result = graph.invoke(Command(resume=True), thread(), context=ADA)
-
-    assert [trip["option_id"] for trip in trips(store)] == [flights()[0].option_id]
-    assert "each needs its own approval" in said(result)[1]
-
-
 @pytest.mark.parametrize(
     ("changed", "why"),
     [

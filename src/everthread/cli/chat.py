@@ -35,15 +35,14 @@ from everthread.cli.reading import (
     session_notes,
 )
 from everthread.errors import EverthreadError
-from everthread.graph.agent import build_graph
+from everthread.graph.agent import build_graph, node_deps
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
-from everthread.models.provider import describe, resolve, tokenizer_name
-from everthread.nodes.inject_memory import resolve as resolve_memory
-from everthread.nodes.wiring import Wiring
+from everthread.models.provider import describe, resolve
+from everthread.nodes.prompt_plan import make_plan, read_memory
+from everthread.nodes.sizes import PromptSize
 from everthread.state import Agent, Context
 from everthread.storage.open import Storage, open_storage
-from everthread.tools.read_tool_output import read_tool_output
 
 __all__ = ["InputEnded", "chat", "question", "read_answer", "read_message"]
 
@@ -234,17 +233,10 @@ class _Dialogue:
 
 def _check_window(agent: Agent, model: BaseChatModel, context: Context, storage: Storage, thread_id: str) -> None:
     """Refuse a window that no message can fit into, before one is typed."""
-    wiring = Wiring(
-        agent=agent,
-        model=model,
-        summarizer=model,
-        resolve=resolve,
-        name_of=tokenizer_name,
-        read_tool_output=read_tool_output,
-    )
-    memory, _ = resolve_memory(storage.store, thread_id, context, wiring.counter(context))
-    # As the first turn does: the reader of handles is not bound yet.
-    wiring.budget({"memory": memory}, context, reads_back=False)
+    deps, store = node_deps(agent, model), storage.store
+    plan = make_plan(read_memory(store, thread_id, context, None), (), store, thread_id, context, deps)
+    # As the first turn does: the readers of what left the prompt are not bound yet.
+    PromptSize.of({}, plan, deps.model_for(context), reads_back=False)
 
 
 @dataclass

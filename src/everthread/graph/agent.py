@@ -1,34 +1,26 @@
 """Wire the nodes into a graph."""
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import cache, partial
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from everthread.errors import SettingsError
-from everthread.graph.flavours import Step
-from everthread.graph.routing import (
-    after_consolidate,
-    after_distill_notes,
-    after_model,
-    after_start,
-    after_summarize,
-    after_trim,
-    before_model,
-)
+from everthread.graph import routing
 from everthread.graph.threads import ThreadGraph
-from everthread.models.provider import resolve, tokenizer_name
-from everthread.nodes.consolidate import aconsolidate, consolidate
-from everthread.nodes.distill_notes import adistill_notes, distill_notes
+from everthread.models.provider import provider, resolve, tokenizer_name
+from everthread.nodes.consolidate import consolidate
+from everthread.nodes.deps import ModelWithTools, NodeDeps
+from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
-from everthread.nodes.model import amodel
 from everthread.nodes.model import model as call_model
-from everthread.nodes.summarize import asummarize, summarize
-from everthread.nodes.tools import ToolRunner
+from everthread.nodes.model_calls import model_node
+from everthread.nodes.summarize import summarize
+from everthread.nodes.tools import tool_node
 from everthread.nodes.trim import trim
-from everthread.nodes.wiring import Wiring
 from everthread.state import Agent, Context, Input, Output, State
 from everthread.storage.open import Storage
 from everthread.tools.read_tool_output import read_tool_output
@@ -66,17 +58,9 @@ def build_graph(
             f"got {type(storage).__name__}"
         )
     chat = resolve(model)
-    wiring = Wiring(
-        agent=agent,
-        model=chat,
-        summarizer=chat if summarizer is None else resolve(summarizer),
-        resolve=cache(resolve),
-        name_of=tokenizer_name,
-        read_tool_output=read_tool_output,
-        recall_history=recall_history,
-        exclusive=None if storage is None else storage.locks.hold,
-    )
-    graph = _wired(wiring)
+    lock = None if storage is None else storage.locks.hold
+    deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer), lock)
+    graph = pipeline(deps)
     if storage is None:
         return graph.compile(name=agent.name)
     compiled = graph.compile(checkpointer=storage.checkpointer, store=storage.store, name=agent.name)
@@ -90,21 +74,47 @@ def ready_agents() -> Mapping[str, Agent]:
     return AGENTS
 
 
-def _wired(wiring: Wiring) -> StateGraph[State, Context, Input, Output]:
+def node_deps(
+    agent: Agent,
+    model: BaseChatModel,
+    summarizer: BaseChatModel | None = None,
+    lock: Callable[[str], AbstractContextManager[None]] | None = None,
+) -> NodeDeps:
+    """Return what the nodes of a graph share; `lock` as in `NodeDeps`."""
+
+    def with_tools(chat: BaseChatModel) -> ModelWithTools:
+        readers = (read_tool_output, recall_history)
+        name = tokenizer_name(chat)
+        return ModelWithTools.of(chat, agent=agent, readers=readers, name=name, provider=provider(chat))
+
+    # A client keeps its connections open, so one is made per name and not per run.
+    named_model = cache(lambda name: with_tools(resolve(name)))
+    return NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, lock)
+
+
+def pipeline(deps: NodeDeps) -> StateGraph[State, Context, Input, Output]:
+    """Return the graph before it is compiled: nodes, and what comes after each."""
     graph = StateGraph(State, context_schema=Context, input_schema=Input, output_schema=Output)
-    runner = ToolRunner(wiring)
-    inject = Step.plain("inject_memory", wiring, before_model, inject_memory)
-    call = Step("model", wiring, after_model, sync=call_model, asynchronous=amodel)
-    run = Step("tools", wiring, before_model, sync=runner.tools, asynchronous=runner.atools)
-    distill = Step("distill_notes", wiring, after_distill_notes, sync=distill_notes, asynchronous=adistill_notes)
-    compact = Step("summarize", wiring, after_summarize, sync=summarize, asynchronous=asummarize)
-    graph.add_node(inject, destinations=("trim", "model"))
-    graph.add_node(Step.plain("trim", wiring, after_trim, trim), destinations=("model",))
-    graph.add_node(call, destinations=("tools", "trim", "distill_notes", "summarize", "consolidate", END))
-    graph.add_node(run, destinations=("trim", "model"))
-    graph.add_node(distill, destinations=("summarize", "consolidate", END))
-    graph.add_node(compact, destinations=("consolidate", END))
-    end = Step("consolidate", wiring, after_consolidate, sync=consolidate, asynchronous=aconsolidate)
-    graph.add_node(end, destinations=(END,))
-    graph.add_conditional_edges(START, after_start, ["inject_memory", "consolidate", END])
+
+    graph.add_node("inject_memory", partial(inject_memory, deps=deps))
+    graph.add_node("trim", partial(trim, deps=deps))
+    graph.add_node("model", model_node(call_model, deps))
+    graph.add_node("tools", tool_node(deps))
+    graph.add_node("distill_notes", model_node(distill_notes, deps))
+    graph.add_node("summarize", model_node(summarize, deps))
+    graph.add_node("consolidate", model_node(consolidate, deps))
+
+    after_reply = ["summarize", "consolidate", END]
+    graph.add_conditional_edges(START, routing.after_start, ["inject_memory", "consolidate", END])
+    graph.add_conditional_edges("inject_memory", partial(routing.after_inject_memory, deps=deps), ["trim", "model"])
+    graph.add_edge("trim", "model")
+    graph.add_conditional_edges(
+        "model", partial(routing.after_model, deps=deps), ["tools", "trim", "distill_notes", *after_reply]
+    )
+    graph.add_conditional_edges(
+        "tools", partial(routing.after_tools, deps=deps), ["trim", "distill_notes", "consolidate", END]
+    )
+    graph.add_conditional_edges("distill_notes", partial(routing.after_distill_notes, deps=deps), after_reply)
+    graph.add_conditional_edges("summarize", routing.after_summarize, ["consolidate", END])
+    graph.add_edge("consolidate", END)
     return graph

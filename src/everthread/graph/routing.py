@@ -1,20 +1,20 @@
-"""Which node comes next. A node that would have nothing to do is left out: a super-step costs a checkpoint."""
+"""Which node comes next. A node that would have nothing to do is left out: a super-step costs a checkpoint.
 
-from collections.abc import Sequence
-from typing import Any, Literal, cast
+Edges run outside of a run too, in `update_state`, where there is no plan: then nothing is sized.
+"""
 
-from langchain_core.messages import BaseMessage, RemoveMessage
-from langgraph.runtime import Runtime
-from langgraph.types import Command
+from langchain_core.messages import AIMessage
+from langgraph.graph import END
+from langgraph.types import Send
 
-from everthread.nodes.sizing import fits, is_full
-from everthread.nodes.wiring import Wiring, context_of
-from everthread.state import Context, State, Update
+from everthread.nodes.deps import NodeDeps
+from everthread.nodes.sizes import PromptSize, is_full, needs_trim
+from everthread.nodes.tools import last_call, returns_directly, tool_tasks
+from everthread.state import PromptPlan, State
 from everthread.state.marks import marks
-from everthread.state.messages import reduce_messages
 
 
-def after_start(state: State) -> Literal["inject_memory", "consolidate", "__end__"]:
+def after_start(state: State) -> str:
     """End the session at once when no new message came with the wish to end it.
 
     A client that sends a message again which has its answer already gets that answer: nothing runs.
@@ -24,63 +24,56 @@ def after_start(state: State) -> Literal["inject_memory", "consolidate", "__end_
         if state.get("end_session"):
             return "consolidate"
         if messages and messages[-1].type == "ai" and not messages[-1].tool_calls:
-            return "__end__"
+            return END
     return "inject_memory"
 
 
-def before_model(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
+def after_inject_memory(state: State, deps: NodeDeps) -> str:
     """Go to the model, by way of `trim` when the working set does not surely fit the budget."""
-    now = _updated(state, update)
-    return "model" if fits(now, context_of(runtime), wiring) else "trim"
+    plan = state.get("plan")
+    return "model" if plan and not needs_trim(_size(state, plan, deps), plan.context) else "trim"
 
 
-def after_trim(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
-    """Go to the model."""
-    return "model"
-
-
-def after_model(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
-    """Go to the tools that the model called, back to trim after a refusal, on when there is a reply."""
-    if update.get("overflows"):
+def after_model(state: State, deps: NodeDeps) -> str | list[Send]:
+    """Run the tools that the model called; trim again after a refusal; go on when there is a reply."""
+    if state.get("overflows"):
         return "trim"
-    if getattr(update["messages"][-1], "tool_calls", None):
-        return "tools"
-    context = context_of(runtime)
-    if "turn" in context.distillation:
-        return "distill_notes"
-    now = _updated(state, update)
-    return "summarize" if is_full(now, context, wiring) else _end(now)
+    reply = state["messages"][-1]
+    if isinstance(reply, AIMessage) and reply.tool_calls:
+        return tool_tasks(reply)
+    return "distill_notes" if _distills(state) else after_distill_notes(state, deps)
 
 
-def after_distill_notes(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
+def after_tools(state: State, deps: NodeDeps) -> str:
+    """Go back to the model by way of `trim`, unless the results are the reply.
+
+    Every task of a round decides for itself and sees its own result only, so the decision rests on the calls alone.
+    """
+    call = last_call(state)
+    if call is None or not returns_directly(call, deps):
+        return "trim"
+    return "distill_notes" if _distills(state) else _end(state)
+
+
+def after_distill_notes(state: State, deps: NodeDeps) -> str:
     """Compact when the working set asks for it, then end the session when the caller does."""
-    return "summarize" if is_full(_updated(state, update), context_of(runtime), wiring) else _end(state)
+    plan = state.get("plan")
+    return "summarize" if plan and is_full(_size(state, plan, deps), plan.context) else _end(state)
 
 
-def after_summarize(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
+def after_summarize(state: State) -> str:
     """End the session when the caller asked for it."""
     return _end(state)
 
 
-def after_consolidate(state: State, update: Update, runtime: Runtime[Context], wiring: Wiring) -> str:
-    """End the run."""
-    return "__end__"
+def _end(state: State) -> str:
+    return "consolidate" if state.get("end_session") else END
 
 
-def _end(state: State) -> Literal["consolidate", "__end__"]:
-    return "consolidate" if state.get("end_session") else "__end__"
+def _distills(state: State) -> bool:
+    plan = state.get("plan")
+    return plan is not None and "turn" in plan.context.distillation
 
 
-def _updated(state: State, update: Any) -> State:
-    """Return the state as the next node will read it."""
-    parts = update if isinstance(update, list) else [update]
-    told = [part.update if isinstance(part, Command) else part for part in parts]
-    new = [message for part in told if isinstance(part, dict) for message in part.get("messages", [])]
-    messages: Sequence[Any] = state.get("messages", [])
-    known = {message.id for message in messages}
-    is_plain = all(isinstance(message, BaseMessage) for message in new)
-    if is_plain and not any(isinstance(message, RemoveMessage) or message.id in known for message in new):
-        messages = [*messages, *new]
-    else:
-        messages = reduce_messages(messages, [new])
-    return cast(State, {**state, **(update if isinstance(update, dict) else {}), "messages": messages})
+def _size(state: State, plan: PromptPlan, deps: NodeDeps) -> PromptSize:
+    return PromptSize.of(state, plan, deps.model_for(plan.context))

@@ -20,8 +20,6 @@ MAX_RETRIES = 2
 _FORMS = "`offline`, `openai:NAME`, or `PROVIDER:NAME` with langchain's provider packages, such as `anthropic:NAME`"
 
 _PLACEHOLDER_KEY = "not-needed"
-
-_OWN = frozenset({"everthread-offline", "scripted", "replay"})
 """Local servers want a key in the header and ignore what it is."""
 
 _PACKAGES = {
@@ -74,9 +72,14 @@ def resolve(model: BaseChatModel | str | None = None) -> BaseChatModel:
 def describe(model: BaseChatModel) -> str:
     """Name a model as `resolve` takes it, such as `openai:gpt-5-mini`; our own are `offline`, `scripted`, `replay`."""
     name = model_name(model)
-    if name is None:
-        return model._llm_type.removeprefix("everthread-")
-    return f"{_provider(model)}:{name}"
+    return provider(model) if name is None else f"{provider(model)}:{name}"
+
+
+def provider(model: BaseChatModel) -> str:
+    """Name who serves a model, such as `openai`: the package of its class, else the class itself."""
+    packages = [kind.__module__.partition(".")[0] for kind in type(model).__mro__]
+    name = next((one for one in packages if one.startswith("langchain_") and one != "langchain_core"), None)
+    return name.removeprefix("langchain_") if name else type(model).__name__.removesuffix("Model").lower()
 
 
 def model_name(model: BaseChatModel) -> str | None:
@@ -90,17 +93,14 @@ def model_name(model: BaseChatModel) -> str | None:
 
 def tokenizer_name(model: BaseChatModel) -> str | None:
     """Give the name by which a model's tokens are counted; our own models count as we do."""
-    return model_name(model) or (DEFAULT_MODEL if model._llm_type in _OWN else None)
+    is_own = any(kind.__module__.startswith("everthread.") for kind in type(model).__mro__)
+    return model_name(model) or (DEFAULT_MODEL if is_own else None)
 
 
 def input_limit(model: BaseChatModel) -> int | None:
     """Give the most tokens that the model takes in, from its own profile; None when it has no profile."""
     limit = (model.profile or {}).get("max_input_tokens")
     return limit if isinstance(limit, int) and limit > 0 else None
-
-
-def _provider(model: BaseChatModel) -> str:
-    return str(model._get_ls_params().get("ls_provider") or model._llm_type)
 
 
 def _openai(name: str) -> BaseChatModel:

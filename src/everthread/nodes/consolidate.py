@@ -1,6 +1,5 @@
 """End a session: session notes become long-term notes or go, all in one write."""
 
-import asyncio
 import hashlib
 import json
 import threading
@@ -11,7 +10,6 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, Item, PutOp
 from langgraph.types import StreamWriter
@@ -44,10 +42,11 @@ from everthread.memory.consolidate import (
     settle,
     validated,
 )
-from everthread.nodes.asking import asker, content, quiet
-from everthread.nodes.distill_notes import adistill_session, distill_session
-from everthread.nodes.inject_memory import own_session, readable
-from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
+from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.distill_notes import distill_session
+from everthread.nodes.model_calls import ModelCall, ModelCalls, make_calls
+from everthread.nodes.prompt_plan import own_session, readable
+from everthread.nodes.structured_output import content, structured
 from everthread.prompts import render
 from everthread.state import Context, Note, State, Update, namespaces
 
@@ -57,8 +56,6 @@ KEPT = "notes kept as is"
 
 Exclusive = Callable[[str], AbstractContextManager[None]]
 """Gives the block that holds a key: no other process is inside one of the same key meanwhile."""
-
-Reply = object | Exception
 
 
 @dataclass(frozen=True)
@@ -93,33 +90,28 @@ class Ending:
     """The agent's profile, for promotion; None promotes nothing."""
 
 
-def consolidate(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
+def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
     """Merge the session notes into the long-term notes and clear them, all in one write.
 
     A model may propose the plan; every step of it is checked, and what fails is decided by the rules.
     A failure keeps old and new notes as they are and leaves an event; the next end of a session tries
     again.
     """
-    ending = _begin(state, runtime, wiring)
-    distill_session(state, config, runtime, wiring)
-    _end(ending, quiet(config))
+    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    own_session(store, thread_id, context)
+    yield from distill_session(state, runtime, deps)
+    ending = Ending(
+        store=store,
+        thread_id=thread_id,
+        user_id=context.user_id,
+        write=runtime.stream_writer,
+        turn=state.get("turns", 0),
+        exclusive=deps.lock or in_process,
+        model=deps.summarizer if deps.writes_summaries else None,
+        schema=deps.agent.profile,
+    )
+    yield from _consolidated(ending)
     # `turns` is unchanged, but a run that writes no output key returns None to its caller.
-    return {"end_session": False, "turns": state.get("turns", 0)}
-
-
-async def aconsolidate(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
-    """Do what `consolidate` does without blocking the event loop."""
-    ending = await asyncio.to_thread(_begin, state, runtime, wiring)
-    await adistill_session(state, config, runtime, wiring)
-    seen = await asyncio.to_thread(holdings, ending.store, ending.thread_id, ending.user_id)
-    shown = _worth_asking(seen, ending)
-    reply: Reply = None
-    if shown is not None and ending.model is not None:
-        try:
-            reply = await asker(ending.model, Proposal).ainvoke(_request(shown), quiet(config))
-        except Exception as error:  # noqa: BLE001 - best effort: the rules decide instead
-            reply = error
-    await asyncio.to_thread(_finish, ending, seen, shown, reply)
     return {"end_session": False, "turns": state.get("turns", 0)}
 
 
@@ -146,7 +138,9 @@ def end_session(
         model: proposes the plan; None leaves it to the rules.
         schema: the agent's profile, for promotion.
     """
-    _end(Ending(store, thread_id, user_id, write, turn, exclusive or in_process, model, schema), {})
+    make_calls(
+        _consolidated(Ending(store, thread_id, user_id, write, turn, exclusive or in_process, model, schema)), {}
+    )
 
 
 def preview(store: BaseStore, thread_id: str, user_id: str) -> Plan:
@@ -186,30 +180,13 @@ def in_process(key: str) -> Iterator[None]:
 _STRIPES = [threading.Lock() for _ in range(64)]
 
 
-def _begin(state: State, runtime: Runtime[Context], wiring: Wiring) -> Ending:
-    """Say what ends, once it is sure that it is the user's own."""
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    own_session(store, thread_id, context)
-    is_model = getattr(wiring.summarizer, "can_summarize", True)
-    return Ending(
-        store=store,
-        thread_id=thread_id,
-        user_id=context.user_id,
-        write=runtime.stream_writer,
-        turn=state.get("turns", 0),
-        exclusive=wiring.exclusive or in_process,
-        model=wiring.summarizer if is_model else None,
-        schema=wiring.agent.profile,
-    )
-
-
-def _end(ending: Ending, config: RunnableConfig) -> None:
+def _consolidated(ending: Ending) -> ModelCalls[None]:
     seen = holdings(ending.store, ending.thread_id, ending.user_id)
     shown = _worth_asking(seen, ending)
-    reply: Reply = None
+    reply: object = None
     if shown is not None and ending.model is not None:
         try:
-            reply = asker(ending.model, Proposal).invoke(_request(shown), config)
+            reply = yield ModelCall(structured(ending.model, Proposal), _request(shown))
         except Exception as error:  # noqa: BLE001 - best effort: the rules decide instead
             reply = error
     _finish(ending, seen, shown, reply)
@@ -243,7 +220,7 @@ def _request(shown: Numbered) -> list[BaseMessage]:
     ]
 
 
-def _finish(ending: Ending, seen: Holdings, shown: Numbered | None, reply: Reply) -> None:
+def _finish(ending: Ending, seen: Holdings, shown: Numbered | None, reply: object) -> None:
     """Apply a plan in one write, while nobody else changes the user's notes."""
     try:
         with ending.exclusive(namespaces.user_key(ending.user_id)):
@@ -257,7 +234,7 @@ def _finish(ending: Ending, seen: Holdings, shown: Numbered | None, reply: Reply
 
 
 def _decided(
-    ending: Ending, fresh: Holdings, shown: Numbered | None, reply: Reply, *, is_current: bool
+    ending: Ending, fresh: Holdings, shown: Numbered | None, reply: object, *, is_current: bool
 ) -> tuple[list[Event], list[PutOp]]:
     """Return events and writes; those of a failure when the plan cannot be made at all."""
     try:
@@ -278,7 +255,7 @@ def _decided(
     return events, writes
 
 
-def _planned(fresh: Holdings, shown: Numbered | None, reply: Reply, *, is_current: bool) -> tuple[Plan, str]:
+def _planned(fresh: Holdings, shown: Numbered | None, reply: object, *, is_current: bool) -> tuple[Plan, str]:
     """Return the plan, and why the model's proposal was not taken as a whole."""
     today = now()[:10]
     by_rules = plan(fresh.session, fresh.long_term, today)

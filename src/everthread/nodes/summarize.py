@@ -1,22 +1,21 @@
 """Compact the working set after the reply, so that the user never waits for it."""
 
-import asyncio
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from everthread.ledger.events import Compacted, Deferred, Event, FallbackUsed
 from everthread.ledger.record import record
+from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.failures import is_overflow
-from everthread.nodes.inject_memory import resolved
-from everthread.nodes.sizing import Sizes, last_turn
-from everthread.nodes.trim import archive, forgotten, masked_events, removals
-from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
+from everthread.nodes.model_calls import ModelCall, ModelCalls
+from everthread.nodes.prompt_plan import carried, plan_of, with_summary
+from everthread.nodes.sizes import PromptSize
+from everthread.nodes.trim import leaving, masked_events, removals
 from everthread.prompts import render
-from everthread.state import Context, State, Summary, Update
+from everthread.state import Context, PromptPlan, State, Summary, Update
 from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.budget import UNKNOWN_WINDOW
@@ -59,158 +58,122 @@ class _Work:
     """One compaction: what is folded, and the summary by rules that stands in any case."""
 
     fold: Fold
-    messages: Sequence[BaseMessage]
-    sizes: Sizes
-    by_rules: Summary | None
+    size: PromptSize
+    by_rules: Summary | None = None
     unread: Sequence[BaseMessage] = ()
     """What the summariser would read: messages folded since it was last asked; empty when it is not asked."""
     deferred: Deferred | None = None
 
 
-def summarize(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
+def summarize(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
     """Go down to the low watermark, the cheapest step first: mask old tool results, then fold old turns.
 
     The rules write a summary first; a summariser may improve on it, and when it fails in any way the
     summary by rules stands, an event says so, and the turn succeeds.
     """
-    work = _plan(state, runtime, wiring)
-    steps = _rewriting(work, wiring)
-    request = next(steps)
-    while not isinstance(request, tuple):
-        try:
-            reply: str | Exception = str(wiring.summarizer.invoke(request, _quiet(config)).text)
-        except Exception as error:  # noqa: BLE001 - best effort: the rules have written one already
-            reply = error
-        request = steps.send(reply)
-    return _apply(work, *request, state=state, runtime=runtime, wiring=wiring)
+    plan = plan_of(state, runtime, deps)
+    work = _planned(state, plan, runtime, deps)
+    summary, failure = work.by_rules, ""
+    if summary is not None and work.unread:
+        summary, failure = yield from _rewritten(work, summary, deps)
+    return _applied(work, summary, failure, state=state, plan=plan, runtime=runtime, deps=deps)
 
 
-async def asummarize(state: State, config: RunnableConfig, runtime: Runtime[Context], wiring: Wiring) -> Update:
-    """Do what `summarize` does without blocking the event loop."""
-    work = await asyncio.to_thread(_plan, state, runtime, wiring)
-    steps = _rewriting(work, wiring)
-    request = next(steps)
-    while not isinstance(request, tuple):
-        try:
-            reply: str | Exception = str((await wiring.summarizer.ainvoke(request, _quiet(config))).text)
-        except Exception as error:  # noqa: BLE001 - as in `summarize`
-            reply = error
-        request = steps.send(reply)
-    summary, failure = request
-    return await asyncio.to_thread(_apply, work, summary, failure, state=state, runtime=runtime, wiring=wiring)
-
-
-def _quiet(config: RunnableConfig) -> RunnableConfig:
-    # Tokens of a summary are not part of the reply: keep them off `stream_mode="messages"`.
-    return {**config, "callbacks": None, "tags": [*config.get("tags", []), "nostream"]}
-
-
-def _plan(state: State, runtime: Runtime[Context], wiring: Wiring) -> _Work:
+def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps) -> _Work:
     context = context_of(runtime)
-    state = {**state, **resolved(state, runtime, wiring)}
-    sizes = Sizes.of(state, context, wiring)
-    messages: Sequence[BaseMessage] = state.get("messages", [])
-    target = int(sizes.room * context.low_watermark)
-    kept = int(sizes.budget.tokens * context.low_watermark)
-    fold = plan_fold(messages, target=target, kept=kept, context=context, counter=sizes.counter)
+    size = PromptSize.of(state, plan, deps.model_for(context))
+    messages = size.parts.working_set
+    target = int(size.room * context.low_watermark)
+    kept = int(size.budget.tokens * context.low_watermark)
+    fold = plan_fold(messages, target=target, kept=kept, context=context, counter=size.counter)
     gone = {str(message.id) for message in fold.folded}
     remaining = [fold.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
     if not gone and not fold.masked:
-        return _Work(fold, messages, sizes, None)
-    deferred = None if fold.by_turns else _priced(fold, remaining, sizes, state, context)
+        return _Work(fold, size)
+    deferred = None if fold.by_turns else _priced(fold, remaining, size, state)
     if deferred is not None:
-        return _Work(Fold(), messages, sizes, None, deferred=deferred)
+        return _Work(Fold(), size, deferred=deferred)
     if not gone:
-        return _Work(fold, messages, sizes, None)
-    by_rules = absorb(sizes.summary, fold.folded, remaining, limits=sizes.limits, counter=sizes.counter)
+        return _Work(fold, size)
+    by_rules = absorb(size.summary, fold.folded, remaining, limits=size.limits, counter=size.counter)
     unread: list[BaseMessage] = []
-    is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(wiring))
-    if is_worth_it and _may_ask(by_rules, wiring):
-        earlier = [known for known in by_rules.pending if known not in gone]
+    is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(deps))
+    if is_worth_it and _may_ask(by_rules, deps):
+        earlier = [name for name in by_rules.pending if name not in gone]
         unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.folded]
-    return _Work(fold, messages, sizes, by_rules, unread)
+    return _Work(fold, size, by_rules, unread)
 
 
-def _priced(
-    fold: Fold, remaining: Sequence[BaseMessage], sizes: Sizes, state: State, context: Context
-) -> Deferred | None:
+def _priced(fold: Fold, remaining: Sequence[BaseMessage], size: PromptSize, state: State) -> Deferred | None:
     """Return why to wait: the prompt's head is cached, little would leave, and there is still room.
 
     Between the high watermark and the budget there is room to wait; `trim` holds the budget in any case.
     """
-    used, turns = sizes.used, max(state.get("turns", 1), 1)
+    used, growth = size.used, size.last_turn
     saved = fold.tokens_before - fold.tokens_after
-    growth = last_turn(sizes)
     # Two calls a turn is what tool-using threads have; the next change comes when the room is full again.
-    calls = max(2 * (sizes.room - fold.tokens_after) // growth, 1)
-    reread = sum(sizes.counter.sizes(remaining))
-    if saved < sizes.budget.tokens * MINIMUM_PROGRESS:
-        # Compacting again after every turn would cost a call and the cache each time.
-        return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
-    if sizes.room - used < growth or turns < 2 or pays(saved=saved, reread=reread, calls=calls):
+    calls = max(2 * (size.room - fold.tokens_after) // growth, 1)
+    reread = sum(size.counter.sizes(remaining))
+    # Compacting again after every turn for little would cost a call and the cache each time.
+    is_worth_it = saved >= size.budget.tokens * MINIMUM_PROGRESS
+    is_due = size.room - used < growth or state.get("turns", 0) < 2
+    if is_worth_it and (is_due or pays(saved=saved, reread=reread, calls=calls)):
         return None
     return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
 
 
-def _may_ask(made: Summary, wiring: Wiring) -> bool:
+def _may_ask(summary: Summary, deps: NodeDeps) -> bool:
     """Tell whether the summariser is a language model and did not fail time and again."""
-    if not getattr(wiring.summarizer, "can_summarize", True):
-        return False
-    return made.failures < MOST_FAILURES or made.version % 5 == 0
+    return deps.writes_summaries and (summary.failures < MOST_FAILURES or summary.version % 5 == 0)
 
 
-Steps = Generator[list[BaseMessage] | tuple[Summary | None, str], str | Exception, None]
+def _rewritten(work: _Work, by_rules: Summary, deps: NodeDeps) -> ModelCalls[tuple[Summary, str]]:
+    """Ask the summariser for a better text.
 
+    The ladder: as asked, then shorter, then the rules. A refusal or an outage is not asked again: the client has
+    retried it already.
 
-def _rewriting(work: _Work, wiring: Wiring) -> Steps:
-    """Yield the requests to the summariser one by one, then the summary and why it is by rules, if it is.
-
-    Sync and async share these decisions. The ladder: as asked, then shorter, then the rules. A refusal
-    or an outage is not asked again: the client has retried it already.
+    Returns:
+        The summary, and why it is by rules; empty when it is not.
     """
-    made = work.by_rules
-    if made is None or not work.unread:
-        yield made, ""
-        return
-    count, limits = work.sizes.counter.text, work.sizes.limits
+    count, limits, counter = work.size.counter.text, work.size.limits, work.size.counter
     waiting = numbered_lines(work.unread)
-    sizes = [size + _NUMBER for size in line_sizes(waiting, work.sizes.counter)]
-    read = _whole_requests(sizes, _chunk_tokens(wiring))
+    sizes = [size + _NUMBER for size in line_sizes(waiting, counter)]
+    read = _whole_requests(sizes, _chunk_tokens(deps))
     lines, later = waiting[:read], waiting[read:]
     numbered = dict(enumerate((source for source, _ in lines), start=1))
     shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
-    old = render_story(work.sizes.summary, wiring.agent.summary_sections) if work.sizes.summary else ""
-    support = "\n".join([old, *shown])
+    old = render_story(work.size.summary, deps.agent.summary_sections) if work.size.summary else ""
     # The rules have written a line for every message, also for those of parts beyond the limit.
-    chunks = _chunks(shown, sizes[:read], _chunk_tokens(wiring), count)[-MOST_CHUNKS:]
-    text, failure = old, ""
+    chunks = _chunks(shown, sizes[:read], _chunk_tokens(deps), count)[-MOST_CHUNKS:]
+    text, failed = old, by_rules.model_copy(update={"failures": by_rules.failures + 1})
     for chunk in chunks:
+        failure = ""
         for words in (SUMMARY_WORDS, SUMMARY_WORDS // 2):
-            # What the rules may keep is also what a summariser may: no text grows without bound.
-            reply = yield [HumanMessage(_asked(chunk, text, words, wiring))]
-            if isinstance(reply, str) and usable(reply, limits.story, count):
-                text, failure = reply, ""
+            try:
+                reply = yield ModelCall(deps.summarizer, [HumanMessage(_request(chunk, text, words, deps))])
+            except Exception as error:  # noqa: BLE001 - best effort: the rules have written one already
+                failure = type(error).__name__
+                if is_overflow(error):
+                    continue
                 break
-            failure = type(reply).__name__ if isinstance(reply, Exception) else "unusable summary"
-            if isinstance(reply, Exception) and not is_overflow(reply):
+            # What the rules may keep is also what a summariser may: no text grows without bound.
+            failure = "" if usable(str(reply.text), limits.story, count) else "unusable summary"
+            if not failure:
+                text = str(reply.text)
                 break
         if failure:
-            break
-    if failure:
-        yield made.model_copy(update={"failures": made.failures + 1}), failure
-        return
-    new = rewritten(made, text, numbered, limits=limits, counter=work.sizes.counter, support=support, later=later)
-    if new is None:
-        yield made.model_copy(update={"failures": made.failures + 1}), "unsupported summary"
-    else:
-        yield new, ""
+            return failed, failure
+    support = "\n".join([old, *shown])
+    new = rewritten(by_rules, text, numbered, limits=limits, counter=counter, support=support, later=later)
+    return (new, "") if new is not None else (failed, "unsupported summary")
 
 
-def _asked(chunk: Sequence[str], summary: str, words: int, wiring: Wiring) -> str:
+def _request(chunk: Sequence[str], summary: str, words: int, deps: NodeDeps) -> str:
     return render(
         "summarize",
         words=str(words),
-        sections="\n".join(f"## {section}" for section in wiring.agent.summary_sections),
+        sections="\n".join(f"## {section}" for section in deps.agent.summary_sections),
         summary=summary or "(none yet)",
         messages="\n".join(chunk),
     )
@@ -231,9 +194,9 @@ def _whole_requests(sizes: Sequence[int], tokens: int) -> int:
     return len(sizes)
 
 
-def _chunk_tokens(wiring: Wiring) -> int:
+def _chunk_tokens(deps: NodeDeps) -> int:
     """Return how many tokens of new messages fit the summariser's own window."""
-    profile = wiring.summarizer.profile or {}
+    profile = deps.summarizer.profile or {}
     return int(int(profile.get("max_input_tokens") or UNKNOWN_WINDOW) * _CHUNK_SHARE)
 
 
@@ -266,54 +229,43 @@ def _pieces(line: str, tokens: int, count: Callable[[str], int]) -> list[str]:
     return [*_pieces(line[:middle], tokens, count), *_pieces(line[middle:], tokens, count)]
 
 
-def _apply(
+def _applied(
     work: _Work,
     summary: Summary | None,
     failure: str,
     *,
     state: State,
+    plan: PromptPlan,
     runtime: Runtime[Context],
-    wiring: Wiring,
+    deps: NodeDeps,
 ) -> Update:
     """Archive what was folded and masked, and put the summary in its place."""
-    fold, sizes = work.fold, work.sizes
+    fold, size, thread_id = work.fold, work.size, thread_of(runtime)
     events: list[Event] = [work.deferred] if work.deferred else []
     update: Update = {}
-    thread_id = thread_of(runtime)
-    operations = archive(fold.folded, list(fold.masked), work.messages, thread_id, context_of(runtime).user_id)
-    operations += forgotten(fold.folded, list(fold.masked.values()), work.messages, thread_id, state.get("turns", 0))
-    if fold.masked:
-        events += masked_events(list(fold.masked.values()), work.messages, sizes, "high watermark")
+    operations = leaving(fold.folded, fold.masked, state, thread_id, context_of(runtime))
     if fold.folded or fold.masked:
+        events += masked_events(fold.masked, size, "high watermark")
         update["messages"] = removals(fold.folded, list(fold.masked.values()))
         update["moved"] = "compacted" if fold.folded else "masked"
     if summary is not None:
-        summary_id, write = put_operation(thread_id, summary)
+        update["summary_id"], write = put_operation(thread_id, summary)
         operations.append(write)
-        _, shown = wiring.keep_summary(summary_id, summary, instead_of=state.get("summary_id"))
+        plan = with_summary(plan, summary, deps.agent)
         if failure:
             events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
-        update["summary_id"], update["summary"] = summary_id, dict(write.value or {})
-        events.append(_compacted(fold, summary, shown, sizes))
-    record(
-        store_of(runtime),
-        thread_id,
-        events,
-        write=runtime.stream_writer,
-        turn=state.get("turns", 0),
-        operations=operations,
-    )
-    return update
-
-
-def _compacted(fold: Fold, summary: Summary, shown: str, sizes: Sizes) -> Compacted:
-    return Compacted(
-        reason="context limit" if fold.by_turns else "high watermark",
-        message_ids=[str(message.id) for message in fold.folded],
-        tokens_before=fold.tokens_before,
-        tokens_after=fold.tokens_after,
-        summary_tokens=sizes.counter.text(shown),
-        version=summary.version,
-        writer=summary.writer,
-        budget=sizes.budget.tokens,
-    )
+        events.append(
+            Compacted(
+                reason="context limit" if fold.by_turns else "high watermark",
+                message_ids=[str(message.id) for message in fold.folded],
+                tokens_before=fold.tokens_before,
+                tokens_after=fold.tokens_after,
+                summary_tokens=size.counter.text(plan.summary_text),
+                version=summary.version,
+                writer=summary.writer,
+                budget=size.budget.tokens,
+            )
+        )
+    turn, write_event = state.get("turns", 0), runtime.stream_writer
+    record(store_of(runtime), thread_id, events, write=write_event, turn=turn, operations=operations)
+    return {**carried(state, plan), **update}

@@ -1,6 +1,7 @@
-"""Trim the working set before every model call."""
+"""Trim the working set before a model call."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
 from langchain_core.messages import BaseMessage, RemoveMessage
@@ -10,10 +11,10 @@ from langgraph.store.base import PutOp
 from everthread.errors import BudgetError
 from everthread.ledger.events import Event, Evicted, Masked
 from everthread.ledger.record import now, record
-from everthread.nodes.inject_memory import resolved
-from everthread.nodes.sizing import Sizes
-from everthread.nodes.wiring import Wiring, context_of, store_of, thread_of
-from everthread.state import Context, Memory, State, Summary, Update, namespaces
+from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.prompt_plan import carried, plan_of, with_summary
+from everthread.nodes.sizes import PromptSize
+from everthread.state import Context, State, Update, namespaces
 from everthread.state.marks import marks
 from everthread.storage.regrets import left_operations
 from everthread.storage.summaries import put_operation
@@ -23,7 +24,7 @@ from everthread.window.eviction import Plan, plan_trim
 from everthread.window.masking import handle_of
 
 
-def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
+def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
     """Mask old tool results and evict the oldest turns once the working set is over the budget.
 
     The transcript gets a message before the working set loses it, and turns leave whole, so a tool
@@ -32,7 +33,7 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     Args:
         state: `messages`, oldest first; `ceiling`, what a refusal left of the budget.
         runtime: `context` gives window, policy and watermarks.
-        wiring: agent, model and tools.
+        deps: agent and models.
 
     Returns:
         Removals and masked stand-ins; empty when everything fits.
@@ -40,122 +41,96 @@ def trim(state: State, runtime: Runtime[Context], wiring: Wiring) -> Update:
     Raises:
         BudgetError: what is pinned needs more than the budget.
     """
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    update = resolved(state, runtime, wiring)
-    state = {**state, **update}
-    messages = state.get("messages", [])
-    if not messages:
-        return update
-    sizes, plan, shrinks = _fitted(state, context, wiring)
-    if state["memory"].get("recalled") and not sizes.parts.recalled:
-        update["memory"] = {**state["memory"], "recalled": ""}
+    context, thread_id = context_of(runtime), thread_of(runtime)
+    prompt_plan, messages = plan_of(state, runtime, deps), state.get("messages", [])
+    size = PromptSize.of(state, prompt_plan, deps.model_for(context))
+    try:
+        size, plan = _fitted(size, context)
+    except BudgetError as failure:
+        if refusals := state.get("overflows", 0):
+            raise BudgetError(
+                f"the provider refused the prompt as too long {refusals} times, and it cannot get smaller: {failure}"
+            ) from failure
+        raise
+    shrinks = plan.tokens_after > size.room
+    if prompt_plan.recalled and not size.parts.recalled:
+        prompt_plan = replace(prompt_plan, recalled="")
     if not plan.evicted and not plan.masked and not shrinks:
-        return update
-    operations = archive(plan.evicted, list(plan.masked), messages, thread_id, context.user_id)
-    operations += forgotten(plan.evicted, list(plan.masked.values()), messages, thread_id, state.get("turns", 0))
+        return carried(state, prompt_plan)
+    update: Update = {"messages": removals(plan.evicted, list(plan.masked.values()))}
+    operations = leaving(plan.evicted, plan.masked, state, thread_id, context)
     if plan.evicted or shrinks:
-        summary = _absorbed(plan, messages, sizes)
-        summary_id, write = put_operation(thread_id, summary)
-        wiring.keep_summary(summary_id, summary, instead_of=state.get("summary_id"))
-        update["summary_id"] = summary_id
-        update["summary"] = dict(write.value or {})
+        # By rules: there is no time for a model ahead of a call.
+        gone = {str(message.id) for message in plan.evicted}
+        remaining = [plan.masked.get(str(one.id), one) for one in messages if str(one.id) not in gone]
+        limits = size.limits_beside(plan.tokens_after)
+        summary = absorb(size.summary, plan.evicted, remaining, limits=limits, counter=size.counter)
+        update["summary_id"], write = put_operation(thread_id, summary)
         operations.append(write)
-    events = _events(plan, messages, sizes, context)
-    record(
-        store,
-        thread_id,
-        events,
-        write=runtime.stream_writer,
-        turn=state.get("turns", 0),
-        operations=operations,
-    )
+        prompt_plan = with_summary(prompt_plan, summary, deps.agent)
+    events = masked_events(plan.masked, size, plan.reason)
+    if plan.evicted:
+        events.append(
+            Evicted(
+                policy=context.policy,
+                reason=plan.reason,
+                message_ids=[str(message.id) for message in plan.evicted],
+                tokens_before=plan.tokens_before,
+                tokens_after=plan.tokens_after,
+                budget=size.budget.tokens,
+            )
+        )
+    turn, write_event = state.get("turns", 0), runtime.stream_writer
+    record(store_of(runtime), thread_id, events, write=write_event, turn=turn, operations=operations)
     update["moved"] = "evicted" if plan.evicted else "masked" if plan.masked else "summary shortened"
-    return {**update, "messages": removals(plan.evicted, list(plan.masked.values()))}
+    return {**carried(state, prompt_plan), **update}
 
 
-def _fitted(state: State, context: Context, wiring: Wiring) -> tuple[Sizes, Plan, bool]:
-    """Plan with the recalled passages, else without: what was recalled helps, what was said now must be there.
+def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, Plan]:
+    """Plan what leaves. When that is not enough, the summary gives way, then what was recalled.
 
     Returns:
-        What was measured, the plan, and whether the summary has to shrink.
+        The size of what was planned for, and the plan; it may leave more than `size.room`: the summary has to shrink.
 
     Raises:
         BudgetError: what is pinned needs more than the budget.
     """
-    messages, sizes = state["messages"], Sizes.of(state, context, wiring)
-    try:
-        return sizes, *_planned(messages, sizes, context)
-    except BudgetError as error:
-        failure = error
-    if sizes.parts.recalled:
-        memory: Memory = {**state["memory"], "recalled": ""}
-        sizes = Sizes.of({**state, "memory": memory}, context, wiring)
+    plan_with = partial(plan_trim, size.parts.working_set, context=context, counter=size.counter)
+    smaller = size.without_recalled()
+    attempts = [(size, size.room), (size, size.room_without_story)]
+    if size.parts.recalled:
+        attempts += [(smaller, smaller.room), (smaller, smaller.room_without_story)]
+    for attempt, room in attempts[:-1]:
         try:
-            return sizes, *_planned(messages, sizes, context)
-        except BudgetError as error:
-            failure = error
-    if refusals := state.get("overflows", 0):
-        raise BudgetError(
-            f"the provider refused the prompt as too long {refusals} times, and it cannot get any smaller: {failure}"
-        ) from failure
-    raise failure
+            return attempt, plan_with(room=room)
+        except BudgetError:
+            continue
+    last, room = attempts[-1]
+    return last, plan_with(room=room)
 
 
-def _planned(messages: Sequence[BaseMessage], sizes: Sizes, context: Context) -> tuple[Plan, bool]:
-    """Plan beside the summary as it is; when what must stay does not fit then, the summary gives way.
-
-    Returns:
-        The plan, and whether the summary has to shrink.
-    """
-    plan_with = partial(plan_trim, messages, context=context, counter=sizes.counter)
-    try:
-        return plan_with(room=sizes.room), False
-    except BudgetError:
-        plan = plan_with(room=sizes.room_least)
-        return plan, plan.tokens_after > sizes.room
-
-
-def _absorbed(plan: Plan, messages: Sequence[BaseMessage], sizes: Sizes) -> Summary:
-    """Fold what leaves into the summary by rules: there is no time for a model ahead of a call."""
-    gone = {str(message.id) for message in plan.evicted}
-    remaining = [plan.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
-    limits = sizes.limits_for(plan.tokens_after)
-    return absorb(sizes.summary, plan.evicted, remaining, limits=limits, counter=sizes.counter)
-
-
-def archive(
+def leaving(
     evicted: Sequence[BaseMessage],
-    masked_ids: Sequence[str],
-    messages: Sequence[BaseMessage],
+    masked_ids: Collection[str],
+    state: State,
     thread_id: str,
-    user_id: str,
+    context: Context,
 ) -> list[PutOp]:
-    """Prepare the writes that keep what leaves the working set: full messages, and where handles lead.
+    """Prepare the writes for what leaves the working set: full messages, where handles lead, what to notice later.
 
     Args:
         evicted: messages that leave.
         masked_ids: ids of the messages that a stand-in replaces.
-        messages: the working set.
+        state: the working set, and the number of the turn.
         thread_id: the thread.
-        user_id: whose conversation it is.
+        context: whose conversation it is.
     """
-    masked = [message for message in messages if str(message.id) in set(masked_ids)]
+    messages, turn = state.get("messages", []), state.get("turns", 0)
+    masked = [message for message in messages if str(message.id) in masked_ids]
     return [
-        *append_operations(thread_id, user_id, evicted, why="evicted", at=now(), among=messages),
-        *append_operations(thread_id, user_id, masked, why="offloaded", at=now(), among=messages),
+        *append_operations(thread_id, context.user_id, evicted, why="evicted", at=now(), among=messages),
+        *append_operations(thread_id, context.user_id, masked, why="offloaded", at=now(), among=messages),
         *(handle_operation(thread_id, str(message.id)) for message in masked),
-    ]
-
-
-def forgotten(
-    evicted: Sequence[BaseMessage],
-    masked: Sequence[BaseMessage],
-    messages: Sequence[BaseMessage],
-    thread_id: str,
-    turn: int,
-) -> list[PutOp]:
-    """Prepare the writes by which it is noticed when something that leaves is needed again."""
-    return [
         *left_operations(thread_id, masked, messages, "masked", turn),
         *left_operations(thread_id, evicted, messages, "evicted", turn),
     ]
@@ -172,37 +147,23 @@ def removals(evicted: Sequence[BaseMessage], stand_ins: Sequence[BaseMessage]) -
     return [*(RemoveMessage(id=str(message.id)) for message in evicted), *stand_ins]
 
 
-def masked_events(
-    stand_ins: Sequence[BaseMessage], messages: Sequence[BaseMessage], sizes: Sizes, reason: str
-) -> list[Event]:
-    """Return an event for each masked message."""
-    counter = sizes.counter
-    wanted = {message.id for message in stand_ins}
-    before = {str(message.id): counter.message(message) for message in messages if message.id in wanted}
+def masked_events(stand_ins: dict[str, BaseMessage], size: PromptSize, reason: str) -> list[Event]:
+    """Return an event for each masked message.
+
+    Args:
+        stand_ins: by message id.
+        size: of the prompt before.
+        reason: why they are masked.
+    """
     return [
         Masked(
             reason=reason,
             message_id=str(message.id),
-            handle=str(marks(message)["handle"]),
-            tokens_before=before[str(message.id)],
-            tokens_after=counter.message(message),
-            budget=sizes.budget.tokens,
+            handle=str(marks(stand_ins[str(message.id)])["handle"]),
+            tokens_before=size.counter.message(message),
+            tokens_after=size.counter.message(stand_ins[str(message.id)]),
+            budget=size.budget.tokens,
         )
-        for message in stand_ins
+        for message in size.parts.working_set
+        if str(message.id) in stand_ins
     ]
-
-
-def _events(plan: Plan, messages: Sequence[BaseMessage], sizes: Sizes, context: Context) -> list[Event]:
-    found = masked_events(list(plan.masked.values()), messages, sizes, plan.reason)
-    if plan.evicted:
-        found.append(
-            Evicted(
-                policy=context.policy,
-                reason=plan.reason,
-                message_ids=[str(message.id) for message in plan.evicted],
-                tokens_before=plan.tokens_before,
-                tokens_after=plan.tokens_after,
-                budget=sizes.budget.tokens,
-            )
-        )
-    return found

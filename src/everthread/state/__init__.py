@@ -3,7 +3,8 @@
 from everthread.state.agent import Agent
 from everthread.state.context import Context
 from everthread.state.notes import Note, Source
-from everthread.state.state import Input, Memory, Output, State, Update
+from everthread.state.plan import PromptPlan
+from everthread.state.state import Input, Output, State, Update
 from everthread.state.summary import Identifier, Summary, SummaryEntry
 
 __all__ = [
@@ -11,9 +12,9 @@ __all__ = [
     "Context",
     "Identifier",
     "Input",
-    "Memory",
     "Note",
     "Output",
+    "PromptPlan",
     "Source",
     "State",
     "Summary",

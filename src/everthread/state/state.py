@@ -7,25 +7,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from everthread.state.messages import Messages
-
-
-class Memory(TypedDict, total=False):
-    """What `inject_memory` resolved for this run; rendered text plus the ids it came from."""
-
-    today: str
-    """ISO date, so that a model can read `next month`."""
-    profile: str
-    """`<user_profile>` block or empty."""
-    notes: str
-    """`<memories>` block with the long-term notes or empty."""
-    note_ids: list[str]
-    asked_note_ids: list[str]
-    """Long-term notes that did not fit `notes` and that the current message brings."""
-    session_notes: list[dict[str, Any]]
-    """Active session notes, oldest first; shown only while their source turn is out of the working set."""
-    recalled: str
-    """What was picked for the current question: notes that did not fit `notes`, and messages of the transcript in a
-    `<recalled>` block; or empty."""
+from everthread.state.plan import PromptPlan
 
 
 class State(TypedDict, total=False):
@@ -53,8 +35,8 @@ class State(TypedDict, total=False):
     """What the provider's reports taught about our counts, and for which model."""
     memory_digest: str
     """Digest of the rendered memory of the last run, to tell whether the prompt's head moved."""
-    memory: Annotated[Memory, UntrackedValue]
-    """Resolved anew in every run and never written to a checkpoint."""
+    plan: Annotated[PromptPlan, UntrackedValue]
+    """What the prompts of this turn are made of; made anew in every run and never written to a checkpoint."""
 
 
 @with_config(ConfigDict(title="Input", use_attribute_docstrings=True))
@@ -105,4 +87,4 @@ class Update(TypedDict, total=False):
     moved: str
     calibration: dict[str, Any] | None
     memory_digest: str
-    memory: Memory
+    plan: PromptPlan

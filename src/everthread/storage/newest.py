@@ -139,7 +139,7 @@ def _of_tuple(last: CheckpointTuple | None) -> Ending:
 def _of_channels(names: Collection[Any]) -> Ending:
     if START in names:
         return "unapplied"
-    return "unfinished" if any(str(name).startswith("branch:to:") for name in names) else "done"
+    return "unfinished" if any(str(name).startswith(("branch:to:", "__pregel_tasks")) for name in names) else "done"
 
 
 def _reads(config: RunnableConfig, message_id: str | None) -> list[GetOp]:

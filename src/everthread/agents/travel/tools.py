@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 from langgraph.store.base import BaseStore
@@ -124,16 +123,15 @@ class TravelDesk:
     ) -> str:
         """Book one option. The user is shown every detail and must approve before anything is booked.
 
-        Call it for one option at a time, only after the user chose that option.
+        Call it once for each option, only after the user chose that option; each call is approved on its own.
         """
         store, user_id = _store(runtime), _user_id(runtime)
         thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
         key = bookings.booking_key(thread_id, str(runtime.tool_call_id), option_id)
         known = bookings.find(store, user_id, key)
         if known:
-            # The node ran again after the booking was stored, for example because the process died.
+            # The call ran again after the booking was stored, for example because the process died.
             return _confirmation(known)
-        _check_alone(runtime)
         option = self._inventory.option(option_id)
         names, wish = _names(option, travellers), _wish(note)
         approval = read_approval(interrupt(approval_request(option, names, wish)))
@@ -204,27 +202,6 @@ def _wish(note: str | None) -> str:
     if len(wish) > LONGEST_NOTE:
         raise TravelError(f"`note` has {len(wish)} characters; shorten it to {LONGEST_NOTE}")
     return wish
-
-
-def _check_alone(runtime: Runtime) -> None:
-    """Refuse a call of `book` that is not the first one in its message.
-
-    Calls of one message run in parallel and langgraph hands out answers in the order in which the
-    calls ask, so the approval of one booking could reach another.
-    """
-    state = runtime.state
-    messages = state.get("messages", []) if isinstance(state, dict) else getattr(state, "messages", [])
-    for message in reversed(messages):
-        if not isinstance(message, AIMessage):
-            continue
-        calls = [call["id"] for call in message.tool_calls if call["name"] == "book"]
-        if runtime.tool_call_id in calls:
-            if runtime.tool_call_id != calls[0]:
-                raise TravelError(
-                    f"{len(calls)} bookings were asked for at once, but each needs its own approval; nothing was "
-                    "booked by this call, so call `book` for it again when the first one is settled"
-                )
-            return
 
 
 def _confirmation(booking: bookings.Booking) -> str:

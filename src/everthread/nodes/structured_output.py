@@ -1,29 +1,24 @@
-"""Ask a model for a structured reply, beside the conversation."""
+"""Read a model's structured reply, whatever its client makes of it."""
 
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from everthread.nodes.failures import check_complete
 
-__all__ = ["asker", "content", "quiet"]
+__all__ = ["content", "structured"]
 
 
-def asker(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:
+def structured(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:
     """Return the model with a schema; one that has no structured output is asked for JSON in words."""
     try:
         # As JSON Schema: with the class, some clients raise on fenced JSON before anybody can read it.
         return model.with_structured_output(schema.model_json_schema(), include_raw=True)
     except NotImplementedError:
         return model
-
-
-def quiet(config: RunnableConfig) -> RunnableConfig:
-    """Return a config whose tokens stay off `stream_mode="messages"`: they are not part of the reply."""
-    return {**config, "callbacks": None, "tags": [*config.get("tags", []), "nostream"]}
 
 
 def content(reply: object) -> object:

@@ -1,22 +1,20 @@
 """Let a model read messages for notes; what it proposes is checked, and the rules do without it when it fails."""
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
 
 from everthread.memory.distill import Candidate
 from everthread.memory.distill.proposals import Proposals, accepted, read_proposals
 from everthread.memory.text.wording import wording
-from everthread.nodes.asking import asker, content, quiet
-from everthread.nodes.wiring import Wiring
+from everthread.nodes.model_calls import ModelCall, ModelCalls
+from everthread.nodes.structured_output import content, structured
 from everthread.prompts import render
-from everthread.state import Context
 from everthread.window.turns import opens_turn
 
-__all__ = ["Read", "aproposed", "distiller_of", "proposed", "questioned", "steps"]
+__all__ = ["Read", "questioned", "read_with_model"]
 
 LONGEST_REQUEST = 24_000
 """Characters of messages in one request, some 6,000 tokens."""
@@ -28,9 +26,6 @@ _LONGEST_MESSAGE = 4_000
 _LONGEST_QUESTION = 400
 _KNOWN = 40
 """Notes that a model is told of, so that it does not repeat them."""
-
-Steps = Generator[list[BaseMessage], object, "Read"]
-"""Yields requests, takes the reply to each or the exception of the call, and returns what was read."""
 
 
 @dataclass(frozen=True)
@@ -60,45 +55,13 @@ class _Shown:
         return str(self.message.text)
 
 
-def distiller_of(context: Context, wiring: Wiring) -> BaseChatModel | None:
-    """Return the model that reads for notes; None when the rules are to do it alone."""
-    if context.distiller != "model" or not getattr(wiring.summarizer, "can_summarize", True):
-        return None
-    return wiring.summarizer
-
-
-def proposed(asked: Steps, model: BaseChatModel, config: RunnableConfig) -> Read:
-    """Go through the steps with a model."""
-    try:
-        request = next(asked)
-        while True:
-            try:
-                reply: object = asker(model, Proposals).invoke(request, quiet(config))
-            except Exception as error:  # noqa: BLE001 - best effort: the rules read the messages too
-                reply = error
-            request = asked.send(reply)
-    except StopIteration as done:
-        return done.value if isinstance(done.value, Read) else Read()
-
-
-async def aproposed(asked: Steps, model: BaseChatModel, config: RunnableConfig) -> Read:
-    """Do what `proposed` does without blocking the event loop."""
-    try:
-        request = next(asked)
-        while True:
-            try:
-                reply: object = await asker(model, Proposals).ainvoke(request, quiet(config))
-            except Exception as error:  # noqa: BLE001 - as in `proposed`
-                reply = error
-            request = asked.send(reply)
-    except StopIteration as done:
-        return done.value if isinstance(done.value, Read) else Read()
-
-
-def steps(messages: Sequence[BaseMessage], *, skip: Collection[str] = (), known: Sequence[str] = ()) -> Steps:
-    """Ask for the notes that the user's messages hold, some messages at a time.
+def read_with_model(
+    model: BaseChatModel, messages: Sequence[BaseMessage], *, skip: Collection[str] = (), known: Sequence[str] = ()
+) -> ModelCalls[Read]:
+    """Ask a model for the notes that the user's messages hold, some messages at a time.
 
     Args:
+        model: reads the messages.
         messages: in order; the assistant's are shown as what a short answer answers.
         skip: ids of messages that are not read.
         known: texts of notes that there are.
@@ -106,14 +69,13 @@ def steps(messages: Sequence[BaseMessage], *, skip: Collection[str] = (), known:
     found: dict[str, list[Candidate]] = {}
     refused: list[str] = []
     for part in _parts(messages, skip):
-        reply = yield [_request(part, known)]
         try:
-            if isinstance(reply, Exception):
-                raise reply
+            reply = yield ModelCall(structured(model, Proposals), [_request(part, known)])
             _take(reply, part, known, found, refused)
         except Exception as error:  # noqa: BLE001 - whatever a model sends, the rules can do without it
             # The client has tried again already, so the other parts are left to the rules as well.
-            return Read(found, _reason(error), tuple(refused))
+            reason = str(error) if type(error) is ValueError else type(error).__name__
+            return Read(found, reason, tuple(refused))
     return Read(found, "", tuple(refused))
 
 
@@ -142,10 +104,6 @@ def _take(
             refused.append(candidate)
         elif shown is not None:
             found.setdefault(str(shown.message.id), []).append(candidate)
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if type(error) is ValueError else type(error).__name__
 
 
 def _parts(messages: Sequence[BaseMessage], skip: Collection[str]) -> list[list[_Shown]]:

@@ -1,0 +1,149 @@
+"""What nodes need beside the state: the agent, its models and tools, and the store, thread and dials of the run."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langgraph.prebuilt import ToolRuntime
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+
+from everthread.errors import SettingsError
+from everthread.state import Agent, Context
+from everthread.window.budget import UNKNOWN_WINDOW
+from everthread.window.tokens import TokenCounter, counter_for
+
+
+@dataclass(frozen=True)
+class ModelWithTools:
+    """A chat model and the tools that are bound to it."""
+
+    chat: BaseChatModel
+    tools: Sequence[BaseTool]
+    """The agent's own."""
+    readers: Sequence[BaseTool]
+    """Tools that read what the prompt no longer shows; bound once something has left it."""
+    name: str
+    """Such as `gpt-5-mini`."""
+    provider: str
+    """Such as `openai`."""
+    counter: TokenCounter
+
+    def bound(self, *, reads_back: bool) -> Runnable[Any, Any]:
+        """Return the model with its tools bound."""
+        return self._with_readers if reads_back else self._without_readers
+
+    # Bound once per graph and not once per call: converting schemas takes a millisecond.
+    @cached_property
+    def _with_readers(self) -> Runnable[Any, Any]:
+        return self.chat.bind_tools([*self.tools, *self.readers])
+
+    @cached_property
+    def _without_readers(self) -> Runnable[Any, Any]:
+        return self.chat.bind_tools(list(self.tools)) if self.tools else self.chat
+
+    def tool_tokens(self, *, reads_back: bool) -> int:
+        """Return the tokens of the bound schemas."""
+        return self.counter.tools([*self.tools, *(self.readers if reads_back else ())])
+
+    @property
+    def window(self) -> int:
+        """Input limit in tokens, by the model's own profile."""
+        return int((self.chat.profile or {}).get("max_input_tokens") or UNKNOWN_WINDOW)
+
+    @classmethod
+    def of(
+        cls, chat: BaseChatModel, *, agent: Agent, readers: Sequence[BaseTool], name: str | None, provider: str
+    ) -> "ModelWithTools":
+        """Put a model together with an agent's tools.
+
+        Args:
+            chat: the model.
+            agent: whose tools are bound.
+            readers: tools that read what the prompt no longer shows.
+            name: of the model, such as `gpt-5-mini`, by which its tokens are counted; None: they are estimated.
+            provider: such as `openai`.
+        """
+        return cls(chat, tuple(agent.tools), tuple(readers), name or "unknown", provider, counter_for(name))
+
+
+@dataclass(frozen=True)
+class NodeDeps:
+    """What the nodes of one graph share."""
+
+    agent: Agent
+    model: ModelWithTools
+    summarizer: BaseChatModel
+    named_model: Callable[[str], ModelWithTools]
+    """Makes a model from `provider:name`, for `Context.model`."""
+    lock: Callable[[str], AbstractContextManager[None]] | None = None
+    """Holds a key across processes, such as a user's while their notes change; None: in this process only."""
+
+    def model_for(self, context: Context) -> ModelWithTools:
+        """Return the run's model."""
+        return self.model if context.model is None else self.named_model(context.model)
+
+    @property
+    def tools(self) -> list[BaseTool]:
+        """All tools that a model of this graph can call."""
+        return [*self.model.tools, *self.model.readers]
+
+    def check_sync(self) -> None:
+        """Refuse to run under `invoke` with a tool that has a coroutine and no function.
+
+        Raises:
+            SettingsError: such a tool could only fail, and the model would be told of a mistake that is not its own.
+        """
+        for tool in self.tools:
+            if getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None:
+                raise SettingsError(
+                    f"tool `{tool.name}` is async only, so this agent cannot run under `invoke` or `stream`; use "
+                    "`ainvoke` or `astream`, or give the tool a sync function as well"
+                )
+
+    @property
+    def writes_summaries(self) -> bool:
+        """Whether the summarizer is a language model."""
+        return bool(getattr(self.summarizer, "can_summarize", True))
+
+
+AnyRuntime = Runtime[Context] | ToolRuntime[Any, Any]
+
+
+def store_of(runtime: AnyRuntime) -> BaseStore:
+    """Return the run's store.
+
+    Raises:
+        SettingsError: the graph was built without one, so nothing could be kept.
+    """
+    if runtime.store is None:
+        raise SettingsError(
+            "this graph has no store, so nothing could be kept; build it with `build_graph(…, storage=storage)` "
+            "or run it on a LangGraph server"
+        )
+    return runtime.store
+
+
+def thread_of(runtime: AnyRuntime) -> str:
+    """Return the id of the run's thread.
+
+    Raises:
+        SettingsError: the run has none.
+    """
+    info = runtime.execution_info
+    if info is None or not info.thread_id:
+        raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
+    return str(info.thread_id)
+
+
+def context_of(runtime: AnyRuntime) -> Context:
+    """Return the run's dials; the defaults when the caller gave none."""
+    context = runtime.context
+    if isinstance(context, Context):
+        return context
+    return Context.from_mapping(dict(context)) if context else Context()

@@ -1,0 +1,90 @@
+"""Nodes that call a model, written once for `invoke` and `ainvoke`.
+
+Such a node is a generator: it yields each `ModelCall` it wants made and gets the reply back, or the exception of the
+call raised at the `yield`. What it returns is the node's update. Only the drivers here know which kind of run it is.
+"""
+
+import asyncio
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.runtime import Runtime, get_runtime
+
+from everthread.nodes.deps import NodeDeps
+from everthread.state import Context, State, Update
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """A call that a node wants made."""
+
+    model: Runnable[Any, Any]
+    prompt: Sequence[BaseMessage]
+    options: dict[str, Any] = field(default_factory=dict)
+    """Further arguments of the call, such as `max_tokens`."""
+    is_reply: bool = False
+    """The user reads its tokens: only these are streamed by `stream_mode="messages"`."""
+
+    def config(self, config: RunnableConfig) -> RunnableConfig:
+        """Return the config of the call."""
+        return config if self.is_reply else {**config, "callbacks": None, "tags": [*config.get("tags", []), "nostream"]}
+
+
+ModelCalls = Generator[ModelCall, Any, T]
+
+
+def make_calls(calls: ModelCalls[T], config: RunnableConfig) -> T:
+    """Make the calls of a generator one after the other and return its result."""
+    step = _advance(calls, None)
+    while isinstance(step, ModelCall):
+        try:
+            reply = step.model.invoke(list(step.prompt), step.config(config), **step.options)
+        except Exception as error:  # noqa: BLE001 - the node decides what a failure means
+            reply = error
+        step = _advance(calls, reply)
+    return step.value
+
+
+async def amake_calls(calls: ModelCalls[T], config: RunnableConfig) -> T:
+    """Do what `make_calls` does without blocking the event loop."""
+    step = await asyncio.to_thread(_advance, calls, None)
+    while isinstance(step, ModelCall):
+        try:
+            reply = await step.model.ainvoke(list(step.prompt), step.config(config), **step.options)
+        except Exception as error:  # noqa: BLE001 - as in `make_calls`
+            reply = error
+        step = await asyncio.to_thread(_advance, calls, reply)
+    return step.value
+
+
+@dataclass(frozen=True)
+class _Result(Generic[T]):
+    value: T
+
+
+def _advance(calls: ModelCalls[T], reply: Any) -> ModelCall | _Result[T]:
+    """Run a generator up to its next call or its end."""
+    try:
+        return calls.throw(reply) if isinstance(reply, Exception) else calls.send(reply)
+    except StopIteration as done:
+        return _Result(done.value)
+
+
+def model_node(
+    node: Callable[[State, Runtime[Context], NodeDeps], ModelCalls[Update]], deps: NodeDeps
+) -> RunnableLambda[State, Update]:
+    """Make a node of a graph from a generator."""
+
+    def invoke(state: State, config: RunnableConfig) -> Update:
+        deps.check_sync()
+        return make_calls(node(state, get_runtime(Context), deps), config)
+
+    async def ainvoke(state: State, config: RunnableConfig) -> Update:
+        return await amake_calls(node(state, get_runtime(Context), deps), config)
+
+    return RunnableLambda(invoke, ainvoke, name=node.__name__)

@@ -1,0 +1,190 @@
+"""Make the plan of a turn: what the store knows of user and thread, rendered and measured."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from langchain_core.messages import BaseMessage, SystemMessage
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore, GetOp, Item, SearchOp
+from pydantic import ValidationError
+
+from everthread.errors import SettingsError
+from everthread.memory.guard import is_safe
+from everthread.memory.rendering import render_notes, render_profile
+from everthread.memory.selection import chosen, holding, within
+from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.recall import recall
+from everthread.prompts import render
+from everthread.state import Agent, Context, Note, PromptPlan, State, Summary, Update, namespaces
+from everthread.state.marks import sequence
+from everthread.storage.summaries import get_operation
+from everthread.storage.transcript import archived_by_id
+from everthread.window.compaction import render_summary
+from everthread.window.tokens import TokenCounter
+from everthread.window.turns import opens_turn
+
+logger = logging.getLogger(__name__)
+
+_MANY = 1_000
+
+
+@dataclass(frozen=True)
+class StoredMemory:
+    """What the store knows of a user and a thread."""
+
+    profile: dict[str, Any] | None
+    long_term: Sequence[Note]
+    session: Sequence[Note]
+    summary: Summary | None
+
+
+def plan_of(state: State, runtime: Runtime[Context], deps: NodeDeps) -> PromptPlan:
+    """Return the plan of the turn; made again in a run that resumes, where the channel is empty."""
+    plan = state.get("plan")
+    if plan is not None:
+        return plan
+    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    memory = read_memory(store, thread_id, context, state.get("summary_id"))
+    plan = make_plan(memory, state.get("messages", []), store, thread_id, context, deps)
+    shared = own_session(store, thread_id, context).get("shared")
+    return recall(state, plan, runtime, deps, shared)[0]
+
+
+def carried(state: State, plan: PromptPlan) -> Update:
+    """Return the update that hands a plan on; empty when the state has it already."""
+    if state.get("plan") is plan:
+        return {}
+    return {"plan": plan, "summary": plan.summary.model_dump(mode="json") if plan.summary else None}
+
+
+def read_memory(store: BaseStore, thread_id: str, context: Context, summary_id: str | None) -> StoredMemory:
+    """Read profile and notes of the user, session notes and summary of the thread."""
+    operations: list[GetOp | SearchOp] = [
+        get_operation(thread_id, summary_id or ""),
+        GetOp(namespaces.profile(context.user_id), "profile"),
+        SearchOp(namespaces.notes(context.user_id), limit=_MANY),
+        SearchOp(namespaces.session_notes(thread_id), limit=_MANY),
+    ]
+    summary, profile, long_term, session = map(_as_any, store.batch(operations))
+    return StoredMemory(
+        profile=profile.value if profile else None,
+        long_term=readable(long_term),
+        session=readable(session),
+        summary=Summary.model_validate(summary.value) if summary else None,
+    )
+
+
+def make_plan(
+    memory: StoredMemory,
+    messages: Sequence[BaseMessage],
+    store: BaseStore,
+    thread_id: str,
+    context: Context,
+    deps: NodeDeps,
+) -> PromptPlan:
+    """Choose, render and measure what stands beside the messages; passages of the transcript come with `recall`.
+
+    Args:
+        memory: what the store knows.
+        messages: the working set: its question brings notes, its ids tell the notes of this branch from others.
+        store: has the archived messages of the thread.
+        thread_id: the thread.
+        context: `notes_tokens` and `pins`.
+        deps: agent and model.
+    """
+    counter, today = deps.model_for(context).counter, datetime.now(UTC).date().isoformat()
+    question = next((str(message.text) for message in reversed(messages) if opens_turn(message)), "")
+    notes, asked = chosen(_usable(memory.long_term, today), question, context.notes_tokens, counter.text)
+    own = _of_this_branch(_usable(memory.session, today), store, thread_id, messages)
+    session = within(own, context.notes_tokens, counter.text)
+    profile, block = render_profile(memory.profile), render_notes("Long-term notes", notes)
+    system = system_message(deps.agent, today, profile, block)
+    plan = PromptPlan(
+        context=context,
+        today=today,
+        system=system,
+        profile=profile,
+        notes_block=block,
+        sizes=_head_sizes(system, profile, block, counter),
+        notes=tuple(notes),
+        asked_notes=tuple(asked),
+        session_notes=tuple(session),
+        recalled=render_notes("Long-term notes for this message", asked),
+        pins=tuple(dict.fromkeys((*context.pins, *(note.text for note in session if note.kind == "constraint")))),
+    )
+    return with_summary(plan, memory.summary, deps.agent)
+
+
+def with_summary(plan: PromptPlan, summary: Summary | None, agent: Agent) -> PromptPlan:
+    """Return the plan with another summary."""
+    text = render_summary(summary, agent.summary_sections) if summary else ""
+    return replace(plan, summary=summary, summary_text=text)
+
+
+def system_message(agent: Agent, today: str, profile: str = "", notes: str = "") -> SystemMessage:
+    """Return the head of the prompt: instructions, memory policy, date, profile, long-term notes."""
+    parts = [agent.instructions.strip(), render("memory_policy"), f"Today is {today}.", profile, notes]
+    return SystemMessage("\n\n".join(filter(None, parts)))
+
+
+def own_session(store: BaseStore, thread_id: str, context: Context) -> dict[str, Any]:
+    """Return the session record of a thread; empty for a new one.
+
+    Raises:
+        SettingsError: the thread belongs to another user, whose messages and notes it holds.
+    """
+    item = store.get(namespaces.SESSIONS, thread_id)
+    session = dict(item.value) if item else {}
+    if session and session.get("user_id") != context.user_id:
+        raise SettingsError(
+            f"thread {thread_id!r} belongs to another user than {context.user_id!r}; use a thread of their own"
+        )
+    return session
+
+
+def readable(items: Sequence[Item]) -> list[Note]:
+    """Return the notes that can be read."""
+    notes = []
+    for item in items:
+        try:
+            notes.append(Note.model_validate(item.value))
+        except ValidationError as error:
+            # One unreadable note must not cost the user every turn; it stays where it is.
+            logger.warning("left out note %s: %d fields are not valid", item.key, error.error_count())
+    return notes
+
+
+def _usable(notes: Sequence[Note], today: str) -> list[Note]:
+    """Return the notes that hold today and pass the guard: some are older than the guard, or come from elsewhere."""
+    return [note for note in holding(notes, today) if is_safe(note.text)]
+
+
+def _head_sizes(system: SystemMessage, profile: str, notes: str, counter: TokenCounter) -> dict[str, int]:
+    sizes = {"profile": counter.text(profile), "notes": counter.text(notes)}
+    return {"system": counter.messages([system]) - sum(sizes.values()), **sizes}
+
+
+def _of_this_branch(
+    notes: Sequence[Note], store: BaseStore, thread_id: str, messages: Sequence[BaseMessage]
+) -> list[Note]:
+    """Return the notes whose source this branch has: in its working set, or archived from a place that it left."""
+    if not notes:
+        return []
+    here = {message.id for message in messages}
+    places = {sequence(message) for message in messages}
+    sources = {note.id: [name for source in note.sources for name in source.message_ids] for note in notes}
+    elsewhere = [name for names in sources.values() for name in names if name not in here]
+    archived = {message.id: sequence(message) for message in archived_by_id(store, thread_id, elsewhere)}
+    return [
+        note
+        for note in notes
+        if not sources[note.id]
+        or any(name in here or archived.get(name, min(places, default=0)) not in places for name in sources[note.id])
+    ]
+
+
+def _as_any(result: object) -> Any:
+    return result

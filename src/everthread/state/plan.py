@@ -1,0 +1,44 @@
+"""What the prompts of one turn are made of, beside the messages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from langchain_core.messages import SystemMessage
+
+from everthread.state.context import Context
+from everthread.state.notes import Note
+from everthread.state.summary import Summary
+
+
+@dataclass(frozen=True)
+class PromptPlan:
+    """Made once per turn by `inject_memory` and read by every other node and edge.
+
+    It lives in an `UntrackedValue`, so no checkpoint has it: after a resume `plan_of` makes it again.
+    """
+
+    context: Context
+    """Dials of the run."""
+    today: str
+    """ISO date, so that a model can read `next month`."""
+    system: SystemMessage
+    """Head of the prompt: instructions, memory policy, date, profile, long-term notes."""
+    profile: str = ""
+    """Rendered profile; empty when there is none."""
+    notes_block: str = ""
+    """Rendered long-term notes; empty when there are none."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Tokens of the head: system, profile, notes."""
+    notes: tuple[Note, ...] = ()
+    """Long-term notes in the head."""
+    asked_notes: tuple[Note, ...] = ()
+    """Long-term notes that did not fit the head and that the current message brings."""
+    session_notes: tuple[Note, ...] = ()
+    """Active session notes, oldest first; shown only while their source turn is out of the working set."""
+    recalled: str = ""
+    """What was picked for the current message: notes that did not fit the head, and passages of the transcript."""
+    summary: Summary | None = None
+    summary_text: str = ""
+    """The summary as the prompt shows it."""
+    pins: tuple[str, ...] = ()
+    """Sentences that must be in the prompt, word for word."""
