@@ -1,4 +1,4 @@
-"""Fit the weights of `everthread.memory.guard.weighing` on sentences of our own, and write `weights.py`.
+"""Fit the weights of `everthread.memory.guard.weighing` on sentences of our own, and write `weights.yaml`.
 
 Logistic regression with an L1 penalty, by FISTA: few weights stay, and each of them can be read. Deterministic, and
 nothing but the standard library. Run it after a change to the ideas or to the sentences:
@@ -12,33 +12,29 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from everthread.memory.guard.cues import is_harmless
-from everthread.memory.guard.folding import folded
-from everthread.memory.guard.weighing import features, sentences_of
+from everthread.memory.folding import folded
+from everthread.memory.guard.weighing import WEIGHTS_FILE, features, sentences_of
+from everthread.memory.guard.wording import is_harmless
+from everthread.memory.rules import BUILT_IN
 
-_TARGET = Path(__file__).parents[1] / "src/everthread/memory/guard/weights.py"
-_PENALTY = 2.0
+_PENALTY = 1.5
 _STEPS = 1_500
 _FEWEST = 3
 """Sentences that have a feature, at the least; what is rarer is chance."""
 _FALSE_ALARMS = 0.01
 """Share of the harmless sentences that the threshold lets the weights alone refuse."""
-_HEAD = '''"""How much ideas weigh, alone and in pairs; written by `scripts/weigh_guard.py`, not by hand."""
-
-THRESHOLD = {threshold}
-
-BIAS = {bias}
-
-WEIGHTS: dict[tuple[str, ...], float] = {{
+_HEAD = """# How much ideas weigh, alone and in pairs; written by scripts/weigh_guard.py, not by hand.
+threshold: {threshold}
+bias: {bias}
+weights:
 {rows}
-}}
-'''
+"""
 
 
 def main(path: str) -> None:
     """Fit and write."""
-    told = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
-    rows = [(_features(row["text"]), row["label"] == "block", row["text"]) for row in told]
+    sentences = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = [(_features(row["text"]), row["label"] == "block", row["text"]) for row in sentences]
     counts = Counter(feature for found, _, _ in rows for feature in found)
     names = sorted(feature for feature, count in counts.items() if count >= _FEWEST)
     place = {feature: number for number, feature in enumerate(names)}
@@ -49,16 +45,16 @@ def main(path: str) -> None:
     harmless = sorted(
         (bias + sum(kept.get(feature, 0.0) for feature in found))
         for found, label, text in rows
-        if not label and not is_harmless(folded(text).low)
+        if not label and not is_harmless(folded(text).low, BUILT_IN)
     )
     threshold = math.ceil(10 * harmless[-1 - int(_FALSE_ALARMS * sum(not label for _, label, _ in rows))]) / 10
-    lines = "\n".join(f"    {name!r}: {weight}," for name, weight in sorted(kept.items()))
-    _TARGET.write_text(_HEAD.format(threshold=threshold, bias=bias, rows=lines).replace("'", '"'), encoding="utf-8")
+    lines = "\n".join(f"  {name}: {weight}" for name, weight in sorted(kept.items()))
+    WEIGHTS_FILE.write_text(_HEAD.format(threshold=threshold, bias=bias, rows=lines), encoding="utf-8")
     print(f"{len(rows):,} sentences, {len(kept):,} weights, threshold {threshold}")
 
 
-def _features(text: str) -> frozenset[tuple[str, ...]]:
-    return frozenset(feature for sentence in sentences_of(folded(text).low) for feature in features(sentence))
+def _features(text: str) -> frozenset[str]:
+    return frozenset(name for sentence in sentences_of(folded(text).low) for name in features(sentence, BUILT_IN))
 
 
 def _fitted(matrix: list[list[int]], labels: list[bool], size: int) -> tuple[list[float], float]:

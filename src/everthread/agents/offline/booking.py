@@ -10,7 +10,7 @@ from everthread.agents.offline.places import route_in
 from everthread.agents.offline.reading import Reading
 from everthread.agents.offline.reply import Call, Say, Step
 from everthread.agents.offline.trips import SEARCHES, is_trip_request
-from everthread.memory.guard.leave import keeps_leave
+from everthread.memory.text.constraints import keeps_approval
 
 BOOK = "book"
 
@@ -47,7 +47,7 @@ _INTRODUCED = re.compile(rf"(?:^|[.!,]\s+)(?:[Aa]nd )?(?:I['’]m|I am|[Tt]his i
 def booking_step(reading: Reading) -> Step | None:
     """Plan a booking when the user chooses or confirms an option; None when the message is about something else."""
     # `Never book without asking me` chooses nothing, whatever is said beside it.
-    text = " ".join(one for one in _SENTENCE.split(reading.text.strip()) if not keeps_leave(one))
+    text = " ".join(one for one in _SENTENCE.split(reading.text.strip()) if not keeps_approval(one))
     if not text:
         return None
     named = _NAMES_ASKED.search(reading.last_answer)

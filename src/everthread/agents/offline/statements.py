@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from everthread.agents.offline.patterns import pattern, word_set, words
-from everthread.memory.guard.leave import keeps_leave
-from everthread.memory.text.constraints import is_for_this_time
+from everthread.memory.text.constraints import is_for_this_time, keeps_approval
 
 Scope = Literal["durable", "session"]
 
@@ -229,7 +228,7 @@ def _is_recollection(clause: str) -> bool:
 
 
 def _is_about_the_user(clause: str, cautious: bool) -> bool:
-    if keeps_leave(clause):
+    if keeps_approval(clause):
         return True
     lasting, once = _LASTING.search(clause), _THIS_TIME.search(clause)
     if cautious:
@@ -249,7 +248,7 @@ def _noted(clause: str, cautious: bool, *, asked: bool = False) -> Statement | N
     once = _THIS_TIME.search(clause) or (not lasting and not asked and _WANT.search(clause))
     bare = _LASTING.sub("", _THIS_TIME.sub("", _TAIL.sub("", _LEAD.sub("", clause)))).strip(" ,:;")
     # A rule holds word for word; told of somebody else, it could be anybody's.
-    is_rule = _STANDING.search(bare) or keeps_leave(bare)
+    is_rule = _STANDING.search(bare) or keeps_approval(bare)
     text = (f"{bare[:1].upper()}{bare[1:]}" if is_rule else third_person(bare))[:_LONGEST].strip(" .!")
     if len(text) < 3:
         return None

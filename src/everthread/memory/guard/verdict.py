@@ -1,6 +1,6 @@
 """What the guard says about a text."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Category = Literal[
@@ -37,6 +37,10 @@ class Finding:
     category: Category
     rule: str
     span: Span
+
+    def moved(self, offset: int) -> "Finding":
+        """Return it as found in a part that begins so many characters into the text."""
+        return replace(self, span=(self.span[0] + offset, self.span[1] + offset)) if offset else self
 
 
 @dataclass(frozen=True)

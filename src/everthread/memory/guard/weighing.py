@@ -2,112 +2,132 @@
 
 A note tells something about a person. The more a sentence speaks *to* an assistant, about its rules, powers,
 listeners, memory or other people's money, the heavier it gets; what people ask for in travel, food and style makes it
-lighter. Ideas and pairs of ideas have weights, fitted to sentences of our own; see docs/guard.md.
+lighter. The pack `ideas` has the vocabulary; `weights.yaml` the weights of ideas and of pairs of ideas, fitted to
+sentences of our own by `scripts/weigh_guard.py`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import combinations
+from pathlib import Path
 
-from everthread.memory.guard.cues import is_harmless
-from everthread.memory.guard.folding import View
-from everthread.memory.guard.ideas import ideas
-from everthread.memory.guard.lexicon import OWN_REFUSAL
+import yaml
+
+from everthread.memory.folding import View
 from everthread.memory.guard.verdict import Category, Finding
-from everthread.memory.guard.weights import BIAS, THRESHOLD, WEIGHTS
+from everthread.memory.guard.wording import is_harmless
+from everthread.memory.rules import Rules
 
-__all__ = ["features", "sentences_of", "weighed", "weight"]
+__all__ = ["WEIGHTS_FILE", "features", "sentences_of", "weighed"]
+
+WEIGHTS_FILE = Path(__file__).with_name("weights.yaml")
 
 _CATEGORIES: tuple[tuple[Category, frozenset[str]], ...] = (
-    ("exfil_link", frozenset({"send", "data", "outsider", "url"})),
-    ("system_rule", frozenset({"persona", "obey", "authority", "rank", "markup"})),
+    ("exfil_link", frozenset({"send", "data", "outsider", "sink", "url"})),
+    ("system_rule", frozenset({"persona", "obey", "authority", "rank", "markup", "header"})),
     (
         "policy_override",
-        frozenset({"control", "leave", "void", "needless", "no leave asked", "innards", "reveal", "grant"}),
+        frozenset({"control", "check", "leave", "void", "needless", "unasked", "innards", "reveal", "grant"}),
     ),
 )
 """What names a heavy sentence: the category with most of its ideas; otherwise it steers."""
+_NO_IDEAS = frozenset({"imperatives", "before_imperative", "everyday"})
+"""Vocabularies of the pack that stand for no idea."""
 
 _SENTENCE = re.compile(r"[^.!?;\n]+[.!?;]*(?:(?<=[.!?;])(?=\S)[^.!?;\n]*[.!?;]*)*")
-_SAID = re.compile(r"^\W*(?:the )?user (?:said|says|asked|wrote)(?: that)?\s*:?\s*|\basked \"[^\"]*\", the user said:")
-"""The frame of a note in the user's own words: it is no wish of a `user`."""
-_OWN_REFUSAL = re.compile(OWN_REFUSAL)
-_AT_WILL = re.compile(
-    r"\b(?:when|where|if)(?:ever)? (?:it is |it's |at all )?(?:possible|available|needed|necessary|you can)\b"
+_TOKEN = re.compile(r"[^\W_][\w'’-]*")
+_CLAUSE = re.compile(r"[,;:]\s+|[.!?]\s+|\b(?:then|and|but|so|or)\b")
+_ENDINGS = (
+    *(("ies", "y"), ("ied", "y"), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e")),
+    *(("es", ""), ("s", ""), ("'s", ""), ("s'", "")),
 )
-"""`Pay with points whenever possible` names no occasion."""
-_QUESTION = re.compile(
-    r"\?\W*\Z|^\W*(?:can|could|would|will|do|does|did|is|are|what|when|where|which|who|how|why|should|may) (?:you|i"
-    r"|we|it|there|that"
-    r"|this|the|they|any|one|about|much|many|long|far)\b(?!.*,)|^\W*(?:thanks?|thank you|sorry|hi|hello|hey there"
-    r"|congrats|good luck)\b"
-)
-"""What asks or greets; it tells nobody to do anything later."""
-_COMMON = frozenset(
-    {
-        *("you", "me", "us", "they", "he or she", "customer", "anybody", "this", "every", "denial", "if", "occasion"),
-        *(
-            "order",
-            "tell",
-            "access",
-            "more",
-            "judge",
-            "data",
-            "send",
-            "money",
-            "buy",
-            "account",
-            "memory",
-            "may",
-            "duty",
-        ),
-        *("quoted", "change", "reveal", "persist", "rival", "said: you", "said: every", "said: occasion", "said: act"),
-        *("said: money", "said: data", "said: leave", "said: check"),
-    }
-)
-"""Ideas of everyday talk; they weigh only beside another one."""
 _SHORTEST = 6
 _LONG = 120
 """Characters above which a sentence touches many ideas without being about any."""
 
 
-def weighed(view: View) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class _Weights:
+    threshold: float
+    bias: float
+    weights: Mapping[str, float]
+
+
+def weighed(view: View, rules: Rules) -> Iterator[Finding]:
     """Yield sentences that weigh too much for a note about a person."""
-    low = view.low
-    for sentence in _SENTENCE.finditer(low):
-        text = sentence.group()
-        if len(text) < _SHORTEST or is_harmless(text) or _QUESTION.search(_SAID.sub("", text)):
+    question, frame = rules.pack("ideas").pattern("question"), rules.pack("ideas").pattern("frame")
+    for match in _SENTENCE.finditer(view.low):
+        sentence = match.group()
+        if len(sentence) < _SHORTEST or is_harmless(sentence, rules) or question.search(frame.sub("", sentence)):
             continue
-        total, category = weight(text)
-        if total >= THRESHOLD:
-            yield Finding(category, "weighing", view.span(*sentence.span()))
+        found = _ideas(sentence, rules)
+        fitted = _fitted()
+        weight = fitted.bias + sum(fitted.weights.get(name, 0.0) for name in _features(found, rules))
+        if weight - max(0, len(sentence) - _LONG) / 50 >= fitted.threshold:
+            most, category = max(((len(found & own), name) for name, own in _CATEGORIES), key=lambda share: share[0])
+            yield Finding(category if most >= 2 else "instruction_payload", "weighing", view.span(*match.span()))
 
 
-def weight(text: str) -> tuple[float, Category]:
-    """Return the weight of a folded sentence in lower case, and what most of its ideas are about."""
-    found = ideas(_stripped(text))
-    total = BIAS + sum(WEIGHTS.get(feature, 0.0) for feature in _features(found))
-    total -= max(0, len(text) - _LONG) / 50
-    shares = [(len(found & own), name) for name, own in _CATEGORIES]
-    most, named = max(shares, key=lambda share: share[0])
-    return total, named if most >= 2 else "instruction_payload"
-
-
-def features(sentence: str) -> frozenset[tuple[str, ...]]:
-    """Return what of a folded sentence in lower case can weigh: its ideas, alone and in pairs."""
-    return frozenset(_features(ideas(_stripped(sentence))))
+def features(sentence: str, rules: Rules) -> frozenset[str]:
+    """Return what of a folded sentence can weigh: its ideas, alone and in pairs such as `send + data`."""
+    return frozenset(_features(_ideas(sentence, rules), rules))
 
 
 def sentences_of(low: str) -> list[str]:
-    """Return the sentences of a folded text in lower case."""
-    return [found.group() for found in _SENTENCE.finditer(low)]
+    """Return the sentences of a folded text."""
+    return [match.group() for match in _SENTENCE.finditer(low)]
 
 
-def _features(found: frozenset[str]) -> Iterator[tuple[str, ...]]:
+def _features(found: frozenset[str], rules: Rules) -> Iterator[str]:
     names = sorted(found)
-    yield from ((name,) for name in names if name not in _COMMON)
-    yield from combinations(names, 2)
+    yield from (name for name in names if name not in rules.pack("ideas").words["everyday"])
+    yield from (f"{one} + {other}" for one, other in combinations(names, 2))
 
 
-def _stripped(text: str) -> str:
-    return _AT_WILL.sub("", _OWN_REFUSAL.sub("i avoid ", _SAID.sub("", text)))
+def _ideas(sentence: str, rules: Rules) -> frozenset[str]:
+    pack = rules.pack("ideas")
+    text = pack.pattern("own refusal").sub("i avoid ", pack.pattern("frame").sub("", sentence))
+    text = pack.pattern("at will").sub("", text).replace("’", "'")
+    found = {idea for token in _TOKEN.findall(text) for idea in _ideas_of(token, rules)}
+    found.update(rule.name for rule in pack.sections["ideas"] if rule.pattern.search(text))
+    if any(_is_order(clause, pack.words) for clause in _CLAUSE.split(text)):
+        found.add("order")
+    return frozenset(found)
+
+
+def _is_order(clause: str, words: Mapping[str, frozenset[str]]) -> bool:
+    first = next((token for token in _TOKEN.findall(clause) if token not in words["before_imperative"]), "")
+    return first in words["imperatives"]
+
+
+@lru_cache(maxsize=16_384)
+def _ideas_of(token: str, rules: Rules) -> frozenset[str]:
+    """Return the ideas of a word in any of its endings."""
+    words = _vocabulary(rules)
+    token = token.strip("'-")
+    if token in words:
+        return words[token]
+    for ending, instead in _ENDINGS:
+        if token.endswith(ending) and len(token) > len(ending) + 1:
+            stem = token.removesuffix(ending) + instead
+            if stem in words:
+                return words[stem]
+            if ending in ("ing", "ed") and stem[-2:-1] == stem[-1:] and stem[:-1] in words:
+                return words[stem[:-1]]  # as in `dropping`
+    return frozenset()
+
+
+@lru_cache(maxsize=8)
+def _vocabulary(rules: Rules) -> Mapping[str, frozenset[str]]:
+    words: dict[str, frozenset[str]] = {}
+    for idea, entries in rules.pack("ideas").words.items():
+        for word in entries if idea not in _NO_IDEAS else ():
+            words[word] = words.get(word, frozenset()) | {idea}
+    return words
+
+
+@cache
+def _fitted() -> _Weights:
+    return _Weights(**yaml.safe_load(WEIGHTS_FILE.read_text(encoding="utf-8")))

@@ -3,17 +3,21 @@
 A pack is a file of this folder, or one of a user's own that adds to it. docs/memory.md describes the format:
 
     pack: constraints                  # the pack, or the built-in one to add to
-    sections:                          # built-in packs only: where a section's patterns have to fit
+    sections:                          # built-in packs only: where a section's patterns have to fit, and what they read
       orders: {where: start, fields: {kind: [constraint, preference]}}
+      attacks: {reads: folded, flags: -is}
     words: {polite: please kindly}     # vocabularies, as one string or as a list of phrases
     fragments: {day: "mon|tue"}        # parts of patterns, used as {day}; a vocabulary can be used the same way
     rules:
       orders:
         - name: ask-first              # every rule has a name, one pattern, and an example of either kind
-          pattern: ask me before       # on several lines, line breaks and indentation do not count
+          pattern: "ask me before"
           kind: constraint
           catches: Ask me before you book.
           leaves: Did you ask me?
+
+Sections with `reads: folded` are asked of folded text (`memory.folding`), so their examples are folded too. `flags` are
+those of `(?flags:…)`, `is` by default. A line break in a pattern or fragment, with the blanks around it, means nothing.
 """
 
 import re
@@ -26,12 +30,14 @@ from typing import Any
 import yaml
 
 from everthread.errors import SettingsError
+from everthread.memory.folding import folded
 
 __all__ = ["BUILT_IN", "Rule", "RulePack", "Rules"]
 
 _FOLDER = Path(__file__).parent
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast
 _FRAGMENT = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
+_LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _WHERE = ("anywhere", "start", "whole")
 
 
@@ -105,11 +111,20 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class _Schema:
-    """What the rules of a pack may say, as its `sections` declare it."""
+class _Section:
+    """What a built-in pack declares of one of its sections."""
 
-    where: Mapping[str, str]
-    fields: Mapping[str, Mapping[str, Any]]
+    where: str = "anywhere"
+    reads: str = "given"
+    flags: str = "is"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Schema:
+    """What the rules of a pack may say: in which sections, and with which fragments."""
+
+    sections: Mapping[str, _Section]
     fragments: Mapping[str, str]
 
 
@@ -118,11 +133,10 @@ def _built_in(name: str) -> RulePack:
     path = _FOLDER / f"{name}.yaml"
     (document,) = _documents(path)
     source, sections = path.name, document.get("sections", {})
-    where = {section: (about or {}).get("where", "anywhere") for section, about in sections.items()}
-    if wrong := [section for section, value in where.items() if value not in _WHERE]:
+    declared = {section: _Section(**(about or {})) for section, about in sections.items()}
+    if wrong := [section for section, about in declared.items() if about.where not in _WHERE]:
         raise SettingsError(f"{source}: `where` of section {wrong[0]!r} must be one of {', '.join(_WHERE)}")
-    fields = {section: (about or {}).get("fields", {}) for section, about in sections.items()}
-    empty = RulePack(name, dict.fromkeys(where, ()), {}, _Schema(where, fields, {}))
+    empty = RulePack(name, dict.fromkeys(declared, ()), {}, _Schema(declared, {}))
     return _extended(empty, document, source)
 
 
@@ -139,7 +153,7 @@ def _extended(base: RulePack, document: Mapping[str, Any], source: str) -> RuleP
     fragments = {**base.schema.fragments, **vocabularies}
     for name, text in (document.get("fragments") or {}).items():
         fragments[name] = f"(?:{_filled(str(text), fragments, f'{source}: fragment {name!r}')})"
-    schema = _Schema(base.schema.where, base.schema.fields, fragments)
+    schema = _Schema(base.schema.sections, fragments)
     sections = dict(base.sections)
     for section, entries in (document.get("rules") or {}).items():
         if section not in sections:
@@ -158,7 +172,7 @@ def _extended(base: RulePack, document: Mapping[str, Any], source: str) -> RuleP
 def _rule(entry: object, section: str, schema: _Schema, source: str) -> Rule:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise SettingsError(f"{source}: a rule of section {section!r} has no name: {entry!r}")
-    place = f"{source}: rule {entry['name']!r}"
+    place, about = f"{source}: rule {entry['name']!r}", schema.sections[section]
     values = dict(entry)
     values.pop("why", None)
     name, pattern = values.pop("name"), values.pop("pattern", None)
@@ -168,18 +182,22 @@ def _rule(entry: object, section: str, schema: _Schema, source: str) -> Rule:
     alternatives = [pattern] if isinstance(pattern, str) else pattern
     text = "|".join(_filled(part, schema.fragments, place) for part in alternatives)
     try:
-        compiled = re.compile(text, re.IGNORECASE | re.DOTALL)
+        compiled = re.compile(f"(?{about.flags}:{text})")
     except re.error as error:
         raise SettingsError(f"{place}: not a regular expression: {error}") from error
-    _check_values(values, schema.fields[section], place)
-    rule = Rule(name, compiled, schema.where[section], values)
+    _check_values(values, about.fields, place)
+    rule = Rule(name, compiled, about.where, values)
     for example in catches:
-        if not rule.match(example):
+        if not rule.match(_as_read(example, about)):
             raise SettingsError(f"{place} does not catch its own example {example!r}")
     for example in leaves:
-        if rule.match(example):
+        if rule.match(_as_read(example, about)):
             raise SettingsError(f"{place} catches {example!r}, which it should leave")
     return rule
+
+
+def _as_read(example: str, about: _Section) -> str:
+    return folded(example).low if about.reads == "folded" else example
 
 
 def _check_values(values: Mapping[str, Any], allowed: Mapping[str, Any], place: str) -> None:
@@ -207,14 +225,14 @@ def _examples(value: object, place: str) -> Sequence[str]:
 
 
 def _filled(pattern: str, fragments: Mapping[str, str], place: str) -> str:
-    """Put fragments and vocabularies into a pattern, where it names them; line breaks and indentation go."""
+    """Put fragments and vocabularies into a pattern, where it names them."""
 
     def fragment(match: re.Match[str]) -> str:
         if match[1] not in fragments:
             raise SettingsError(f"{place}: there is no fragment or vocabulary {match[1]!r}")
         return f"(?:{fragments[match[1]]})"
 
-    return _FRAGMENT.sub(fragment, "".join(map(str.strip, pattern.splitlines())) if "\n" in pattern else pattern)
+    return _FRAGMENT.sub(fragment, _LINE_BREAK.sub("", pattern))
 
 
 def _vocabulary(text: object, name: str, source: str) -> frozenset[str]:

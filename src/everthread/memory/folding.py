@@ -29,7 +29,6 @@ class View:
     `text` keeps its case; `low` is the same in lower case, of the same length.
     """
 
-    name: str
     text: str
     origins: tuple[int, ...] | None = None
     """For each sign of `text` its place in the text as given; None when the places are the same."""
@@ -57,15 +56,14 @@ class View:
         return self.origins[start], self.origins[max(start, end - 1)] + 1
 
 
-def folded(raw: str, name: str = "plain") -> View:
+def folded(raw: str) -> View:
     """Return a text without invisible signs, in compatibility form, without accents and lookalikes.
 
     Args:
         raw: any text.
-        name: of the view.
     """
     if raw.isascii() and raw.isprintable():
-        return View(name, raw)
+        return View(raw)
     signs: list[str] = []
     origins: list[int] = []
     for place, sign in enumerate(raw):
@@ -75,7 +73,7 @@ def folded(raw: str, name: str = "plain") -> View:
     text = "".join(signs)
     if _FOREIGN.search(text):
         text = _without_lookalikes(text)
-    return View(name, text, tuple(origins))
+    return View(text, tuple(origins))
 
 
 @cache
@@ -139,8 +137,3 @@ def _without_lookalikes(text: str) -> str:
 
 def _if_mixed(word: str) -> str:
     return word.translate(_ALIKE) if any(sign.isascii() and sign.isalpha() for sign in word) else word
-
-
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern whose words are Latin: beside a Chinese or Japanese sign a word or a number ends."""
-    return re.compile(pattern, re.ASCII)

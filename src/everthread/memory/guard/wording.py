@@ -1,0 +1,58 @@
+"""Wording that wants to steer the assistant instead of telling it something about the user.
+
+The patterns are the pack `attacks`; its sections say in which company a match is none.
+"""
+
+import re
+from collections.abc import Iterator
+
+from everthread.memory.folding import View
+from everthread.memory.guard.verdict import Finding
+from everthread.memory.rules import Rules
+from everthread.memory.text.constraints import keeps_approval
+
+__all__ = ["attacks", "is_harmless"]
+
+_EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
+_STOPS = ".!?;\n"
+
+
+def attacks(view: View, rules: Rules) -> Iterator[Finding]:
+    """Yield wording that gives orders, voids rules, poses as an authority or makes data leave."""
+    low = view.low
+    for section, entries in rules.pack("attacks").sections.items():
+        if section == "east_asian" and not _EAST_ASIAN.search(low):
+            continue
+        for rule in entries:
+            for match in rule.pattern.finditer(low):
+                if not _is_excused(section, low, match, rules):
+                    yield Finding(rule.values["category"], rule.name, view.span(*match.span()))
+                    break
+
+
+def is_harmless(sentence: str, rules: Rules) -> bool:
+    """Tell whether a folded sentence states something about the user, or keeps the user in command."""
+    kind = rules.pack("ideas").pattern
+    if kind("asked").search(sentence) or keeps_approval(sentence, rules):
+        return True
+    if kind("about the user").search(sentence) and not kind("to the assistant").search(sentence):
+        return True
+    return bool(kind("protects").search(sentence) and (kind("no act").search(sentence) or "before" in sentence))
+
+
+def _is_excused(section: str, low: str, match: re.Match[str], rules: Rules) -> bool:
+    """Tell whether what stands around a match makes it harmless."""
+    kind = rules.pack("ideas").pattern
+    start, end = match.span()
+    begin = max(low.rfind(stop, 0, start) for stop in _STOPS) + 1
+    stops = [place for place in (low.find(stop, end) for stop in _STOPS) if place >= 0]
+    sentence = low[begin : min(stops, default=len(low))]
+    if section in ("leave", "statements") and kind("asked first").search(low, max(0, start - 80), start):
+        return True
+    if section == "leave" and kind("negated").search(low, max(begin, start - 60), start):
+        return True
+    if section == "statements" and is_harmless(sentence, rules):
+        return True
+    if section == "replies" and kind("style").search(low, max(0, start - 60), end + 40):
+        return True
+    return keeps_approval(sentence, rules)
