@@ -70,7 +70,7 @@ class Change:
 class Case:
     """The sessions of one user, and what to look for afterwards."""
 
-    name: str
+    id: str
     source: str
     form: str
     arrangement: str
@@ -83,7 +83,7 @@ class Case:
     @property
     def half(self) -> str:
         """Return the half of the data that it belongs to; rules were written on `seen` alone."""
-        return "seen" if hashlib.sha256(self.name.split(" ")[0].encode()).digest()[0] % 2 else "unseen"
+        return "seen" if hashlib.sha256(self.id.split(" ")[0].encode()).digest()[0] % 2 else "unseen"
 
 
 def cases_of(records: Sequence[AnnotatedRecord], limit: int | None = None) -> list[Case]:

@@ -75,11 +75,10 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     if not cases:
         raise RecordError(f"{', '.join(map(str, paths))}: no record has a value that changed")
     tallies: _Tallies = defaultdict(Outcome)
-    for done, (place, outcomes) in enumerate(spread(measured, cases, options.jobs), start=1):
+    for case, outcomes in zip(cases, spread(measured, cases, options.jobs, tick), strict=True):
         for way, outcome in outcomes.items():
-            for key in _keys(cases[place]):
+            for key in _keys(case):
                 tallies[(way, *key)].add(outcome)
-        tick(done, len(cases), cases[place].name)
     return Report(
         suite="consolidation",
         figures=_figures(tallies),

@@ -77,12 +77,9 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     picked = playable(paths, options.limit)
     records = [*picked.records, *made(_MADE, _TURNS, options.seed)]
     work = partial(measured, history=history, seed=options.seed)
-    found: dict[int, list[Kept] | str] = {}
-    for place, rows in spread(work, records, options.jobs):
-        found[place] = rows
-        tick(len(found), len(records), records[place].id)
-    kept = [row for place in sorted(found) for row in _rows(found[place])]
-    stopped = [rows for rows in found.values() if isinstance(rows, str)]
+    results = spread(work, records, options.jobs, tick)
+    kept = [row for rows in results if not isinstance(rows, str) for row in rows]
+    stopped = [reason for reason in results if isinstance(reason, str)]
     remarks = [
         *picked.remarks,
         "A wording that no rule knows survives only while its message or a line about it is in the prompt.",
@@ -96,10 +93,6 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         remarks=tuple(remarks),
         settings={"budget": history, "conversations": len(records) - len(stopped), "made": _MADE, "seed": options.seed},
     )
-
-
-def _rows(found: list[Kept] | str) -> list[Kept]:
-    return [] if isinstance(found, str) else found
 
 
 def measured(record: Record, history: int, seed: int) -> list[Kept] | str:

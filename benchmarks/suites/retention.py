@@ -87,15 +87,12 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     picked = read_conversations(paths, options.limit)
     conversations = picked.records
     budgets = [budget, *(other for other in OTHER_BUDGETS if other != budget)]
-    results: dict[int, tuple[Scores, int]] = {}
-    for place, result in spread(partial(scored, budgets=budgets), conversations, options.jobs):
-        results[place] = result
-        tick(len(results), len(conversations), conversations[place].id)
+    results = spread(partial(scored, budgets=budgets), conversations, options.jobs, tick)
     scores: Scores = defaultdict(list)
-    for _, (parts, _) in sorted(results.items()):
+    for parts, _ in results:
         for key, values in parts.items():
             scores[key] += values
-    most = max(used for _, used in results.values())
+    most = max(used for _, used in results)
     ours = {name: _means(found) for (by, limit, name), found in scores.items() if (by, limit) == (METHODS[0], budget)}
     figures = {f"{name}.{part}": value for name, parts in ours.items() for part, value in parts.items()}
     left_out = sum(one.left_out for one in conversations)

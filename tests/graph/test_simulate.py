@@ -90,18 +90,18 @@ def test_a_conversation_that_one_window_refuses_is_in_no_sum() -> None:
     assert (found.records, found.compared, found.rows[1].refused) == (1, 0, 1)
 
 
-def test_work_is_spread_over_processes_and_every_result_knows_its_item() -> None:
-    assert sorted(spread(len, ["a", "bb", "ccc"], jobs=2)) == [(0, 1), (1, 2), (2, 3)]
+def test_work_is_spread_over_processes_and_results_keep_the_order_of_the_items() -> None:
+    assert spread(len, ["a", "bb", "ccc"], jobs=2) == [1, 2, 3]
 
 
 def test_a_failure_in_another_process_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(spread(partial(divmod, 1), [1, 0], jobs=2))
+        spread(partial(divmod, 1), [1, 0], jobs=2)
 
 
 def test_a_process_that_is_ended_from_outside_is_one_sentence() -> None:
     with pytest.raises(EverthreadError, match=r"ended from outside.*--jobs 1"):
-        list(spread(os._exit, [1, 1], jobs=2))
+        spread(os._exit, [1, 1], jobs=2)
 
 
 def test_the_growth_of_prompts_ends_where_few_conversations_go_on() -> None:

@@ -70,15 +70,12 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     settings += [Setting(name, widest) for name in BASELINES]
     picked = playable(paths, options.limit)
     records = picked.records
-    found: dict[int, list[Case]] = {}
-    for place, cases in spread(partial(simulate_one, settings=settings), records, options.jobs):
-        found[place] = cases
-        tick(len(found), len(records), records[place].id)
-    both = [found[place] for place in sorted(found) if all(case.outcome == "replayed" for case in found[place])]
+    cases = spread(partial(simulate_one, settings=settings), records, options.jobs, tick)
+    both = [row for row in cases if all(case.outcome == "replayed" for case in row)]
     report = _report(both, settings, options, picked)
     if options.judge is None:
         return report
-    chosen = [record for place, record in enumerate(records) if found[place] in both][:_JUDGED]
+    chosen = [record for record, row in zip(records, cases, strict=True) if row in both][:_JUDGED]
     return _judged(report, chosen, (a, b), options, tick)
 
 
@@ -155,10 +152,10 @@ def _report(
     compared, beside = [], []
     for name, rows in values.items():
         means = [sum(column) / len(rows) for column in zip(*rows, strict=True)] if rows else [0.0] * len(settings)
-        found = bootstrap([row[1] - row[0] for row in rows], options.seed)
-        figures |= {f"a.{name}": means[0], f"b.{name}": means[1], f"difference.{name}": found.mean}
-        figures |= {f"difference.{name}.low": found.low, f"difference.{name}.high": found.high}
-        compared.append((name, means[0], means[1], found.mean, found.low, found.high, found.verdict))
+        interval = bootstrap([row[1] - row[0] for row in rows], options.seed)
+        figures |= {f"a.{name}": means[0], f"b.{name}": means[1], f"difference.{name}": interval.mean}
+        figures |= {f"difference.{name}.low": interval.low, f"difference.{name}.high": interval.high}
+        compared.append((name, means[0], means[1], interval.mean, interval.low, interval.high, interval.verdict))
         beside.append((name, *means))
     heads = ("mean of conversations", "A", "B", "B − A", "low", "high", "verdict")
     return Report(

@@ -77,7 +77,8 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     if files:
         picked = playable(files, options.limit)
         remarks += picked.remarks
-        for result in _each(picked.records, options, tick):
+        work = partial(played, window=options.budget or WINDOW)
+        for result in spread(work, picked.records, options.jobs, tick):
             if isinstance(result, str):
                 stopped.append(result)
             else:
@@ -104,16 +105,6 @@ def _is_database(path: Path) -> bool:
             return file.read(len(_SQLITE)) == _SQLITE
     except OSError:
         return False
-
-
-def _each(records: Sequence[Record], options: Options, tick: Tick) -> list[tuple[Measured, "Counter[str]"] | str]:
-    """Play every conversation, and return what came of each in their order."""
-    work = partial(played, window=options.budget or WINDOW)
-    done: dict[int, tuple[Measured, Counter[str]] | str] = {}
-    for place, result in spread(work, records, options.jobs):
-        done[place] = result
-        tick(len(done), len(records), records[place].id)
-    return [done[place] for place in sorted(done)]
 
 
 def played(record: Record, window: int) -> tuple[Measured, "Counter[str]"] | str:

@@ -1,6 +1,7 @@
 """What a later call of a recorded conversation needed from earlier messages, and where it is at that call."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from everthread.evals.records import Record
 from everthread.memory.text.constraints import constraints_in
 from everthread.state.marks import is_masked, is_synthetic
 
-__all__ = ["Rules", "needed_values", "shown_text", "whole_texts"]
+__all__ = ["Rules", "behind_handles", "found_values", "full_texts", "needed_values", "shown_text"]
 
 Needs = Mapping[str, Sequence[str]]
 """Values by the id of the assistant message whose calls use them."""
@@ -52,8 +53,8 @@ def found_values(messages: Sequence[BaseMessage]) -> Needs:
             continue
         values = dict.fromkeys(value for call in message.tool_calls for value in _leaves(call["args"]))
         before = "\n".join(texts[: max(place - 1, 0)])
-        if known := [value for value in values if value in before]:
-            needs[str(message.id)] = known
+        if needed := [value for value in values if value in before]:
+            needs[str(message.id)] = needed
     return needs
 
 
@@ -78,18 +79,18 @@ def _calls(message: BaseMessage) -> str:
     return "".join(f"\n{call['name']} {json.dumps(call['args'], ensure_ascii=False)}" for call in calls)
 
 
-def whole_texts(record: Record) -> dict[str, str]:
+def full_texts(record: Record) -> dict[str, str]:
     """Return the text of each message by its id, and of each result by its call."""
-    known = {str(message.id): str(message.text) for message in record.messages}
+    texts = {str(message.id): str(message.text) for message in record.messages}
     results = [message for message in record.messages if isinstance(message, ToolMessage)]
-    return known | {message.tool_call_id: str(message.text) for message in results}
+    return texts | {message.tool_call_id: str(message.text) for message in results}
 
 
-def behind_handles(prompt: Sequence[BaseMessage], whole: Mapping[str, str]) -> str:
-    """Return what the handles of a prompt lead to."""
+def behind_handles(prompt: Sequence[BaseMessage], texts: Mapping[str, str]) -> str:
+    """Return the texts that the handles of a prompt lead to."""
     masked = [message for message in prompt if is_masked(message)]
     keys = [one.tool_call_id if isinstance(one, ToolMessage) else str(one.id) for one in masked]
-    return "\n".join(whole.get(key, "") for key in keys)
+    return "\n".join(texts.get(key, "") for key in keys)
 
 
 class Rules:
@@ -97,26 +98,24 @@ class Rules:
 
     Args:
         record: a conversation.
-        stated: sentences by the id of the user's message; None takes the standing instructions that the rules of
-            the window find.
+        stated: sentences by the id of the user's message; None takes the constraints that are found in the texts.
         pins: sentences that must be there from the start.
     """
 
     def __init__(
         self, record: Record, stated: Mapping[str, Sequence[str]] | None = None, pins: Sequence[str] = ()
     ) -> None:
-        told = [message for message in record.messages if isinstance(message, HumanMessage)]
-        self._order = {str(message.id): place for place, message in enumerate(told)}
+        messages = [message for message in record.messages if isinstance(message, HumanMessage)]
+        self._order = {str(message.id): place for place, message in enumerate(messages)}
         if stated is None:
-            stated = {str(message.id): constraints_in(str(message.text)) for message in told}
-        known: dict[str, int] = dict.fromkeys(pins, 0)
+            stated = {str(message.id): constraints_in(str(message.text)) for message in messages}
+        self._since: dict[str, int] = dict.fromkeys(pins, 0)
         for message_id, sentences in stated.items():
             for sentence in sentences:
-                known.setdefault(sentence, self._order[message_id])
-        self._since = known
+                self._since.setdefault(sentence, self._order[message_id])
         self.seen = 0
         """Pairs of a sentence and a prompt that must have it."""
-        self.missed: dict[str, int] = {}
+        self.missed: Counter[str] = Counter()
         """Prompts without the sentence, by sentence."""
         self.due: set[str] = set()
         """Sentences that some prompt had to have."""
@@ -133,9 +132,9 @@ class Rules:
             self.seen += 1
             self.due.add(sentence)
             if sentence not in text:
-                self.missed[sentence] = self.missed.get(sentence, 0) + 1
+                self.missed[sentence] += 1
 
     @property
     def kept(self) -> int:
-        """Pairs that are as they must be."""
-        return self.seen - sum(self.missed.values())
+        """Return the pairs of a sentence and a prompt that has it."""
+        return self.seen - self.missed.total()

@@ -8,6 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from everthread.errors import EverthreadError
+from everthread.evals.suites import Tick
 
 __all__ = ["cores", "spread"]
 
@@ -20,28 +21,38 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[tuple[int, R]]:
-    """Yield the place of an item and its result, as they are done.
+def spread(work: Callable[[T], R], items: Sequence[T], jobs: int, tick: Tick | None = None) -> list[R]:
+    """Return the result for each item, in the order of the items.
 
     Args:
         work: a function of a module, or a `partial` of one: another process has to find it.
         items: what to work on; they and the results travel between processes.
         jobs: processes; 1 works in this one.
+        tick: called after each item with: done, all, the item's `id`.
 
     Raises:
         EverthreadError: a process was ended from outside.
     """
+    results: dict[int, R] = {}
+    for place, result in _as_done(work, items, jobs):
+        results[place] = result
+        if tick is not None:
+            tick(len(results), len(items), str(getattr(items[place], "id", "")))
+    return [results[place] for place in range(len(items))]
+
+
+def _as_done(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[tuple[int, R]]:
+    """Yield the place of each item and its result as soon as it is done."""
     if jobs <= 1 or len(items) <= 1:
-        for place, item in enumerate(items):
-            yield place, work(item)
+        yield from enumerate(map(work, items))
         return
     # A fork would copy the locks of this process's threads as they are; a new interpreter has none.
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(jobs, len(items)), mp_context=fresh) as pool:
         try:
-            waiting = {pool.submit(work, item): place for place, item in enumerate(items)}
-            for done in as_completed(waiting):
-                yield waiting[done], done.result()
+            places = {pool.submit(work, item): place for place, item in enumerate(items)}
+            for done in as_completed(places):
+                yield places[done], done.result()
         except BrokenProcessPool:
             raise EverthreadError(
                 "a process was ended from outside, perhaps because memory ran out; try `--jobs 1`"

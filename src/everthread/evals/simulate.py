@@ -1,32 +1,32 @@
-"""What if: recorded conversations under every policy and window, without a model and without a key.
+"""Try policies and windows on recorded conversations, without a model and without a key.
 
 Each conversation runs through the real graph once for each setting, with its recorded replies and tool results, and
 every prompt is measured. What a policy would have changed in a model's *replies* cannot be seen this way; what it
 would have shown the model, and at what price, can.
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from everthread.errors import EverthreadError
 from everthread.evals.baselines import BASELINES, FULL, TRUNCATE, play_baseline
-from everthread.evals.checks import OVERRUN, PromptChecker
-from everthread.evals.needs import Rules, behind_handles, needed_values, shown_text, whole_texts
+from everthread.evals.checks import OVERRUN
+from everthread.evals.needs import Rules, behind_handles, full_texts, needed_values, shown_text
 from everthread.evals.parallel import spread
 from everthread.evals.prices import Cost, Prices
 from everthread.evals.recording import exchanges
 from everthread.evals.records import Record
-from everthread.evals.replay import OURS, trace
-from everthread.evals.suites import share
+from everthread.evals.replay import OURS, Outcome, trace
+from everthread.evals.suites import Tick, share
 from everthread.models.scripted import Tools
 from everthread.state import Context
 from everthread.window.budget import UNKNOWN_WINDOW
-from everthread.window.tokens import counter_for
+from everthread.window.tokens import TokenCounter, counter_for
 
 __all__ = ["Case", "Row", "Setting", "Simulation", "simulate", "simulate_one"]
 
@@ -64,39 +64,38 @@ class Case:
     record: str
     policy: str
     window: int
-    outcome: str
-    """`replayed`, `refused` (what is in every prompt does not fit) or `failed`."""
-    error: str | None
-    turns: int
-    calls: int
-    prompt_tokens: int
-    cacheable_tokens: int
-    output_tokens: int
-    largest_prompt: int
-    prompts_over_budget: int
-    violations: int
-    evicted_messages: int
-    evicted_turns: int
-    masked_results: int
-    compactions: int
-    lost_messages: int
-    needed: int
-    """Values that later calls used and earlier messages had."""
-    in_prompt: int
-    """Those that the prompt of their call has."""
-    by_handle: int
-    """Those that a handle in the prompt leads to: one call of `read_tool_output`."""
-    by_search: int
-    """Those that only the transcript has: one call of `recall_history`; for a baseline they are gone."""
-    rules: int
-    """Pairs of a standing instruction of the user and a prompt that must have it."""
-    rules_kept: int
-    pins: int
-    """The same for pinned sentences."""
-    pins_kept: int
-    seconds: float
-    sizes: tuple[tuple[int, int], ...]
+    outcome: Outcome
+    error: str | None = None
+    seconds: float = 0.0
+    sizes: tuple[tuple[int, int], ...] = ()
     """Of each prompt: its tokens, and those at its head that the one before had too."""
+    largest_prompt: int = 0
+    turns: int = 0
+    calls: int = 0
+    prompt_tokens: int = 0
+    cacheable_tokens: int = 0
+    output_tokens: int = 0
+    prompts_over_budget: int = 0
+    violations: int = 0
+    evicted_messages: int = 0
+    evicted_turns: int = 0
+    masked_results: int = 0
+    compactions: int = 0
+    lost_messages: int = 0
+    needed: int = 0
+    """Values that later calls used and earlier messages had."""
+    in_prompt: int = 0
+    """Those that the prompt of their call has."""
+    by_handle: int = 0
+    """Those that a handle in the prompt leads to: one call of `read_tool_output`."""
+    by_search: int = 0
+    """Those that only the transcript has: one call of `recall_history`; for a baseline they are gone."""
+    rules: int = 0
+    """Pairs of a constraint that the user stated and a prompt that must have it."""
+    rules_kept: int = 0
+    pins: int = 0
+    """The same for pinned sentences."""
+    pins_kept: int = 0
 
     @property
     def is_baseline(self) -> bool:
@@ -106,6 +105,10 @@ class Case:
     def line(self) -> dict[str, Any]:
         """Return the case as JSON, without the sizes of every prompt."""
         return {name: value for name, value in asdict(self).items() if name != "sizes" and value is not None}
+
+
+_SUMS = tuple(one.name for one in fields(Case) if one.type is int and one.name not in ("window", "largest_prompt"))
+"""Figures of a case that can be added up."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +148,6 @@ class Row:
 
     def document(self) -> dict[str, Any]:
         """Return the row as JSON."""
-        names = (
-            *("turns", "calls", "prompt_tokens", "cacheable_tokens", "output_tokens", "prompts_over_budget"),
-            *("violations", "evicted_messages", "evicted_turns", "masked_results", "compactions", "lost_messages"),
-            *("needed", "in_prompt", "by_handle", "by_search", "rules", "rules_kept", "pins", "pins_kept"),
-        )
         return {
             "policy": self.setting.policy,
             "window": self.setting.window,
@@ -157,7 +155,7 @@ class Row:
             "records": len(self.cases),
             "refused": self.refused,
             "failed": self.failed,
-            **{name: self.sum(name) for name in names},
+            **{name: self.sum(name) for name in _SUMS},
             "largest_prompt": self.largest_prompt,
             "cacheable_share": round(self.cacheable_share, 4),
             "kept_share": round(self.kept_share, 4),
@@ -201,7 +199,7 @@ def simulate(
     *,
     count_as: str = OURS,
     jobs: int = 1,
-    tick: Any = None,
+    tick: Tick | None = None,
 ) -> Simulation:
     """Try every setting on every conversation; full history and plain truncation come along as baselines.
 
@@ -216,115 +214,74 @@ def simulate(
     windows = list(dict.fromkeys(setting.window for setting in settings))
     baselines = [Setting(FULL, max(windows)), *(Setting(TRUNCATE, window) for window in windows)]
     tried = [*settings, *baselines]
-    work = partial(simulate_one, settings=tried, count_as=count_as)
-    found: dict[int, list[Case]] = {}
-    for place, cases in spread(work, records, jobs):
-        found[place] = cases
-        if tick is not None:
-            tick(len(found), len(records), records[place].id)
-    ordered = [found[place] for place in range(len(records))]
-    return _summed(ordered, tried, prices)
+    cases = spread(partial(simulate_one, settings=tried, count_as=count_as), records, jobs, tick)
+    return _summed(cases, tried, prices)
 
 
-def _summed(found: Sequence[Sequence[Case]], tried: Sequence[Setting], prices: Prices) -> Simulation:
+def _summed(cases: Sequence[Sequence[Case]], tried: Sequence[Setting], prices: Prices) -> Simulation:
     """Add up; a sum over fewer conversations would look cheaper, so only those that all settings ran count."""
-    common = [cases for cases in found if all(case.outcome == "replayed" for case in cases)]
+    common = [row for row in cases if all(case.outcome == "replayed" for case in row)]
     rows = []
     for place, setting in enumerate(tried):
-        mine = tuple(cases[place] for cases in common)
-        outcomes = [cases[place].outcome for cases in found]
+        mine = tuple(row[place] for row in common)
+        outcomes = [row[place].outcome for row in cases]
         cost = sum((prices.cost(case.sizes, case.output_tokens) for case in mine), Cost())
         rows.append(Row(setting, mine, outcomes.count("refused"), outcomes.count("failed"), cost))
-    return Simulation(tuple(rows), prices, len(found), len(common), tuple(case for cases in found for case in cases))
+    return Simulation(tuple(rows), prices, len(cases), len(common), tuple(case for row in cases for case in row))
 
 
 def simulate_one(record: Record, settings: Sequence[Setting], count_as: str = OURS) -> list[Case]:
     """Try every setting on one conversation."""
-    return [_case(record, setting, count_as) for setting in settings]
+    counter = counter_for(count_as)
+    cases = []
+    for setting in settings:
+        probe = _Probe(record, setting.context.pins if setting.context else ())
+        if setting.context is None:
+            figures = _baseline_figures(record, setting, counter, probe)
+        else:
+            figures = _graph_figures(record, setting.context, count_as, probe)
+        cases.append(Case(record.id, setting.policy, setting.window, **figures, **probe.figures()))
+    return cases
 
 
-class _Look:
-    """What is measured at every prompt of one conversation under one setting."""
+class _Probe:
+    """Look into every prompt of one conversation for what it should have."""
 
     def __init__(self, record: Record, pins: Sequence[str]) -> None:
         self._needs = needed_values(record)
-        self._whole = whole_texts(record)
+        self._texts = full_texts(record)
         self._rules = Rules(record)
         self._pins = Rules(record, {}, pins)
-        self.counts: dict[str, int] = defaultdict(int)
+        self._counts: Counter[str] = Counter()
 
     def __call__(self, reply: AIMessage, messages: list[BaseMessage], tools: Tools) -> None:
         text = shown_text(messages)
         self._rules.look(messages, text)
         self._pins.look(messages, text)
-        wanted = self._needs.get(str(reply.id), ())
-        self.counts["needed"] += len(wanted)
-        missing = [value for value in wanted if value not in text]
-        self.counts["in_prompt"] += len(wanted) - len(missing)
-        behind = behind_handles(messages, self._whole) if missing else ""
+        needed = self._needs.get(str(reply.id), ())
+        missing = [value for value in needed if value not in text]
+        behind = behind_handles(messages, self._texts) if missing else ""
         near = sum(value in behind for value in missing)
-        self.counts["by_handle"] += near
-        self.counts["by_search"] += len(missing) - near
+        self._counts.update(needed=len(needed), in_prompt=len(needed) - len(missing))
+        self._counts.update(by_handle=near, by_search=len(missing) - near)
 
-    def figures(self) -> dict[str, int]:
+    def figures(self) -> dict[str, Any]:
         """Return the counts by the names of `Case`."""
-        names = ("needed", "in_prompt", "by_handle", "by_search")
         rules = {"rules": self._rules.seen, "rules_kept": self._rules.kept}
         pins = {"pins": self._pins.seen, "pins_kept": self._pins.kept}
-        return {**{name: self.counts[name] for name in names}, **rules, **pins}
+        return {**self._counts, **rules, **pins}
 
 
-def _case(record: Record, setting: Setting, count_as: str) -> Case:
-    """Run one conversation; an error that stops it becomes part of the case."""
-    look = _Look(record, setting.context.pins if setting.context else ())
-    counter = counter_for(count_as)
+def _baseline_figures(record: Record, setting: Setting, counter: TokenCounter, probe: _Probe) -> dict[str, Any]:
+    checker = play_baseline(record, setting.policy, window=setting.window, counter=counter, watch=probe)
     runs = exchanges(record.messages)[0]
-    replies = [reply for run in runs for reply in run.replies]
-    common: dict[str, Any] = {"record": record.id, "policy": setting.policy, "window": setting.window}
-    if setting.context is None:
-        checker = play_baseline(record, setting.policy, window=setting.window, counter=counter, watch=look)
-        turns = sum(isinstance(message, HumanMessage) for run in runs for message in run.input)
-        output = sum(map(counter.message, replies))
-        return Case(**{**common, **_baseline(checker, turns), **look.figures(), "output_tokens": output})
-    try:
-        run = trace(record, setting.context, count_as=count_as, watch=look)
-    except EverthreadError as refusal:
-        return Case(**{**common, **_nothing(str(refusal)), **look.figures(), "output_tokens": 0})
-    result = run.result
-    users = {str(message.id) for message in record.messages if isinstance(message, HumanMessage)}
-    evicted = [name for event in run.events if event["event"] == "evicted" for name in event["message_ids"]]
-    folded = [name for event in run.events if event["event"] == "compacted" for name in event["message_ids"]]
-    gone = set(evicted) | set(folded)
-    return Case(
-        **common,
-        outcome=result.outcome,
-        error=result.error,
-        turns=result.turns,
-        calls=result.calls,
-        prompt_tokens=result.prompt_tokens,
-        cacheable_tokens=result.cacheable_prefix_tokens,
-        output_tokens=sum(map(counter.message, replies[: result.calls])),
-        largest_prompt=result.max_prompt_tokens,
-        prompts_over_budget=result.overruns,
-        violations=len(result.violations),
-        evicted_messages=len(gone),
-        evicted_turns=len(gone & users),
-        masked_results=result.masked_results,
-        compactions=result.compactions,
-        lost_messages=result.lost_messages,
-        seconds=result.seconds,
-        sizes=run.sizes,
-        **cast("dict[str, Any]", look.figures()),
-    )
-
-
-def _baseline(checker: PromptChecker, turns: int) -> dict[str, Any]:
-    return _nothing(None) | {
+    return {
         "outcome": "replayed" if checker.calls else "refused",
-        "turns": turns,
+        "turns": sum(isinstance(message, HumanMessage) for run in runs for message in run.input),
         "calls": checker.calls,
         "prompt_tokens": checker.prompt_tokens,
         "cacheable_tokens": checker.cacheable_prefix_tokens,
+        "output_tokens": sum(counter.message(reply) for run in runs for reply in run.replies),
         "largest_prompt": checker.max_prompt_tokens,
         "prompts_over_budget": checker.count(OVERRUN),
         "violations": len(checker.violations),
@@ -332,19 +289,43 @@ def _baseline(checker: PromptChecker, turns: int) -> dict[str, Any]:
     }
 
 
-def _nothing(error: str | None) -> dict[str, Any]:
-    counts = (
-        *("turns", "calls", "prompt_tokens", "cacheable_tokens", "largest_prompt", "prompts_over_budget"),
-        *("violations", "evicted_messages", "evicted_turns", "masked_results", "compactions", "lost_messages"),
-    )
-    return {"outcome": "refused", "error": error, "seconds": 0.0, "sizes": (), **dict.fromkeys(counts, 0)}
+def _graph_figures(record: Record, context: Context, count_as: str, probe: _Probe) -> dict[str, Any]:
+    """Run the graph; an error that stops it becomes part of the figures."""
+    try:
+        run = trace(record, context, count_as=count_as, watch=probe)
+    except EverthreadError as refusal:
+        return {"outcome": "refused", "error": str(refusal)}
+    result, counter = run.result, counter_for(count_as)
+    replies = [reply for one in exchanges(record.messages)[0] for reply in one.replies]
+    users = {str(message.id) for message in record.messages if isinstance(message, HumanMessage)}
+    moves = [event["message_ids"] for event in run.events if event["event"] in ("evicted", "compacted")]
+    gone = {message_id for message_ids in moves for message_id in message_ids}
+    return {
+        "outcome": result.outcome,
+        "error": result.error,
+        "turns": result.turns,
+        "calls": result.calls,
+        "prompt_tokens": result.prompt_tokens,
+        "cacheable_tokens": result.cacheable_prefix_tokens,
+        "output_tokens": sum(map(counter.message, replies[: result.calls])),
+        "largest_prompt": result.max_prompt_tokens,
+        "prompts_over_budget": result.overruns,
+        "violations": len(result.violations),
+        "evicted_messages": len(gone),
+        "evicted_turns": len(gone & users),
+        "masked_results": result.masked_results,
+        "compactions": result.compactions,
+        "lost_messages": result.lost_messages,
+        "seconds": result.seconds,
+        "sizes": run.sizes,
+    }
 
 
 def by_call(row: Row) -> Iterator[tuple[int, float]]:
     """Yield the number of a call and the mean size of the prompts at it, while a tenth of the conversations is left."""
     enough = max(len(row.cases) / 10, 1)
     for place in range(max((len(case.sizes) for case in row.cases), default=0)):
-        there = [case.sizes[place][0] for case in row.cases if place < len(case.sizes)]
-        if len(there) < enough:
+        sizes = [case.sizes[place][0] for case in row.cases if place < len(case.sizes)]
+        if len(sizes) < enough:
             return
-        yield place + 1, sum(there) / len(there)
+        yield place + 1, sum(sizes) / len(sizes)

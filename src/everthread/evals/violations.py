@@ -46,12 +46,10 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     records = picked.records
     totals: dict[str, Counter[str]] = {name: Counter() for name in (*POLICIES, *BASELINES)}
     largest: Counter[str] = Counter()
-    results = spread(partial(played, window=window), records, options.jobs)
-    for done, (place, found) in enumerate(results, start=1):
-        for name, (counts, most) in found.items():
+    for figures_by_policy in spread(partial(played, window=window), records, options.jobs, tick):
+        for name, (counts, most) in figures_by_policy.items():
             totals[name] += counts
             largest[name] = max(largest[name], most)
-        tick(done, len(records), records[place].id)
     figures: dict[str, float] = {
         "violations": sum(_violations(totals[name]) for name in POLICIES),
         "failed": sum(totals[name]["failed"] for name in POLICIES),
