@@ -46,16 +46,19 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: FORCE help demo test chat studio lint bench pin clean
+.PHONY: FORCE help demo test test-all chat studio lint bench pin clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/.core ## Play two sessions of the travel agent, offline
 	@$(BIN)/everthread demo $(ARGS)
 
-test: .venv/.dev ## Run the tests; ARGS="-k name" picks some
-	@$(PY) -m pytest $(ARGS)
+test: .venv/.dev ## Run the tests but the slow ones; ARGS="-k name" picks some
+	@$(PY) -m pytest -n auto $(ARGS)
+
+test-all: .venv/.dev ## Run every test that needs no key
+	@$(PY) -m pytest -n auto -m 'not live' $(ARGS)
 
 chat: .venv/.core ## Talk to an agent; ARGS="--agent support --user me"
 	@$(BIN)/everthread chat $(ARGS)
@@ -69,7 +72,7 @@ lint: .venv/.dev ## Check style, types and the direction of imports
 	@$(PY) -m mypy
 	@$(BIN)/lint-imports --no-logo
 
-bench: .venv-bench/.done ## Compare with peers; NAME=threads, crash, stores or recall runs another one
+bench: .venv-bench/.done ## Compare with peers; NAME=threads, crash, concurrency, stores … runs another one
 	@$(BENCH_PY) benchmarks/$(NAME).py $(ARGS)
 
 pin: ## Write constraints.txt anew from the newest versions that fit
