@@ -104,13 +104,13 @@ def everthread_defaults(setup: Setup) -> Iterator[Running]:
 
 @contextmanager
 def _everthread(setup: Setup, **dials: Any) -> Iterator[Running]:
-    from everthread import Agent, Context, aopen_storage, build_graph, open_storage
+    from everthread import Agent, Context, build_graph, open_storage
     from everthread.storage.transcript import transcript
 
     agent = Agent(name="bench", title="Benchmark", instructions=setup.instructions, tools=list(setup.tools))
     context = Context(user_id="bench", window=setup.window, **dials)
     url = f"sqlite:///{setup.path}"
-    with setup.entered(aopen_storage(url)) if setup.runner else open_storage(url) as storage:
+    with open_storage(url) as storage:
         graph = build_graph(agent, model=setup.model, summarizer=setup.summarizer, storage=storage)
         settings = {"context": {"window": setup.window, **dials}, "everything else": "defaults"}
         running = Running(graph, setup, settings, context=context)

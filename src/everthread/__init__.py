@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from everthread.graph.agent import build_graph
     from everthread.state import Agent, Context
-    from everthread.storage.open import Storage, aopen_storage, open_storage
+    from everthread.storage.open import Storage, open_storage
 
 __version__ = "0.1.0"
 
-__all__ = ["Agent", "Context", "Storage", "__version__", "aopen_storage", "build_graph", "open_storage"]
+__all__ = ["Agent", "Context", "Storage", "__version__", "build_graph", "open_storage"]
 
 # Resolved on first use: importing the package stays cheap and has no effect.
 _HOMES = {
     "Agent": "everthread.state",
     "Context": "everthread.state",
     "Storage": "everthread.storage.open",
-    "aopen_storage": "everthread.storage.open",
     "build_graph": "everthread.graph.agent",
     "open_storage": "everthread.storage.open",
 }

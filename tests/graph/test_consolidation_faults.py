@@ -17,7 +17,7 @@ from everthread.errors import StorageError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, Source, namespaces
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage
 from openai_chat import chats
 from server import Fault, OpenAIServer, Refusal, Reply
 
@@ -216,7 +216,7 @@ def test_a_write_that_fails_half_way_changes_nothing(storage: Storage) -> None:
 
 async def test_the_async_flavour_takes_a_plan_too(tmp_path: Path) -> None:
     model = ScriptedModel([steps({"action": "add", "note": 1}, {"action": "add", "note": 2})])
-    async with aopen_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
+    async with open_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
         for text in LASTING[:2]:
             await storage.store.aput(namespaces.session_notes("t"), text, note(text).value(), index=False)
         graph = build_graph(AGENT, model=ScriptedModel([]), summarizer=model, storage=storage)

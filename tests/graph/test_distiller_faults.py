@@ -12,7 +12,7 @@ from everthread import Context, build_graph
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage, open_storage
 from openai_chat import chats
 from server import Answer, Call, Fault, OpenAIServer, Refusal, Reply
 
@@ -254,7 +254,7 @@ def test_no_model_is_asked_unless_the_dial_says_so(
 
 @pytest.mark.parametrize("replies", [[GOOD], [RuntimeError("down"), GOOD]], ids=["good", "after a failure"])
 async def test_the_async_flavour_reads_and_repairs_too(replies: list[Any], tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
+    async with open_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
         reader = ScriptedModel([*replies, notes()])
         graph = build_graph(AGENT, model=ScriptedModel(["Hm.", "Hm."]), summarizer=reader, storage=storage)
         context = Context(distillation=("turn",), distiller="model")
@@ -266,7 +266,7 @@ async def test_the_async_flavour_reads_and_repairs_too(replies: list[Any], tmp_p
 
 
 async def test_the_async_end_of_a_session_reads_too(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
+    async with open_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
         reader = ScriptedModel([GOOD, '{"steps": []}'])
         graph = build_graph(AGENT, model=ScriptedModel(["Hm."]), summarizer=reader, storage=storage)
         context = Context(distillation=("session",), distiller="model")

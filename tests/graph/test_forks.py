@@ -16,7 +16,7 @@ from everthread import Context, build_graph, open_storage
 from everthread.memory.recall import Question
 from everthread.models.scripted import CannedModel, Tools
 from everthread.state import Agent, namespaces
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage
 from everthread.storage.recall import candidates, search_of
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -148,7 +148,7 @@ def test_an_old_answer_is_not_recalled_where_the_question_was_answered_again() -
 
 
 async def test_an_async_run_from_an_older_checkpoint_notes_what_the_branches_share(tmp_path: Any) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph: Any = build_graph(AGENT, model=Counting(), summarizer="offline", storage=storage)
         await graph.ainvoke({"messages": "word1x one"}, CONFIG)
         first = (await graph.aget_state(CONFIG)).config

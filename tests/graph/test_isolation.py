@@ -20,7 +20,7 @@ from everthread.ledger import events
 from everthread.ledger.events import EVENTS
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, Source, namespaces
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage
 from everthread.tools.save_memory_note import save_memory_note
 
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])
@@ -172,7 +172,7 @@ def test_a_thread_id_that_no_store_can_hold_is_refused(bad: Any) -> None:
 
 
 async def test_a_thread_id_that_no_store_can_hold_is_refused_under_ainvoke_too() -> None:
-    async with aopen_storage("sqlite://") as storage:
+    async with open_storage("sqlite://") as storage:
         graph = build_graph(AGENT, model=ScriptedModel(["Hello."]), storage=storage)
 
         with pytest.raises(SettingsError, match="thread"):

@@ -15,7 +15,7 @@ from everthread.errors import NotFoundError, SettingsError
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
 from everthread.storage.erasure import erase
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 ANN, EVE = Context(user_id="ann"), Context(user_id="eve")
@@ -95,7 +95,7 @@ def test_another_user_cannot_answer_an_approval(storage: Storage, given: Any) ->
 
 
 async def test_the_async_flavour_refuses_too(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph, model = graph_of(storage, "one", "two")
         await graph.ainvoke({"messages": "first"}, CONFIG, context=ANN)
         with pytest.raises(SettingsError, match="belongs to another user"):

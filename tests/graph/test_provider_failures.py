@@ -10,7 +10,7 @@ from everthread import Context, build_graph
 from everthread.errors import ModelError
 from everthread.ledger import events
 from everthread.state import Agent
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage, open_storage
 from openai_chat import chats
 from server import WORDINGS, Call, Fault, OpenAIServer, Refusal
 
@@ -140,7 +140,7 @@ def test_the_real_protocol_accepts_every_prompt_of_a_tool_using_thread(
 
 
 async def test_the_async_flavour_recovers_too(server: OpenAIServer, chat: Callable[..., ChatOpenAI]) -> None:
-    async with aopen_storage("sqlite://") as storage:
+    async with open_storage("sqlite://") as storage:
         graph = build_graph(AGENT, model=chat(), storage=storage)
         server.reply(Refusal(401), "hello")
         with pytest.raises(ModelError):

@@ -13,7 +13,7 @@ from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -131,7 +131,7 @@ def test_an_approval_that_waits_is_answered_after_pruning(storage: Storage) -> N
 
 
 async def test_async_runs_prune_too(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph = build_graph(AGENT, model=ScriptedModel(replies(24)), summarizer="offline", storage=storage)
         for turn in range(24):
             await graph.ainvoke({"messages": f"question {turn}"}, CONFIG, context=dials())

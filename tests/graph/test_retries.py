@@ -19,7 +19,7 @@ from everthread.errors import ModelError
 from everthread.models.scripted import CannedModel, ScriptedModel, Tools
 from everthread.state import Agent, namespaces
 from everthread.state.marks import marks, sequence
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 SMALL = {"context_limit": 2, "keep_last_turns": 1}
@@ -113,7 +113,7 @@ def test_it_is_answered_once_however_often_it_is_sent(storage: Storage) -> None:
 
 async def test_the_async_flavour_does_the_same(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
-    async with aopen_storage(url) as storage:
+    async with open_storage(url) as storage:
         graph, _ = graph_of(storage, DOWN, "to b", "to a")
         with pytest.raises(ModelError):
             await graph.ainvoke(message("a"), CONFIG)

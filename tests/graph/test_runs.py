@@ -11,7 +11,7 @@ from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.errors import ModelError, SettingsError
 from everthread.models.scripted import ScriptedModel
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
 from small_agent import AGENT, CONFIG, ask, calls, graph_of
 
@@ -60,7 +60,7 @@ async def test_a_message_saved_by_a_run_that_died_at_once_is_not_lost(asynchrono
         next(graph.stream({"messages": "first"}, CONFIG, stream_mode="checkpoints", durability="sync"))
 
     if asynchronous:
-        async with aopen_storage(url) as storage:
+        async with open_storage(url) as storage:
             graph, model = graph_of(storage, "hello")
             await graph.ainvoke({"messages": "second"}, CONFIG)
     else:
@@ -98,7 +98,7 @@ def test_a_second_process_continues_the_thread(tmp_path: Path) -> None:
 
 
 async def test_the_async_flavour_does_the_same(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph, model = graph_of(storage, calls(call("look", "c", n=900)), "b", *"cdef")
         for number in range(5):
             result = await graph.ainvoke(
@@ -118,7 +118,7 @@ async def test_every_stream_mode_works_sync_and_async(mode: str, tmp_path: Path)
         graph, _ = graph_of(storage, "one two")
         assert list(graph.stream({"messages": "hi"}, CONFIG, stream_mode=mode))
 
-    async with aopen_storage(url) as storage:
+    async with open_storage(url) as storage:
         graph, _ = graph_of(storage, "three four")
         assert [part async for part in graph.astream({"messages": "hi"}, CONFIG, stream_mode=mode)]
 
@@ -156,7 +156,7 @@ def test_update_state_edits_the_working_set(storage: Storage) -> None:
 
 
 async def test_runs_on_many_threads_at_once_do_not_lock_each_other_out(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph, _ = graph_of(storage, *["fine"] * 12)
         configs: list[Any] = [{"configurable": {"thread_id": f"t{number}"}} for number in range(12)]
 
@@ -166,7 +166,7 @@ async def test_runs_on_many_threads_at_once_do_not_lock_each_other_out(tmp_path:
 
 
 async def test_runs_on_one_thread_at_once_take_turns(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph, _ = graph_of(storage, *["fine"] * 6)
 
         await asyncio.gather(*(graph.ainvoke({"messages": f"question {n}"}, CONFIG) for n in range(6)))
@@ -181,13 +181,17 @@ def test_a_graph_with_config_keeps_its_locks(storage: Storage) -> None:
     assert graph.with_config(CONFIG).invoke({"messages": "hi"})["messages"][-1].text == "hello"
 
 
-async def test_a_run_that_does_not_fit_its_storage_says_which_to_open(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/a.db"
-    with open_storage(url) as storage, pytest.raises(SettingsError, match="aopen_storage"):
-        await graph_of(storage, "x")[0].ainvoke({"messages": "hi"}, CONFIG)
-    async with aopen_storage(url) as opened:
-        with pytest.raises(SettingsError, match="ainvoke"):
-            graph_of(opened, "x")[0].invoke({"messages": "hi"}, CONFIG)
+async def test_one_graph_answers_sync_and_async_runs(tmp_path: Path) -> None:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        graph, _ = graph_of(storage, *"abcd")
+        graph.invoke({"messages": "1"}, CONFIG)
+        await graph.ainvoke({"messages": "2"}, CONFIG)
+        _ = list(graph.stream({"messages": "3"}, CONFIG))
+        _ = [part async for part in graph.astream({"messages": "4"}, CONFIG)]
+
+        texts = [message.text for message in graph.get_state(CONFIG).values["messages"]]
+
+    assert texts == ["1", "a", "2", "b", "3", "c", "4", "d"]
 
 
 def test_other_words_under_a_known_id_are_a_new_question(storage: Storage) -> None:

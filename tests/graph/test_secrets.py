@@ -16,7 +16,7 @@ from everthread import Context, build_graph, open_storage
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
 from everthread.state.scrubbing import scrub
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage
 from openai_chat import chats
 from server import OpenAIServer, Refusal
 
@@ -43,7 +43,7 @@ def url(tmp_path: Path) -> Iterator[str]:
 def written(url: str) -> bytes:
     """Return every byte of the database, its log included."""
     path = Path(url.removeprefix("sqlite:///"))
-    return b"".join(file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name))
+    return b"".join(file.read_bytes() for file in path.parent.rglob("*") if file.is_file())
 
 
 def talk(storage: Storage, model: Any) -> None:
@@ -62,7 +62,7 @@ def test_the_text_of_an_exception_is_saved_without_its_key(error: type[Exception
 
 
 async def test_the_async_saver_takes_the_key_out_too(url: str) -> None:
-    async with aopen_storage(url) as storage:
+    async with open_storage(url) as storage:
         graph = build_graph(AGENT, model=ScriptedModel([KeyError(f"api_key={KEY}")]), storage=storage)
         with pytest.raises(KeyError):
             await graph.ainvoke({"messages": "Hi."}, CONFIG, context=Context())
@@ -97,7 +97,7 @@ def test_the_database_and_its_log_are_for_the_owner_only(url: str, tmp_path: Pat
         talk(storage, ScriptedModel(["Hello."]))
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
 
-    assert modes == dict.fromkeys(("a.db", "a.db-wal", "a.db-shm"), 0o600)
+    assert modes == {"a.db": 0o600, "a.db-wal": 0o600, "a.db-shm": 0o600, "a.db-locks": 0o700}
 
 
 def test_a_crafted_row_runs_no_code_though_langgraph_was_imported_first(

@@ -11,7 +11,7 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command, interrupt
 
 from conversation import call
-from everthread import Context, aopen_storage, build_graph, open_storage
+from everthread import Context, build_graph, open_storage
 from everthread.errors import SettingsError
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
@@ -106,7 +106,7 @@ def test_approvals_are_answered_one_by_one_in_any_order_after_a_restart(order: A
 
 
 async def test_two_approvals_of_one_step_get_an_answer_each_under_ainvoke(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph, _ = graph_of(storage, calls(*BOTH), "done")
         asked = ids(await graph.ainvoke({"messages": "book both"}, CONFIG))
         await graph.ainvoke(Command(resume={asked["hotel"]: "no"}), CONFIG)
@@ -179,7 +179,7 @@ def test_a_tool_that_is_async_only_is_refused_under_invoke_before_the_model_is_c
 
 
 async def test_a_tool_that_is_async_only_runs_under_ainvoke(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph, _ = graph_of(storage, calls(call("fetch", "c", url="x")), "done", tools=[fetch])
 
         result = await graph.ainvoke({"messages": "go"}, CONFIG)

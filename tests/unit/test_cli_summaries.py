@@ -42,7 +42,10 @@ def test_every_version_is_shown_with_what_it_changed(tmp_path: Path, capsys: pyt
 
 
 def test_versions_that_pruning_removed_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    versions, err = shown(talk(tmp_path, 48, 1), capsys)
+    url = talk(tmp_path, 48, 1)
+    assert main(["compact", "--yes", "--keep-checkpoints", "1", "--database", url]) == 0
+    capsys.readouterr()
+    versions, err = shown(url, capsys)
 
     gone = versions[0]["version"] - 1
     assert gone > 0

@@ -41,7 +41,7 @@ def talk(storage: Storage, *replies: Any, thread_id: str = "t", user_id: str = "
 
 def count(folder: Path, text: str = SECRET) -> int:
     """Count a text in the bytes of every file of the database."""
-    return sum(file.read_bytes().count(text.encode()) for file in folder.iterdir())
+    return sum(file.read_bytes().count(text.encode()) for file in folder.rglob("*") if file.is_file())
 
 
 def note(*threads: str, text: str = SECRET) -> Note:

@@ -11,7 +11,7 @@ import pytest
 
 from everthread.errors import EverthreadError, SettingsError, StorageError
 from everthread.storage.locations import locate
-from everthread.storage.open import aopen_storage, open_storage
+from everthread.storage.open import open_storage
 
 
 def test_values_survive_a_restart(tmp_path: Path) -> None:
@@ -24,17 +24,6 @@ def test_values_survive_a_restart(tmp_path: Path) -> None:
 
     assert item is not None
     assert item.value == {"x": 1}
-
-
-async def test_the_async_storage_reads_what_the_sync_one_wrote(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/a.db"
-    with open_storage(url) as storage:
-        storage.store.put(("a",), "k", {"x": 1})
-
-    async with aopen_storage(url) as storage:
-        item = await storage.store.aget(("a",), "k")
-
-    assert item is not None
 
 
 def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
@@ -66,19 +55,26 @@ def test_the_loss_of_power_is_a_dial_of_the_url_or_of_the_caller(
     tmp_path: Path, query: str, argument: Any, level: int
 ) -> None:
     with open_storage(f"sqlite:///{tmp_path}/a.db{query}", synchronous=argument) as storage:
-        connections: Any = (storage.checkpointer, storage.store)
-        levels = [one.conn.execute("PRAGMA synchronous").fetchone()[0] for one in connections]
+        found = storage.database.connection.execute("PRAGMA synchronous").fetchone()
 
-    assert levels == [level, level]
+    assert found == (level,)
     assert (tmp_path / "a.db").exists()
 
 
-async def test_the_async_storage_has_the_same_dial(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db?synchronous=full") as storage:
-        connections: Any = (storage.checkpointer, storage.store)
-        levels = [await one.conn.execute_fetchall("PRAGMA synchronous") for one in connections]
+async def test_one_storage_serves_sync_and_async_calls(tmp_path: Path) -> None:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        await storage.store.aput(("a",), "k", {"x": 1})
+        item = storage.store.get(("a",), "k")
 
-    assert levels == [[(2,)], [(2,)]]
+    assert item is not None
+
+
+def test_a_storage_can_be_closed_by_hand(tmp_path: Path) -> None:
+    storage = open_storage(f"sqlite:///{tmp_path}/a.db")
+    storage.close()
+
+    with pytest.raises(StorageError, match="closed"):
+        storage.store.get(("a",), "k")
 
 
 @pytest.mark.parametrize("query", ["?synchronous=off", "?synchronous=", "?sync=full"])
@@ -123,4 +119,4 @@ def test_reading_does_not_create_a_file(tmp_path: Path) -> None:
 
 def test_freed_pages_are_not_written_again(tmp_path: Path) -> None:
     with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
-        assert storage.store.conn.execute("PRAGMA secure_delete").fetchone() == (2,)  # type: ignore[attr-defined]
+        assert storage.database.connection.execute("PRAGMA secure_delete").fetchone() == (2,)

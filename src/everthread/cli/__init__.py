@@ -50,9 +50,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         error(str(failure))
         return FAILED
     except sqlite3.Error as failure:
-        from everthread.storage.failures import told
+        from everthread.storage.failures import described
 
-        error(str(told(failure)))
+        error(str(described(failure)))
         return FAILED
     return OK
 

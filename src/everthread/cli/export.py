@@ -8,13 +8,10 @@ from typing import Annotated, Any
 
 import typer
 from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messages
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.store.sqlite import SqliteStore
 
 from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl
 from everthread.cli.output import check_writable, counted, note, print_json, progress, write_json
 from everthread.cli.reading import read_thread, role_of
-from everthread.errors import SettingsError
 from everthread.state import namespaces
 from everthread.storage import holdings
 from everthread.storage.open import Storage, open_storage
@@ -63,7 +60,7 @@ def document(
     Raises:
         NotFoundError: there is no such user.
     """
-    database = _database(storage)
+    database = storage.database.connection
     found = holdings.of_user(database, storage.checkpointer.serde, user_id)
     prefix = ".".join(namespaces.user(user_id))
     own: dict[str, list[dict[str, Any]]] = {}
@@ -119,9 +116,3 @@ def _messages(channel: str, value: Any) -> Iterator[BaseMessage]:
                 yield one if isinstance(one, BaseMessage) else convert_to_messages([one])[0]
             except (ValueError, NotImplementedError):
                 continue
-
-
-def _database(storage: Storage) -> sqlite3.Connection:
-    if not isinstance(storage.store, SqliteStore) or not isinstance(storage.checkpointer, SqliteSaver):
-        raise SettingsError("exporting needs a SQLite database opened with `open_storage`")
-    return storage.store.conn

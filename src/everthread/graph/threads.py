@@ -37,7 +37,7 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
         made = cls.__new__(cls)
         made.__dict__.update(graph.__dict__)
         made.storage = storage
-        made.pruner = Pruner(storage.checkpointer)
+        made.pruner = Pruner(storage)
         return made
 
     def copy(self, update: dict[str, Any] | None = None) -> Self:
@@ -53,12 +53,10 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
             ThreadBusyError: another run kept the lock for longer than the timeout.
             SettingsError: the thread belongs to another user.
         """
-        if self.storage.is_asynchronous:
-            raise SettingsError("this storage was opened with `aopen_storage`; use `ainvoke` or `astream`")
         options, input, context = _durable(options), _whole(input), _context(options)
         thread_id, bound, store = _thread_id(self.config, config), self._bound(config), self.storage.store
         news, config = _news(input), _telling(config, context)
-        with self.storage.hold(thread_id, bound):
+        with self.storage.locks.hold(thread_id):
             here = standing(self.storage, bound, message_id(input))
             if claim := _claim(here, thread_id, context, self.name):
                 store.batch([claim])
@@ -75,17 +73,13 @@ class ThreadGraph(CompiledStateGraph[State, Context, Input, Output]):
                 if writes := [*begin.operations, *closing]:
                     store.batch(writes)
             given = _named(begin.input, news if begin.input is input else None, bound)
-            with self.storage.journal(thread_id, options["durability"]):
-                yield from super().stream(given, config, **options)
+            yield from super().stream(given, config, **options)
             if begin.ends_session and ending(self.storage.checkpointer, self._bound(_latest(config))) == "done":
-                with self.storage.journal(thread_id, options["durability"]):
-                    yield from super().stream({"end_session": True}, _latest(config), **options)
+                yield from super().stream({"end_session": True}, _latest(config), **options)
             self.pruner.after_run(thread_id, context.keep_checkpoints, context.ledger_turns)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
-        if not self.storage.is_asynchronous:
-            raise SettingsError("this storage was opened with `open_storage`; use `aopen_storage` for async runs")
         options, input, context = _durable(options), _whole(input), _context(options)
         thread_id, bound, store = _thread_id(self.config, config), self._bound(config), self.storage.store
         news, config = _news(input), _telling(config, context)

@@ -43,8 +43,6 @@ def record(
 ) -> None:
     """Write events and the writes they tell of in one batch, then stream, log and count the events.
 
-    A store of ours leaves what only concerns the thread to its run, which saves it with the step.
-
     Args:
         store: the run's store.
         thread_id: whose ledger it is.
@@ -58,8 +56,7 @@ def record(
     namespace = namespaces.ledger(thread_id)
     batch: list[Op] = list(operations)
     batch += [PutOp(namespace, _key(), value, index=False) for value in values]
-    defer = getattr(store, "defer", None)
-    if batch and not (defer is not None and _is_own(batch, thread_id) and defer(thread_id, batch)):
+    if batch:
         store.batch(batch)
     for value in values:
         level = logging.INFO if value["event"] in _NOTABLE else logging.DEBUG
@@ -87,16 +84,6 @@ def events(store: BaseStore, thread_id: str) -> Sequence[Event]:
         except ValidationError as error:
             logger.warning("left out event %s: %d fields are not valid", item.key, error.error_count())
     return readable
-
-
-def _is_own(batch: Sequence[Op], thread_id: str) -> bool:
-    """Tell whether writes are of the thread alone: the notes of a user are changed under a lock of their own."""
-    own = namespaces.thread(thread_id)
-    return all(
-        isinstance(op, PutOp)
-        and (op.namespace[: len(own)] == own or (op.namespace, op.key) == (namespaces.SESSIONS, thread_id))
-        for op in batch
-    )
 
 
 def _key() -> str:

@@ -1,15 +1,16 @@
-"""Retention: which events of a ledger go, as statements on the table of the store.
+"""Retention: which events of a ledger go.
 
 Events about notes stay as long as the thread: a session must not learn again what was deleted since, and
 `why` answers for notes years later. All others go with their turn, and so do the names of what left.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from langgraph.store.base import BaseStore, PutOp
 
 from everthread.state import namespaces
 
-__all__ = ["KEPT_KINDS", "RUNS_BETWEEN", "newest", "older", "turn_of"]
+__all__ = ["KEPT_KINDS", "RUNS_BETWEEN", "prune"]
+
+_PAGE = 500
 
 RUNS_BETWEEN = 64
 """Runs of a thread from one look at its ledger to the next; so many more turns may be kept meanwhile."""
@@ -28,33 +29,26 @@ KEPT_KINDS = (
 )
 """Kinds that stay: few, and nothing else tells the same."""
 
-Statement = tuple[str, Sequence[Any]]
 
-_NEWEST = "SELECT json_extract(CAST(value AS TEXT), '$.turn') FROM store WHERE prefix = ? ORDER BY key DESC LIMIT 1"
-_DELETE = (
-    "DELETE FROM store WHERE prefix = ? AND json_extract(CAST(value AS TEXT), '$.turn') <= ?"
-    " AND coalesce(json_extract(CAST(value AS TEXT), '$.event'), '') NOT IN (SELECT value FROM json_each(?))"
-)
+def prune(store: BaseStore, thread_id: str, through_turn: int) -> int:
+    """Delete the events of a turn and of all before it, and the names of what left the prompt by then.
 
+    Args:
+        store: holds the ledger.
+        thread_id: whose ledger.
+        through_turn: newest turn that goes; 0 or less deletes nothing.
 
-def newest(thread_id: str) -> Statement:
-    """Return the query for the turn of the newest event."""
-    return _NEWEST, (_text(namespaces.ledger(thread_id)),)
-
-
-def turn_of(rows: Sequence[Sequence[Any]]) -> int:
-    """Read the answer to `newest`; 0 when there is no event."""
-    return int(rows[0][0] or 0) if rows else 0
-
-
-def older(thread_id: str, turn: int) -> tuple[Statement, ...]:
-    """Return the statements that delete what is as old as a turn, or older."""
-    if turn <= 0:
-        return ()
-    kinds = "[" + ",".join(f'"{kind}"' for kind in KEPT_KINDS) + "]"
-    spaces = (namespaces.ledger(thread_id), namespaces.thread(thread_id, "left"))
-    return tuple((_DELETE, (_text(space), turn, kinds)) for space in spaces)
-
-
-def _text(namespace: namespaces.Namespace) -> str:
-    return ".".join(namespace)
+    Returns:
+        Records that went.
+    """
+    if through_turn <= 0:
+        return 0
+    gone: list[PutOp] = []
+    for namespace in (namespaces.ledger(thread_id), namespaces.thread(thread_id, "left")):
+        offset = 0
+        while page := store.search(namespace, filter={"turn": {"$lte": through_turn}}, limit=_PAGE, offset=offset):
+            gone += [PutOp(namespace, one.key, None) for one in page if one.value.get("event") not in KEPT_KINDS]
+            offset += len(page)
+    if gone:
+        store.batch(gone)
+    return len(gone)

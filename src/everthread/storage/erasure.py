@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.store.sqlite import SqliteStore
 
 from everthread.errors import NotFoundError, SettingsError, StorageError
 from everthread.state import namespaces
@@ -242,8 +240,8 @@ def _tables(database: sqlite3.Connection) -> tuple[list[str], list[str]]:
     by_thread, by_record = [], []
     rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
     for name, sql in rows:
-        # An index is kept true by its triggers; our own leases go when they are released.
-        if str(sql).upper().startswith("CREATE VIRTUAL") or name == "thread_locks":
+        # An index is kept true by its triggers.
+        if str(sql).upper().startswith("CREATE VIRTUAL"):
             continue
         columns = {str(row[1]) for row in database.execute(f'PRAGMA table_info("{name}")')}
         if "thread_id" in columns:
@@ -332,11 +330,9 @@ def _mark(user_id: str | None, thread_id: str | None) -> str:
 
 @contextmanager
 def _database(storage: Storage) -> Iterator[sqlite3.Connection]:
-    """Use the store's own connection, which knows every function that a trigger may call."""
-    if not isinstance(storage.store, SqliteStore) or not isinstance(storage.checkpointer, SqliteSaver):
-        raise SettingsError("erasing needs a SQLite database opened with `open_storage`")
-    with storage.store.lock:
-        yield storage.store.conn
+    """Use the storage's own connection, so that none of its calls comes in between."""
+    with storage.database.lock:
+        yield storage.database.connection
 
 
 @contextmanager

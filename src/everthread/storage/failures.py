@@ -4,7 +4,7 @@ import sqlite3
 
 from everthread.errors import StorageError
 
-__all__ = ["first_of", "told"]
+__all__ = ["described"]
 
 _ADVICE = {
     "SQLITE_FULL": "what was saved before is intact: make room and try again",
@@ -20,18 +20,11 @@ _ADVICE = {
 _ADVICE["SQLITE_NOTADB"] = _ADVICE["SQLITE_CORRUPT"]
 
 
-def told(error: sqlite3.Error) -> StorageError:
-    """Return the error to raise for one of SQLite."""
-    first = first_of(error)
+def described(error: sqlite3.Error) -> StorageError:
+    """Return the error to raise for one of SQLite; of several, the first: a rollback after it may fail too."""
+    first: BaseException = error
+    while isinstance(first.__context__, sqlite3.Error):
+        first = first.__context__
     name = getattr(first, "sqlite_errorname", "") or ""
     advice = next((advice for begin, advice in _ADVICE.items() if name.startswith(begin)), None)
     return StorageError(f"the database failed: {first}; {advice or 'what was saved before is intact: try again'}")
-
-
-def first_of(error: BaseException) -> sqlite3.Error:
-    """Return the failure that came first: a commit after it fails too and would hide it."""
-    found = error
-    while isinstance(found.__context__, sqlite3.Error):
-        found = found.__context__
-    assert isinstance(found, sqlite3.Error)
-    return found

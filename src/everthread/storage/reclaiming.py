@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.store.base import PutOp
 
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.state import namespaces
 from everthread.storage.locations import locate
 from everthread.storage.open import Storage
-from everthread.storage.pruning import Pruner, dial_of
+from everthread.storage.pruning import dial_of
 
 __all__ = ["Reclaimed", "reclaim"]
 
 _PAGE = 500
+_MOST_SUMMARIES = 100_000
 
 Progress = Callable[[str, int, int], None]
 """Hears a step, how much of it is done, and how much there is."""
@@ -40,7 +41,7 @@ class Reclaimed:
     checkpoints: int
     """Pruned checkpoints."""
     summaries: int
-    """Pruned summaries."""
+    """Summaries that no checkpoint names any more."""
     unpruned: int
     """Threads that keep every checkpoint, because their runs or the caller said so."""
 
@@ -49,33 +50,34 @@ def reclaim(storage: Storage, keep: int | Literal["all", "as run"], progress: Pr
     """Prune every thread of ours and rewrite the file.
 
     Args:
-        storage: opened with `open_storage` on a file, and with a lock timeout of 0.
+        storage: on a file, opened with a lock timeout of 0.
         keep: turns of each thread that stay travelable; `as run` keeps what each thread was last run with.
         progress: called at each step.
 
     Raises:
-        SettingsError: the database is in memory, or opened for asyncio.
+        SettingsError: the database is in memory.
         ThreadBusyError: a run is going on; nothing was changed but what was pruned until then.
     """
     path = locate(storage.url).path
-    if path is None or not isinstance(storage.checkpointer, SqliteSaver):
-        raise SettingsError("only a SQLite file opened with `open_storage` has space to give back")
+    if path is None:
+        raise SettingsError("a database in memory has no space to give back")
     before = _size(path)
     threads = _threads(storage)
-    pruner, done = Pruner(storage.checkpointer), Counter[str]()
+    done = Counter[str]()
     # autocommit: a VACUUM cannot run inside of a transaction.
     with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as database:
-        _check_idle(storage, database)
+        _check_idle(storage)
         for place, thread_id in enumerate(threads):
             progress("pruning", place, len(threads))
-            turns = dial_of(database, thread_id) if keep == "as run" else None if keep == "all" else keep
+            dial = dial_of(storage.checkpointer.last_run(thread_id)) if keep == "as run" else keep
+            turns = None if dial == "all" else dial
             if turns is None:
                 done["unpruned"] += 1
                 continue
             with storage.locks.hold(thread_id):
-                pruned = pruner.prune(thread_id, turns)
-            done.update(checkpoints=pruned.checkpoints, summaries=pruned.summaries)
-        _check_idle(storage, database)
+                done["checkpoints"] += storage.checkpointer.prune_turns(thread_id, turns).checkpoints
+                done["summaries"] += _prune_summaries(storage, thread_id)
+        _check_idle(storage)
         progress("rewriting the file", 0, 1)
         try:
             database.execute("VACUUM")
@@ -86,9 +88,7 @@ def reclaim(storage: Storage, keep: int | Literal["all", "as run"], progress: Pr
                 f"try again with {_size(path):,} bytes of free disk space, when no other process uses the database"
             ) from error
     progress("rewriting the file", 1, 1)
-    return Reclaimed(
-        before, _size(path), len(threads), done["checkpoints"], done["summaries"], unpruned=done["unpruned"]
-    )
+    return Reclaimed(before, _size(path), len(threads), done["checkpoints"], done["summaries"], done["unpruned"])
 
 
 def _threads(storage: Storage) -> list[str]:
@@ -99,17 +99,20 @@ def _threads(storage: Storage) -> list[str]:
     return found
 
 
-def _check_idle(storage: Storage, database: sqlite3.Connection) -> None:
+def _prune_summaries(storage: Storage, thread_id: str) -> int:
+    """Delete the summaries that are older than any a checkpoint names: versions only grow on a branch."""
+    saved = storage.checkpointer.list({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
+    oldest = min((str(one.checkpoint["channel_values"].get("summary_id") or "") for one in saved), default="")
+    space = namespaces.summaries(thread_id)
+    gone = [one.key for one in storage.store.search(space, limit=_MOST_SUMMARIES) if one.key < oldest]
+    storage.store.batch([PutOp(space, key, None) for key in gone])
+    return len(gone)
+
+
+def _check_idle(storage: Storage) -> None:
     """Refuse to rewrite the file under a run, which would have to wait for it."""
-    for (thread_id,) in database.execute("SELECT thread_id FROM thread_locks").fetchall():
-        try:
-            # A lease that expired, or whose process is gone, can be had and is given back.
-            with storage.locks.hold(thread_id):
-                pass
-        except ThreadBusyError as error:
-            raise ThreadBusyError(
-                f"the database is in use: a run holds thread {thread_id!r}; try again when no run is going on"
-            ) from error
+    if not storage.locks.are_free():
+        raise ThreadBusyError("the database is in use: a run holds a thread; try again when no run is going on")
 
 
 def _size(path: Path) -> int:

@@ -8,10 +8,10 @@ import pytest
 from everthread import Context, build_graph, open_storage
 from everthread.ledger import events, record
 from everthread.ledger.events import Event, Injected, NoteSaved
-from everthread.ledger.retention import RUNS_BETWEEN
+from everthread.ledger.retention import RUNS_BETWEEN, prune
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces
-from everthread.storage.open import Storage, aopen_storage
+from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner
 
 SAVED = NoteSaved(note_id="n", scope="durable", kind="preference", by="tool", message_ids=["m"])
@@ -41,7 +41,7 @@ def turns(storage: Storage, thread: str = "t") -> list[int]:
 def test_only_the_newest_turns_stay(on_disk: Storage) -> None:
     tell(on_disk, Injected(), 10)
 
-    gone = Pruner(on_disk.checkpointer).prune_ledger("t", 3)
+    gone = prune(on_disk.store, "t", 7)
 
     assert gone == 7
     assert turns(on_disk) == [8, 9, 10]
@@ -51,7 +51,7 @@ def test_events_about_notes_stay(on_disk: Storage) -> None:
     tell(on_disk, SAVED, 3)
     tell(on_disk, Injected(), 10)
 
-    Pruner(on_disk.checkpointer).prune_ledger("t", 1)
+    prune(on_disk.store, "t", 9)
 
     assert turns(on_disk) == [1, 2, 3, 10]
 
@@ -60,7 +60,7 @@ def test_another_thread_is_not_touched(on_disk: Storage) -> None:
     tell(on_disk, Injected(), 5, "t2")
     tell(on_disk, Injected(), 5)
 
-    Pruner(on_disk.checkpointer).prune_ledger("t", 1)
+    prune(on_disk.store, "t", 4)
 
     assert len(turns(on_disk, "t2")) == 5
 
@@ -71,13 +71,14 @@ def test_names_of_what_left_go_with_their_turn(on_disk: Storage) -> None:
         on_disk.store.put(left, f"call-{turn}", {"turn": turn, "left": "masked", "message_id": "m"}, index=False)
     tell(on_disk, Injected(), 10)
 
-    Pruner(on_disk.checkpointer).prune_ledger("t", 5)
+    prune(on_disk.store, "t", 5)
 
     assert [item.key for item in on_disk.store.search(left)] == ["call-9"]
 
 
 def test_a_ledger_is_looked_at_every_few_runs_and_in_the_first(on_disk: Storage) -> None:
-    pruner = Pruner(on_disk.checkpointer)
+    pruner = Pruner(on_disk)
+    on_disk.store.put(namespaces.SESSIONS, "t", {"turns": 5})
     tell(on_disk, Injected(), 5)
     pruner.after_run("t", None, 2)
     tell(on_disk, Injected(), 5)
@@ -98,13 +99,14 @@ def test_a_run_prunes_by_its_dial(on_disk: Storage) -> None:
     assert len(turns(on_disk)) > 50
 
 
-async def test_an_asynchronous_run_prunes_too(tmp_path: Path) -> None:
-    with open_storage(f"sqlite:///{tmp_path}/b.db") as storage:
-        tell(storage, Injected(), 10)
-    async with aopen_storage(f"sqlite:///{tmp_path}/b.db") as storage:
-        assert await Pruner(storage.checkpointer).aprune_ledger("t", 3) == 7
+async def test_an_asynchronous_run_prunes_too(on_disk: Storage) -> None:
+    tell(on_disk, Injected(), 10)
+    on_disk.store.put(namespaces.SESSIONS, "t", {"turns": 10})
+
+    await Pruner(on_disk).aafter_run("t", None, 3)
+
+    assert turns(on_disk) == [8, 9, 10]
 
 
-def test_a_database_without_a_store_is_left_alone(storage: Storage) -> None:
-    # In memory the store is a database of its own.
-    assert Pruner(storage.checkpointer).prune_ledger("t", 1) == 0
+def test_a_thread_without_a_ledger_is_left_alone(on_disk: Storage) -> None:
+    assert prune(on_disk.store, "t", 1) == 0

@@ -1,19 +1,18 @@
 """Opening a lexical store: databases of other versions, two at once, the asynchronous flavour, Everthread's own."""
 
-import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from langgraph.store.base import PutOp, SearchOp
+from langgraph.store.base import PutOp
 from langgraph.store.sqlite import SqliteStore
 
 from everthread.errors import StorageError
 from everthread.state import namespaces
-from everthread.storage.lexical import AsyncLexicalSqliteStore, LexicalSqliteStore, schema
-from everthread.storage.open import aopen_storage, open_storage
+from everthread.storage.lexical import LexicalSqliteStore, schema
+from everthread.storage.open import open_storage
 from everthread.storage.searchable import text_fields
 
 SPACE = ("threads", "t")
@@ -85,42 +84,6 @@ def test_several_may_open_a_database_at_once(tmp_path: Path, count: int) -> None
     assert counts == [count] * 4
 
 
-async def test_the_async_store_does_the_same(tmp_path: Path) -> None:
-    path = str(tmp_path / "a.db")
-    async with AsyncLexicalSqliteStore.from_conn_string(path) as store:
-        await asyncio.gather(*(store.aput(SPACE, f"k{n}", {"text": f"tea {n}", "n": n}) for n in range(20)))
-        await store.adelete(SPACE, "k7")
-        got = await store.asearch(SPACE, query="tea 5", filter={"n": {"$lt": 10}}, limit=4, offset=1)
-        gone = await store.asearch(SPACE, query="7 zeppelin")
-
-    with LexicalSqliteStore.from_conn_string(path) as other:
-        expected = other.search(SPACE, query="tea 5", filter={"n": {"$lt": 10}}, limit=4, offset=1)
-    assert [(item.key, item.score) for item in got] == [(item.key, item.score) for item in expected]
-    assert (len(got), gone) == (4, [])
-
-
-async def test_the_async_store_learns_what_a_stock_store_wrote(tmp_path: Path) -> None:
-    filled_by_stock(tmp_path / "a.db", 3)
-    async with AsyncLexicalSqliteStore.from_conn_string(str(tmp_path / "a.db")) as store:
-        await store.setup()
-        with SqliteStore.from_conn_string(str(tmp_path / "a.db")) as stock:
-            stock.put(SPACE, "k1", {"text": "honey"})
-        (asked, blank) = await store.abatch([SearchOp(SPACE, query="honey"), SearchOp(SPACE, query=" ")])
-
-    assert [item.key for item in asked] == ["k1"]
-    assert len(blank) == 3
-
-
-async def test_the_async_store_sweeps_the_index(tmp_path: Path) -> None:
-    async with AsyncLexicalSqliteStore.from_conn_string(str(tmp_path / "a.db"), ttl={"default_ttl": 1}) as store:
-        await store.aput(SPACE, "k", {"text": "tea"})
-        await store.conn.execute("UPDATE store SET expires_at = '2001-01-01'")
-
-        assert await store.sweep_ttl() == 1
-        async with store.conn.execute("SELECT count(*) FROM lexical_docs") as rows:
-            assert await rows.fetchone() == (0,)
-
-
 def test_everthread_opens_stores_that_search(tmp_path: Path) -> None:
     with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         storage.store.put(namespaces.transcript("t"), "m", {"text": "To Porto", "user_id": "ada", "date": "2025-03-04"})
@@ -130,7 +93,7 @@ def test_everthread_opens_stores_that_search(tmp_path: Path) -> None:
 
 
 async def test_everthread_opens_async_stores_that_search(tmp_path: Path) -> None:
-    async with aopen_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+    async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         await storage.store.aput(namespaces.transcript("t"), "m", {"text": "To Porto"})
 
         assert [item.key for item in await storage.store.asearch(("threads",), query="porto")] == ["m"]

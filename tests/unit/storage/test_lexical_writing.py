@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp
 from langgraph.store.sqlite import SqliteStore
 
-from everthread.storage.lexical import AsyncLexicalSqliteStore, LexicalSqliteStore, settle
+from everthread.storage.lexical import LexicalSqliteStore, settle
 
 SPACE = ("threads", "t", "transcript")
 
@@ -120,18 +120,6 @@ def test_a_batch_that_fails_leaves_items_and_index_as_they_were(
     assert counts(store, "changes") == [0]
     store.batch([put("m2", "milk")])
     assert entries(store) == {"coffee", "milk", "other"}
-
-
-async def test_the_async_store_takes_back_a_batch_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with AsyncLexicalSqliteStore.from_conn_string(":memory:") as store:
-        await store.abatch([put("m0", "coffee")])
-        with monkeypatch.context() as broken:
-            broken.setattr("everthread.storage.lexical.indexing.document_words", lambda *_: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
-                await store.abatch([put("m1", "tea")])
-        await store.abatch([put("m2", "milk")])
-
-        assert sorted(item.key for item in await store.asearch(SPACE, query="coffee tea milk")) == ["m0", "m2"]
 
 
 def test_a_namespace_that_langgraph_refuses_is_refused_before_anything_is_written(store: LexicalSqliteStore) -> None:

@@ -1,6 +1,6 @@
 """Database work as plans: generators that yield statements and are sent rows.
 
-A plan holds the logic once; `run` and `arun` execute it on a plain and on an asynchronous cursor.
+A plan holds the logic once; `run` executes it on a cursor.
 """
 
 import sqlite3
@@ -9,8 +9,6 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
-
-import aiosqlite
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -37,22 +35,6 @@ def run(cursor: sqlite3.Cursor, plan: Plan[T]) -> T:
                 statement = plan.send([])
             else:
                 statement = plan.send(cursor.execute(statement.sql, statement.parameters).fetchall())
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-
-
-async def arun(cursor: aiosqlite.Cursor, plan: Plan[T]) -> T:
-    """Execute a plan on an asynchronous cursor; see `run`."""
-    try:
-        statement = next(plan)
-        while True:
-            if statement.is_many:
-                await cursor.executemany(statement.sql, statement.parameters)
-                statement = plan.send([])
-            else:
-                await cursor.execute(statement.sql, statement.parameters)
-                statement = plan.send([tuple(row) for row in await cursor.fetchall()])
     except StopIteration as stop:
         result: T = stop.value
         return result

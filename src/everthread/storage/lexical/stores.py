@@ -1,6 +1,5 @@
 """The stores: LangGraph's own, with an answer to `query`."""
 
-import asyncio
 import logging
 import sqlite3
 import threading
@@ -8,21 +7,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-import aiosqlite
 import orjson
 from langgraph.store.base import GetOp, Op, PutOp, Result, SearchItem, SearchOp, TTLConfig, validate_op_namespace
 from langgraph.store.sqlite import SqliteStore
-from langgraph.store.sqlite.aio import AsyncSqliteStore
 from langgraph.store.sqlite.base import SqliteIndexConfig
 
 from everthread.storage.lexical.indexing import Indexing, catch_up, catch_up_fully, has_changes, put
-from everthread.storage.lexical.journals import Journals
-from everthread.storage.lexical.plans import Plan, Statement, T, arun, immediate, run, writing
+from everthread.storage.lexical.plans import Plan, Statement, T, immediate, run, writing
 from everthread.storage.lexical.ranking import fuse
 from everthread.storage.lexical.reading import MOST_KEYS, MOST_PARTS, read
 from everthread.storage.lexical.schema import has_fts5, prepare_schema
 from everthread.storage.lexical.searching import Known, find, has_words
 from everthread.storage.lexical.texts import TextFields
+from everthread.storage.sqlite.database import Database
+from everthread.storage.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -62,15 +60,19 @@ class LexicalSqliteStore(SqliteStore):
         self.is_lexical = False
         """Whether there is an index; known after `setup`."""
 
-        self.journals: Journals | None = None
-        """Take writes that may wait for the step of a run to end."""
-
+        self._worker: Worker | None = None
+        self._database: Database | None = None
         self._known = Known()
         self._preparing = threading.Lock()
 
-    def share(self, lock: threading.Lock, journals: Journals) -> None:
-        """Share the connection with a saver: whoever uses it holds the lock, and writes may wait in a run's journal."""
-        self.lock, self.journals = lock, journals
+    def share(self, database: Database, worker: Worker) -> None:
+        """Share a connection with a saver, and answer async calls on a worker."""
+        self.lock, self._database, self._worker = database.lock, database, worker  # type: ignore[assignment]
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do what `batch` does without blocking the event loop."""
+        assert self._worker is not None
+        return await self._worker.call(self.batch, list(ops))
 
     def setup(self) -> None:
         """Make the tables and index what is not yet indexed; safe while other processes do the same."""
@@ -90,8 +92,6 @@ class LexicalSqliteStore(SqliteStore):
         ops = list(ops)
         if not self.is_setup:
             self.setup()
-        if self.journals is not None:
-            self.journals.settle_for(ops)
         if self.is_lexical and not self.index_config and (puts := _only_puts(ops)):
             self._write(put(puts, self.text_fields))
             return [None] * len(puts)
@@ -100,24 +100,6 @@ class LexicalSqliteStore(SqliteStore):
         if self.is_lexical and any(isinstance(op, SearchOp) and op.query for op in ops):
             self._catch_up()
         return super().batch(ops)
-
-    def defer(self, thread_id: str, ops: Sequence[Op]) -> bool:
-        """Leave writes to the run of a thread, which saves them with its step; who reads them meanwhile has them.
-
-        Args:
-            thread_id: the thread.
-            ops: writes that nobody else makes meanwhile.
-
-        Returns:
-            False when there is no such run or these are not writes only; then nothing was done.
-        """
-        journal = None if self.journals is None else self.journals.of(thread_id)
-        if journal is None or not self.is_lexical or self.index_config:
-            return False
-        puts = _only_puts(ops)
-        if puts:
-            journal.note(puts)
-        return bool(puts)
 
     def sweep_ttl(self) -> int:
         """Delete expired items, from the index too."""
@@ -161,10 +143,14 @@ class LexicalSqliteStore(SqliteStore):
             self._write(catch_up(self.text_fields))
 
     def _write(self, plan: Plan[T]) -> T:
+        if self._database is not None:
+            return self._database.write(lambda: run(self.conn.cursor(), plan))
         with writing(self.conn, self.lock) as cursor:
             return run(cursor, plan)
 
     def _execute(self, plan: Plan[T]) -> T:
+        if self._database is not None:
+            return self._database.read(lambda: run(self.conn.cursor(), plan))
         with self.lock:
             cursor = self.conn.cursor()
             try:
@@ -175,104 +161,6 @@ class LexicalSqliteStore(SqliteStore):
                 raise
             finally:
                 cursor.close()
-
-
-class AsyncLexicalSqliteStore(AsyncSqliteStore):
-    """An `AsyncSqliteStore` that answers `asearch(query=...)`; see `LexicalSqliteStore`."""
-
-    def __init__(
-        self,
-        conn: aiosqlite.Connection,
-        *,
-        deserializer: Loader | None = None,
-        index: SqliteIndexConfig | None = None,
-        ttl: TTLConfig | None = None,
-        text_fields: TextFields | None = None,
-    ) -> None:
-        super().__init__(conn, deserializer=deserializer, index=index, ttl=ttl)
-        self.text_fields = text_fields
-        self.is_lexical = False
-        """Whether there is an index; known after `setup`."""
-
-        self._known = Known()
-        self._preparing = asyncio.Lock()
-
-    async def setup(self) -> None:
-        """Make the tables and index what is not yet indexed; safe while other processes do the same."""
-        async with self._preparing:
-            if self.is_setup:
-                return
-            self.is_lexical = await self._execute(has_fts5())
-            if self.is_lexical:
-                await self._execute(immediate(prepare_schema()))
-                await self._catch_up()
-            else:
-                logger.warning(_NO_FTS5, sqlite3.sqlite_version)
-            await super().setup()
-
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Execute operations; see LangGraph's `BaseStore.abatch`."""
-        ops = list(ops)
-        if not self.is_setup:
-            await self.setup()
-        if self.is_lexical and not self.index_config and (puts := _only_puts(ops)):
-            await self._execute(immediate(put(puts, self.text_fields)))
-            return [None] * len(puts)
-        if not self.ttl_config and (asked := _only_reads(ops)):
-            return await self._execute(read(asked, self._deserializer))
-        if self.is_lexical and any(isinstance(op, SearchOp) and op.query for op in ops):
-            await self._catch_up()
-        return await super().abatch(ops)
-
-    async def sweep_ttl(self) -> int:
-        """Delete expired items, from the index too."""
-        count = await super().sweep_ttl()
-        if self.is_lexical:
-            await self._catch_up()
-        return count
-
-    async def _batch_put_ops(self, put_ops: Sequence[tuple[int, PutOp]], cur: aiosqlite.Cursor) -> None:
-        await cur.execute("SAVEPOINT puts")
-        try:
-            await super()._batch_put_ops(put_ops, cur)
-            if self.is_lexical:
-                await arun(cur, catch_up_fully(self.text_fields, _told(put_ops)))
-        except BaseException:
-            if self.conn.in_transaction:
-                await cur.execute("ROLLBACK TO puts")
-            raise
-
-    async def _batch_search_ops(
-        self, search_ops: Sequence[_Indexed], results: list[Result], cur: aiosqlite.Cursor
-    ) -> None:
-        asked, others = _split(search_ops, is_lexical=self.is_lexical)
-        await super()._batch_search_ops(others, results, cur)
-        for place, op in asked:
-            if not self.index_config:
-                results[place] = await arun(cur, self._plan(op))
-            else:
-                wide = _widened(op)
-                near: list[Result] = [[]]
-                await super()._batch_search_ops([(0, wide)], near, cur)
-                results[place] = _fused(op, await arun(cur, self._plan(wide)), near)
-            if refresh := _refresh(op, self.ttl_config, results[place]):
-                await cur.executemany(refresh.sql, refresh.parameters)
-
-    def _plan(self, op: SearchOp) -> Plan[list[SearchItem]]:
-        return find(op, self._get_filter_condition, self._deserializer, self._known)
-
-    async def _catch_up(self) -> None:
-        while await self._execute(has_changes()):
-            await self._execute(immediate(catch_up(self.text_fields)))
-
-    async def _execute(self, plan: Plan[T]) -> T:
-        async with self.lock, self.conn.cursor() as cursor:
-            try:
-                return await arun(cursor, plan)
-            except BaseException:
-                if self.conn.in_transaction:
-                    await self.conn.rollback()
-                raise
 
 
 def settle(connection: sqlite3.Connection, text_fields: TextFields | None = None) -> None:

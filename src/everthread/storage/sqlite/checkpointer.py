@@ -1,0 +1,293 @@
+"""The checkpointer: LangGraph's `SqliteSaver` with whole transactions, async methods and pruning.
+
+The only file with SQL on the tables `checkpoints` and `writes`, whose layout is LangGraph's.
+"""
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from everthread.errors import SettingsError, StorageError
+from everthread.state.scrubbing import scrub
+from everthread.storage.prune import Node, needed, of_turns, subgraphs_of
+from everthread.storage.sqlite.database import Database
+from everthread.storage.worker import Worker
+
+__all__ = ["Pruned", "SqliteCheckpointer"]
+
+_TABLES = ("checkpoints", "writes")
+
+_HISTORY = (
+    "SELECT checkpoint_id, parent_checkpoint_id, metadata FROM checkpoints"
+    " WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY checkpoint_id"
+)
+_NAMESPACES = "SELECT checkpoint_ns, metadata FROM checkpoints WHERE thread_id = ? GROUP BY checkpoint_ns"
+_DELETE = (
+    "DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ?"
+    " AND checkpoint_id IN (SELECT value FROM json_each(?))"
+)
+_DELETE_NAMESPACE = "DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ?"
+_OF_RUNS = (
+    "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints"
+    " WHERE json_extract(CAST(metadata AS TEXT), '$.run_id') IN (SELECT value FROM json_each(?))"
+)
+# The columns by name: a database that is older than `task_path` has it last.
+_COPY = {
+    "checkpoints": "checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata",
+    "writes": "checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value",
+}
+# A state that was edited by hand says nothing about the run.
+_LAST_RUN = (
+    "SELECT metadata FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+    " AND json_extract(CAST(metadata AS TEXT), '$.source') <> 'update' ORDER BY checkpoint_id DESC LIMIT 1"
+)
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What left the database."""
+
+    checkpoints: int = 0
+
+
+class SqliteCheckpointer(SqliteSaver):
+    """A `SqliteSaver` for `invoke` and `ainvoke`: each call is one transaction, or none; async calls hop once.
+
+    The exception of a task that failed is saved as text without keys, tokens and passwords.
+    """
+
+    def __init__(self, database: Database, worker: Worker) -> None:
+        # None is LangGraph's strict list of types: a crafted row must not run code.
+        super().__init__(database.connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        self._database = database
+        self._worker = worker
+        self.setup()
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        """Give a cursor; `put` and the others say themselves where a transaction begins and ends."""
+        with self._database.lock, closing(self.conn.cursor()) as cursor:
+            yield cursor
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return a checkpoint; see LangGraph's saver."""
+        return self._database.read(super().get_tuple, config)
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """List checkpoints, newest first; they are read at once, since a caller may take its time."""
+        found = super().list(config, filter=filter, before=before, limit=limit)
+        yield from self._database.read(lambda: [*found])
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint; see LangGraph's saver."""
+        return self._database.write(super().put, config, checkpoint, metadata, new_versions)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Save what a task wrote; see LangGraph's saver."""
+        clean = [
+            (channel, scrub(repr(value)) if isinstance(value, BaseException) else value) for channel, value in writes
+        ]
+        self._database.write(super().put_writes, config, clean, task_id, task_path)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Return what channels are made of again; see LangGraph's saver."""
+        return self._database.read(super().get_delta_channel_history, config=config, channels=channels)
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete the checkpoints of a thread; its records in the store stay, see `erasure` for those."""
+        self._database.write(super().delete_thread, thread_id)
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints of runs, by the `run_id` in their metadata.
+
+        Raises:
+            StorageError: later checkpoints are read from them; nothing was deleted.
+        """
+        self._database.write(self._delete_for_runs, run_ids)
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints of a thread, pending approvals included; its records in the store are not copied.
+
+        Raises:
+            SettingsError: the target has checkpoints already.
+        """
+        self._database.write(self._copy_thread, source_thread_id, target_thread_id)
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Prune threads; see LangGraph's `BaseCheckpointSaver`.
+
+        Args:
+            thread_ids: the threads.
+            strategy: `keep_latest` keeps the newest checkpoint of each namespace, with what it is read from;
+                `delete` keeps none.
+
+        Raises:
+            SettingsError: there is no such strategy.
+        """
+        if strategy not in ("keep_latest", "delete"):
+            raise SettingsError(f"`strategy` is {strategy!r}; use `keep_latest` or `delete`")
+        for thread_id in thread_ids:
+            if strategy == "delete":
+                self.delete_thread(thread_id)
+            else:
+                self._database.write(self._keep_latest, thread_id)
+
+    def prune_turns(self, thread_id: str, keep_turns: int) -> Pruned:
+        """Delete what the newest turns of a thread do not need; see `prune.of_turns`.
+
+        Reads a few hundred rows of metadata, so it is for every some turns and not for each.
+
+        Args:
+            thread_id: the thread, whose lock the caller holds.
+            keep_turns: turns of the newest branch that stay travelable, at least 1.
+        """
+        return self._database.write(self._prune_turns, thread_id, keep_turns)
+
+    def last_run(self, thread_id: str) -> Mapping[str, Any]:
+        """Return the metadata that the newest run of a thread left; empty for a thread without runs."""
+        row = self._database.read(self._rows, _LAST_RUN, (thread_id,))
+        return _metadata(row[0][0]) if row else {}
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Do what `get_tuple` does without blocking the event loop."""
+        return await self._worker.call(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Do what `list` does without blocking the event loop."""
+        for one in await self._worker.call(lambda: [*self.list(config, filter=filter, before=before, limit=limit)]):
+            yield one
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Do what `put` does without blocking the event loop."""
+        return await self._worker.call(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Do what `put_writes` does without blocking the event loop."""
+        await self._worker.call(self.put_writes, config, writes, task_id, task_path)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Do what `get_delta_channel_history` does without blocking the event loop."""
+        return await self._worker.call(self.get_delta_channel_history, config=config, channels=channels)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Do what `delete_thread` does without blocking the event loop."""
+        await self._worker.call(self.delete_thread, thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Do what `delete_for_runs` does without blocking the event loop."""
+        await self._worker.call(self.delete_for_runs, run_ids)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Do what `copy_thread` does without blocking the event loop."""
+        await self._worker.call(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Do what `prune` does without blocking the event loop."""
+        await self._worker.call(self.prune, thread_ids, strategy=strategy)
+
+    async def aprune_turns(self, thread_id: str, keep_turns: int) -> Pruned:
+        """Do what `prune_turns` does without blocking the event loop."""
+        return await self._worker.call(self.prune_turns, thread_id, keep_turns)
+
+    def _delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        doomed: dict[tuple[str, str], set[str]] = {}
+        for thread_id, namespace, checkpoint_id in self._rows(_OF_RUNS, (json.dumps([*map(str, run_ids)]),)):
+            doomed.setdefault((thread_id, namespace), set()).add(checkpoint_id)
+        for (thread_id, namespace), gone in doomed.items():
+            history = self._history(thread_id, namespace)
+            if needed(history, history.keys() - gone) & gone:
+                raise StorageError(
+                    f"runs of thread {thread_id!r} cannot be deleted, because later checkpoints are read from what "
+                    "they wrote; nothing was deleted, prune or delete the whole thread instead"
+                )
+            self._delete(thread_id, namespace, gone)
+
+    def _copy_thread(self, source: str, target: str) -> None:
+        if self._history(target, "") or self._rows(_NAMESPACES, (target,)):
+            raise SettingsError(f"thread {target!r} has checkpoints already; copy to a thread that is new")
+        for table, columns in _COPY.items():
+            sql = f"INSERT INTO {table} (thread_id, {columns}) SELECT ?, {columns} FROM {table} WHERE thread_id = ?"
+            self.conn.execute(sql, (target, source))
+
+    def _keep_latest(self, thread_id: str) -> None:
+        for namespace, _ in self._rows(_NAMESPACES, (thread_id,)):
+            history = self._history(thread_id, namespace)
+            self._delete(thread_id, namespace, history.keys() - needed(history, [next(reversed(history))]))
+
+    def _prune_turns(self, thread_id: str, keep_turns: int) -> Pruned:
+        history = self._history(thread_id, "")
+        gone = history.keys() - of_turns(history, keep_turns)
+        if not gone:
+            return Pruned()
+        self._delete(thread_id, "", gone)
+        namespaces = [(name, _metadata(blob)) for name, blob in self._rows(_NAMESPACES, (thread_id,))]
+        for namespace in subgraphs_of(gone, namespaces):
+            for table in _TABLES:
+                self.conn.execute(_DELETE_NAMESPACE.format(table=table), (thread_id, namespace))
+        return Pruned(len(gone))
+
+    def _delete(self, thread_id: str, namespace: str, gone: set[str]) -> None:
+        for table in _TABLES:
+            self.conn.execute(_DELETE.format(table=table), (thread_id, namespace, json.dumps(sorted(gone))))
+
+    def _history(self, thread_id: str, namespace: str) -> dict[str, Node]:
+        return {
+            checkpoint_id: Node(parent, _metadata(blob))
+            for checkpoint_id, parent, blob in self._rows(_HISTORY, (thread_id, namespace))
+        }
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        return self.conn.execute(sql, values).fetchall()
+
+
+def _metadata(blob: bytes | None) -> dict[str, Any]:
+    read = json.loads(blob or b"{}")
+    return read if isinstance(read, dict) else {}

@@ -1,0 +1,120 @@
+"""Async calls to a synchronous database: one hop per call, to the one worker thread of a storage.
+
+LangGraph goes on saving after `ainvoke` has raised `CancelledError`. A run that holds a thread's lock therefore sets
+`current_run` to a `RunScope`; before it gives the lock back, it closes the scope and waits for what is under way.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from everthread.errors import StorageError
+
+__all__ = ["RunScope", "Worker", "current_run"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class RunScope:
+    """The calls of one run to its storage: those in flight are finished, later ones are refused.
+
+    Safe to share between threads; `drain` is for the event loop of the run.
+    """
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._in_flight: set[Future[None]] = set()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Refuse every later call."""
+        with self._lock:
+            self.closed = True
+
+    async def drain(self) -> None:
+        """Wait for the calls in flight, also while the caller is cancelled; then the cancellation goes on."""
+        cancelled: asyncio.CancelledError | None = None
+        while calls := [asyncio.wrap_future(call) for call in list(self._in_flight)]:
+            try:
+                await asyncio.shield(asyncio.wait(calls))
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
+    def enter(self) -> Future[None]:
+        """Count a call as in flight, until `leave`.
+
+        Raises:
+            StorageError: the scope is closed.
+        """
+        with self._lock:
+            if self.closed:
+                raise StorageError("the run was cancelled and its thread given back, so nothing more of it is saved")
+            call: Future[None] = Future()
+            self._in_flight.add(call)
+            return call
+
+    def leave(self, call: Future[None]) -> None:
+        """Note that a call is done."""
+        self._in_flight.discard(call)
+        call.set_result(None)
+
+
+current_run: ContextVar[RunScope | None] = ContextVar("everthread_current_run", default=None)
+"""The scope of the run that calls; None outside of a guarded run, and inside a call that was let in already."""
+
+
+@contextmanager
+def let_in() -> Iterator[None]:
+    """Count the block as one call of the current run.
+
+    Raises:
+        StorageError: the run is over.
+    """
+    scope = current_run.get()
+    if scope is None:
+        yield
+        return
+    call = scope.enter()
+    try:
+        yield
+    finally:
+        scope.leave(call)
+
+
+class Worker:
+    """The thread on which a storage answers async calls; one, since SQLite does one thing at a time anyway."""
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="everthread-storage")
+
+    async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function on the worker, with the caller's context variables; it ends even if the caller is cancelled.
+
+        Raises:
+            StorageError: the run that calls is over.
+        """
+        scope, context = current_run.get(), copy_context()
+        # It counts from now on, so the write inside need not ask again.
+        context.run(current_run.set, None)
+        call = None if scope is None else scope.enter()
+        try:
+            future: Future[T] = self._executor.submit(partial(context.run, work, *args, **kwargs))
+        except BaseException:
+            if scope is not None and call is not None:
+                scope.leave(call)
+            raise
+        if scope is not None and call is not None:
+            future.add_done_callback(lambda _: scope.leave(call))
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    def close(self) -> None:
+        """Finish what was asked for, and stop."""
+        self._executor.shutdown()
