@@ -1,26 +1,24 @@
-"""Read from a note what it claims: about which subject, which value, under which conditions.
+"""What a note claims: a value of a subject, under conditions. The patterns are in `rules/consolidate.yaml`.
 
 Only what can have one value at a time is a claim. `Likes sushi` claims nothing: who likes sushi may like pizza too.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
+from everthread.memory.rules import BUILT_IN
 from everthread.memory.subjects import SUBJECTS, Subject, named, value_of
 from everthread.memory.text.wording import SLACK, change_words, is_change, root, unframed, wording
 
-__all__ = ["LONGEST_READ", "Claim", "claims", "is_of_many"]
+__all__ = ["LONGEST_READ", "Claim", "claims", "cue", "is_of_many"]
 
 LONGEST_READ = 1_000
 """Characters of a note that is read for what it claims; a longer one is no note, and some patterns would take long."""
 
-_ALWAYS: frozenset[str] = frozenset()
-
-
-def _roots(words: str) -> frozenset[str]:
-    return frozenset(map(root, words.split()))
+_NONE: frozenset[str] = frozenset()
+_PERIODS = {"nightly": "night", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
 
 
 @dataclass(frozen=True)
@@ -28,180 +26,24 @@ class Claim:
     """One value of one subject."""
 
     subject: frozenset[str]
-    """What it is about, such as `hotel` and `area`; two claims conflict only when these are the same."""
+    """What it is about, such as `hotel` and `area`; two claims conflict only when these are the same.
+
+    A subject of the list in `subjects` ends with a question mark, such as `seat?`.
+    """
     value: frozenset[str]
     excluded: frozenset[str] = frozenset()
     """Values of a closed list that the note rules out."""
-    when: frozenset[str] = _ALWAYS
-    """Conditions, such as `long` and `flight`; empty: always."""
+    conditions: frozenset[str] = frozenset()
+    """Such as `long` and `flight`; empty: always."""
     is_certain: bool = True
     """The subject has one value at a time; else a difference is marked rather than decided."""
     is_change: bool = False
     """The wording says that something changed, so that the other claim need not be certain."""
 
 
-_WEAK = re.compile(
-    r"\b(?:likes?|loves?|enjoys?|hates?|dislikes?|allerg\w+|speaks?|knows?|interested|fan of|also|sometimes|either"
-    r"|collects?|plays?|visited|has been|tried)\b",
-    re.IGNORECASE,
-)
-"""Verbs and adverbs of what one can have many of."""
-
-_KEYED = re.compile(r"^([^:.?!\"]{2,60}):\s+(\S.*)$", re.DOTALL)
-_CHANGED_TO = (
-    r"(?:(?:has|have|was|were|is|got|been|just|now)\s+)*(?:changed|adjusted|raised|increased|reduced|lowered|moved"
-    r"|rescheduled|postponed|extended|set|updated|cut|pushed)\s+(?:(?:up|down|back|out)\s+)?(?:from\s+.{1,40}?\s+)?to"
-)
-_COPULA = re.compile(
-    rf"^(?:(?:the\s+)?user'?s\s+|my\s+|the\s+|their\s+|his\s+|her\s+|our\s+)?([^,;:]{{3,60}}?)\s+"
-    rf"(?:{_CHANGED_TO}|(?:is|was|will be|should be|must be|has to be)(?:\s+(?:now|currently|actually))?)\s+"
-    r"(.+?)(?:[,;]\s+(?:but|and|so|because|which|since|as|if|though)\b.*)?$",
-    re.IGNORECASE,
-)
-_ROLE = re.compile(
-    r"^(?:(?:the\s+)?user\s+|i\s+)?(?:now\s+|usually\s+|always\s+|generally\s+)*"
-    r"(?:prefers?|wants?|needs?|would like|(?:has |have )?chosen|chose|decided on|opted for"
-    r"|chooses?|picks?|picked|selects?|selected|requires?"
-    r"|takes?|uses?|asks? for|asked for)\s+(.+?)\s+(as|for)\s+"
-    r"(?:the\s+|their\s+|a\s+|an\s+|his\s+|her\s+|my\s+)?([^,;]+)$",
-    re.IGNORECASE,
-)
-_ATTRIBUTES = _roots(
-    """address airline airport amount area arrival budget capacity category city class color colour company contact
-    count country cuisine currency date day deadline departure destination diet duration email endpoint event fare
-    floor food frequency gate genre goal height hour insurance kind language leave length level limit location method
-    mode model month name number origin party passenger people person phone place plan platform position price
-    provider quantity range rate rating role room seat size speed star start stay stop style subject target temperature
-    term theme ticket time title tone topic total transport traveler type unit version visit volume week weight year
-    zone"""
-)
-"""Nouns that name a property with one value rather than a thing."""
-
-_KINDS = (
-    "area|category|class|colou?r|cuisine|currency|destination|format|genre|kind|language|level|mode|origin|price "
-    "range|quality|rating|size|style|type"
-)
-_OCCASIONS = (
-    "address|airport|amount|budget|city|country|date|day|deadline|floor|location|model|month|name|number|party size|"
-    "price|station|time|title|year"
-)
-_LOOSE = re.compile(
-    r"^(?:(?:the )?user |i )?(?:now |usually |always |generally )?(?:wants?|needs?|would like|prefers?|chooses?|"
-    r"chose|picks?"
-    r"|asks? for|requires?|takes?) (?:an? |the |my |their )?(?P<subject>(?:[\w/-]+ ){0,4}?"
-    rf"(?:(?P<kind>{_KINDS})|{_OCCASIONS})(?: of \w+)?) (?P<value>(?!(?:for|in|with|at|on|to|and|or|of|from|that|"
-    r"which|is|are|by"
-    r"|near|under|between|before|after|as|when|if|so)\b)\S+(?: \S+){0,4})$",
-    re.IGNORECASE,
-)
-"""`Wants hotel area north`: the noun that names a property ends the subject."""
-
-_OWN_NAME = re.compile(
-    r"(?:the )?(?:(?-i:[A-Z])|\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|(?:this|next) )",
-    re.IGNORECASE,
-)
-"""A name, a number or a day: behind `date` and `city`, which begin compounds such as `city tour`, only these are "
-"values."""
-
-_EMPTY = _roots("a an the my his her their our of for s user")
-_WORD = re.compile(r"\w+")
-_PROPERTIES = _ATTRIBUTES | _roots(
-    """manager boss doctor dentist supervisor assistant spouse wife husband partner preference home employer occupation
-    diet cabin bed drink"""
-)
-"""What has one value, or one holder, at a time."""
-
-_CHOSEN = re.compile(
-    r"^(?P<value>.+?)\s+(?:is|was)\s+(?:now\s+)?(?:(?:the\s+)?user's|my|their|the)\s+"
-    r"(?:choice|preference|pick|favou?rite|preferred option)\s+(?:for|of|as)\s+(?P<subject>[^,;]+)$",
-    re.IGNORECASE,
-)
-_SET = re.compile(
-    r"^(?:(?:the\s+)?user\s+|i\s+)?(?:has\s+|have\s+)?(?:set|changed?|changes|switched|moved|updated)\s+"
-    r"(?P<subject>[^,;]+)\s+to\s+(?P<value>.+)$",
-    re.IGNORECASE,
-)
-_GENERIC = _roots("preference preferred usual default favorite current new choice option standard")
-_START = (
-    r"^(?:(?:the )?user |i(?:'m| am|'ve| have)? |is |has |have |just |now |currently |recently |still |usually |always "
-    r"|mostly |also |will be )*"
-)
-_A_NAME = (
-    r"((?:the |st\. |mt\. )?(?-i:[A-Z])[\w'&-]*(?: (?:of |and |de |la |du |am |an |der |upon |the |& )?(?-i:[A-Z])"
-    r"[\w'&-]*)*)"
-)
-"""Names of places and firms: `lives in Berlin`, but `works at night` and `moved to the second floor` name none."""
-
-_STATES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(_START + pattern, re.IGNORECASE))
-    for name, pattern in (
-        ("home", rf"(?:lives?|living|resides?|based|relocated|moved|moving) (?:now )?(?:in|to|at) {_A_NAME}"),
-        ("home", r"(?:lives?|living|resides?|based) (?:now )?in ((?!an?\b|the\b|my\b)[a-z]+)$"),
-        ("home airport", rf"(?:flies|fly|flying|departs?) (?:out of|from) {_A_NAME}"),
-        ("employer", rf"(?:works?|working|employed) (?:now )?(?:at|for) {_A_NAME}"),
-        ("employer", rf"(?:started|begun|began) (?:work(?:ing)? |a (?:new )?job )?(?:at|with) {_A_NAME}"),
-        ("occupation", r"(?:works?|working) as an? ([^,;.]+)"),
-        ("name", rf"(?:goes by|call me|(?:my|user's) name is) {_A_NAME}"),
-    )
-)
-_ELSEWHERE = re.compile(r"\b(?:to|via)\b", re.IGNORECASE)
-"""`Flies from Berlin to Rome` tells of a route, not of where somebody's trips begin."""
-
-_AMOUNT = (
-    r"(?:[$€£]\s?(?P<one>\d[\d.,]{0,14}k?)|(?<![\d.,])(?P<two>\d[\d.,]{0,14}k?)\s?(?:[$€£]|dollars?|euros?|pounds?|bucks|usd|eur|gbp|chf|"
-    r"francs?)(?!\w))"
-)
-_LIMIT = re.compile(
-    rf"{_AMOUNT}|\b(?:budgets?\b(?: \w+){{0,4}}?|spend|pay|afford|cost|maximum|max\.?|at most|up to|no more than|"
-    r"under|below"
-    r"|ceiling of|limit of|cap of|more than|over) (?:about |around |only |of |is |now |up to |at most )"
-    r"*(?P<three>\d[\d.,]{0,14}k?)"
-    r"(?=$|[.,;!?]| (?:an? |per |for |on |in (?:all|total)|all in|total|max|now|at most|instead|this|is|these)\b)",
-    re.IGNORECASE,
-)
-_CAPPED = re.compile(
-    r"\b(?:budgets?|spend|pay|afford|costs?|maximum|max|at most|up to|no more than|not more than|under|below|over|"
-    r"ceiling"
-    r"|limit|cap)\b",
-    re.IGNORECASE,
-)
-_FORMER = re.compile(r"\bfrom \S+(?: \w+)?(?= to\b)", re.IGNORECASE)
-_UNIT = re.compile(
-    r"\b(?:an?|per|each|every) (?P<unit>night|day|week|month|year|person|head|guest|ticket|trip|meal|hour)\b"
-    r"|\b(?P<adverb>nightly|daily|weekly|monthly|yearly)\b",
-    re.IGNORECASE,
-)
-_ADVERBS = {
-    "nightly": "night",
-    "daily": "day",
-    "weekly": "week",
-    "monthly": "month",
-    "yearly": "year",
-    "head": "person",
-}
-_BOUGHT = re.compile(
-    r"\b(?:hotels?|rooms?|stays?|lodging|flights?|airfare|cars?|rentals?|trains?|food|meals?|dinners?|lunch(?:es)?"
-    r"|breakfasts?|tickets?|gifts?|taxis?|activit(?:y|ies)|museums?|laptops?|phones?|hardware|insurance|project)\b",
-    re.IGNORECASE,
-)
-_LODGED = _roots("hotel room stay lodging")
-"""What is paid by the night: `150 a night` and `hotels up to 150 a night` limit the same."""
-
-_FOR = re.compile(r"\b(?:for|in|during|when|on) (?!all\b|total\b)((?:\w+ ?){1,4})", re.IGNORECASE)
-_CONDITION = re.compile(
-    r"\b(?:on|during|when|while|if|whenever|in case of|in|at|for|with|after|before|to(?! be\b)|from)\s+(.+)$",
-    re.IGNORECASE,
-)
-_OCCASION = re.compile(
-    r"(?:on (?:\w+ ){0,2}\w+s|when|while|if|whenever|(?:to|from|in|at) (?-i:[A-Z])\w+)\b", re.IGNORECASE
-)
-"""A phrase that is for some of the times: `on workdays`, `when alone`, `to Rome`."""
-_PART = re.compile(
-    r"\b(?:on|during|when|while|if|whenever|in|at|for|with|after|before|to|from)\b"
-    r"(?:(?!\b(?:on|during|when|while|if|whenever|in|at|for|with|after|before|to|from)\b).)+",
-    re.IGNORECASE,
-)
-"""One phrase of several that follow each other: `to tea`, `in the morning`."""
+def cue(name: str) -> re.Pattern[str]:
+    """Return a pattern of `rules/consolidate.yaml` by its name."""
+    return BUILT_IN.pack("consolidate").pattern(name)
 
 
 @lru_cache(maxsize=8192)
@@ -215,171 +57,158 @@ def claims(text: str, subject: str = "") -> tuple[Claim, ...]:
     if len(text) > LONGEST_READ:
         return ()
     plain = " ".join(unframed(text).replace("’", "'").split())
-    # An amount is read with what it is for; the frame of the sentence would tell no more than `the budget`.
-    found = _keyed(plain) or [*_choices(plain), *_states(plain), *(_limits(plain) or _roles(plain))]
-    if not found and subject and not _WEAK.search(plain):
-        found = [_of_subject(plain, subject)]
+    if keyed := cue("keyed").match(plain):
+        read = _of_named_subject(keyed["subject"], keyed["value"])
+    else:
+        # An amount is read with what it is for; the form of the sentence would tell no more than `the budget`.
+        read = [*_of_closed_lists(plain), *_of_states(plain), *(_of_limits(plain) or _of_form(plain))]
+    if not read and subject and not is_of_many(plain):
+        read = [_of_given_subject(plain, subject)]
+    has_changed = is_change(plain)
     return tuple(
-        replace(claim, is_change=is_change(plain))
-        for claim in found
-        if claim.subject and (claim.value or claim.excluded)
+        replace(claim, is_change=has_changed) for claim in read if claim.subject and (claim.value or claim.excluded)
     )
 
 
 def is_of_many(text: str) -> bool:
     """Tell whether a text says what one can have many of, such as likes, allergies and languages."""
-    return _WEAK.search(text) is not None
+    return cue("of-many").search(text) is not None
 
 
-def _keyed(plain: str) -> list[Claim]:
-    """Read `hotel area: north`."""
-    match = _KEYED.match(plain)
-    return _named(match[1], match[2], when=frozenset()) if match else []
+def _of_form(plain: str) -> list[Claim]:
+    """Read sentences that name a subject and its value: `prefers ten for the number of guests`."""
+    match = None if is_of_many(plain) else BUILT_IN.pack("consolidate").match("form", plain)
+    if match is None:
+        return []
+    rule, parts = match
+    subject = _without_former(parts["subject"])
+    if rule.values["needs"] == "attribute" and not _ends_with(subject, _roots("attributes")):
+        return []
+    if rule.values["needs"] == "property" and not _subject(subject) & _roots("attributes", "holders"):
+        return []
+    return _of_named_subject(subject, parts["value"])
 
 
-def _named(subject: str, value: str, *, when: frozenset[str] = _ALWAYS) -> list[Claim]:
+def _of_named_subject(subject: str, value: str) -> list[Claim]:
     """Return what a sentence claims that names its subject; `seat: aisle` claims what `prefers aisle seats` does."""
     words = _subject(subject)
-    found = [Claim(words, _value(value), when=when)]
+    read = [Claim(words, _value(value))]
     if name := named(words):
-        known = value_of(name, value) if SUBJECTS[name].values else ""
-        if known or not SUBJECTS[name].values:
-            found.append(Claim(frozenset({f"{name}?"}), frozenset({known}) if known else _value(value), when=when))
-    return found
+        choice = value_of(name, value) if SUBJECTS[name].values else ""
+        if choice or not SUBJECTS[name].values:
+            read.append(Claim(frozenset({f"{name}?"}), frozenset({choice}) if choice else _value(value)))
+    return read
 
 
-def _limits(plain: str) -> list[Claim]:
+def _of_given_subject(plain: str, subject: str) -> Claim:
+    about = wording(subject).words or frozenset({subject})
+    value = wording(cue("condition").sub("", plain) or plain).affirmed - about - _roots("general")
+    return Claim(about, value, conditions=_conditions(plain), is_certain=False)
+
+
+def _of_closed_lists(plain: str) -> Iterator[Claim]:
+    """Read what is said of subjects with a closed list of values."""
+    read, is_weak = wording(plain), is_of_many(plain)
+    # `From coffee to tea` rules coffee out, as does `not coffee`.
+    former = _words_of(match.group() for match in cue("former").finditer(plain)) if is_change(plain) else _NONE
+    for name, subject in SUBJECTS.items():
+        choices = list(subject.told(plain))
+        if not choices or not (subject.has_cue(plain) or _says_only(plain, [words for _, words in choices])):
+            continue
+        excluded = frozenset(value for value, words in choices if wording(words).words & (read.denied | former))
+        value = frozenset(value for value, _ in choices) - excluded
+        if excluded and not value and not is_weak and len(choices) > 2:
+            continue
+        things = frozenset(map(root, subject.things_in(plain)))
+        conditions = _conditions(plain, subject) - things
+        yield Claim(frozenset({f"{name}?"}) | things, value, excluded, conditions, subject.is_single and not is_weak)
+
+
+def _of_states(plain: str) -> Iterator[Claim]:
+    """Read where someone lives, works and flies from."""
+    if wording(plain).denied:
+        return
+    for rule in BUILT_IN.pack("consolidate").sections["state"]:
+        if match := rule.match(plain):
+            value = _value(cue("condition").sub("", match[1]) or match[1])
+            yield Claim(frozenset({f"{rule.values['subject']}?"}), value)
+
+
+def _of_limits(plain: str) -> list[Claim]:
     """Read what may be spent, on what, and for how long: `at most €150 a night` and `can spend 700`."""
-    if not _CAPPED.search(plain):
+    if not cue("capped").search(plain):
         return []
-    told = _FORMER.sub("", plain)
-    amounts = [match["one"] or match["two"] or match["three"] for match in _LIMIT.finditer(told)]
+    current = cue("former").sub("", plain)
+    amounts = [match["one"] or match["two"] or match["three"] for match in cue("limit").finditer(current)]
     if len(amounts) != 1:
         return []
-    unit = _UNIT.search(told)
-    per = (unit["unit"] or unit["adverb"] or "").lower() if unit else ""
-    about = {root(match.group().lower()) for match in _BOUGHT.finditer(told)}
-    about = (about - _LODGED if per in ("night", "nightly") else about) | ({_ADVERBS.get(per, per)} if per else set())
-    bare = _LIMIT.sub("", told)
-    when = frozenset().union(*(wording(match[1]).words for match in _FOR.finditer(bare)))
-    return [
-        Claim(
-            frozenset({"budget?", *about}),
-            frozenset({_number(amounts[0])}),
-            when=frozenset(word for word in when - about - _LODGED - SLACK if not word[0].isdigit()),
-        )
-    ]
+    about = {root(match.group().lower()) for match in cue("bought").finditer(current)}
+    if unit := cue("unit").search(current):
+        period = (unit["unit"] or _PERIODS[unit["adverb"].lower()]).lower()
+        about = (about - _roots("lodging") if period == "night" else about) | {"person" if period == "head" else period}
+    occasions = _words_of(match[1] for match in cue("for-what").finditer(cue("limit").sub("", current)))
+    conditions = frozenset(word for word in occasions if not word[0].isdigit()) - about - _roots("lodging") - SLACK
+    return [Claim(frozenset({"budget?", *about}), frozenset({_number(amounts[0])}), conditions=conditions)]
 
 
 def _number(text: str) -> str:
     plain = text.lower().rstrip(".,")
-    thousand = plain.endswith("k")
-    plain = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", plain.rstrip("k"))
-    return f"{plain}000" if thousand and plain.isdigit() else plain
+    digits = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", plain.rstrip("k"))
+    return f"{digits}000" if plain.endswith("k") and digits.isdigit() else digits
 
 
-def _choices(plain: str) -> Iterator[Claim]:
-    """Read what is said of subjects with a closed list of values."""
-    read, is_weak = wording(plain), _WEAK.search(plain) is not None
-    for name, subject in SUBJECTS.items():
-        told = list(subject.told(plain))
-        if not told or not (subject.has_cue(plain) or _says_no_more(plain, [words for _, words in told])):
-            continue
-        # `From coffee to tea` rules coffee out, as does `not coffee`.
-        former = (
-            wording(" ".join(match.group() for match in _FORMER.finditer(plain))).words if is_change(plain) else _ALWAYS
-        )
-        excluded = frozenset(value for value, words in told if wording(words).words & (read.denied | former))
-        value = frozenset(value for value, _ in told) - excluded
-        if excluded and not value and not is_weak and len(told) > 2:
-            continue
-        things = frozenset(map(root, subject.things_in(plain)))
-        when = _conditions(plain, subject) - things
-        yield Claim(frozenset({f"{name}?"}) | things, value, excluded, when, subject.is_single and not is_weak)
-
-
-def _says_no_more(plain: str, told: Sequence[str]) -> bool:
+def _says_only(plain: str, words: Sequence[str]) -> bool:
     """Tell whether a text says nothing beside some words: `Window, please.`"""
-    return not wording(plain).words - wording(" ".join(told)).words - change_words(plain) - SLACK
-
-
-def _states(plain: str) -> Iterator[Claim]:
-    """Read where someone lives, works and flies from."""
-    for name, pattern in _STATES:
-        match = pattern.search(plain)
-        if match and not wording(plain).denied and not (name == "home airport" and _ELSEWHERE.search(plain)):
-            yield Claim(frozenset({f"{name}?"}), _value(_CONDITION.sub("", match[1]) or match[1]))
-
-
-def _roles(plain: str) -> Iterator[Claim]:
-    """Read `prefers ten for the number of guests` and `the number of guests is ten`."""
-    if _WEAK.search(plain):
-        return
-    role = _ROLE.match(plain)
-    if role:
-        last = wording(role[3]).signed[-1:]
-        # `a vegetarian meal for the flight` is for a thing: two such wishes may both hold.
-        if role[2].lower() == "as" or (bool(last) and last[0][0] in _ATTRIBUTES):
-            yield from _named(role[3], role[1])
-        return
-    loose = _LOOSE.match(plain)
-    if loose and (loose["kind"] or _OWN_NAME.match(loose["value"])):
-        yield from _named(loose["subject"], loose["value"])
-        return
-    told = _CHOSEN.match(plain) or _SET.match(plain)
-    if told:
-        yield from _named(_without_former(told["subject"]), told["value"])
-        return
-    copula = _COPULA.match(plain)
-    # `Rome is a dream` and `Rome is far` are both true: only a property has one value.
-    if copula and not _subject(copula[1]) & _PROPERTIES:
-        return
-    if copula and not re.match(
-        r"(?:it|that|this|there|which|what|who|i|he|she|they|we|user)\b", copula[1], re.IGNORECASE
-    ):
-        yield from _named(copula[1], copula[2])
+    return not wording(plain).words - wording(" ".join(words)).words - change_words(plain) - SLACK
 
 
 def _without_former(subject: str) -> str:
     """Cut the former value off: `the budget from $50` is about the budget, `the bus from location` is a name."""
     head, _, former = subject.partition(" from ")
-    last = wording(head).signed[-1:]
-    return head if former and last and last[0][0] in _PROPERTIES else subject
+    return head if former and _ends_with(head, _roots("attributes", "holders")) else subject
 
 
-def _of_subject(plain: str, subject: str) -> Claim:
-    about = wording(subject).words or frozenset({subject})
-    read = wording(_CONDITION.sub("", plain) or plain)
-    value = frozenset(read.affirmed - about - _GENERIC)
-    return Claim(about, value, when=_conditions(plain, None), is_certain=False)
+def _ends_with(text: str, roots: frozenset[str]) -> bool:
+    last = wording(text).signed[-1:]
+    return bool(last) and last[0][0] in roots
 
 
 def _subject(text: str) -> frozenset[str]:
     # Every word counts but the emptiest: `check in date` and `check out date` are two subjects.
-    words = frozenset(map(root, _WORD.findall(text.lower()))) - _EMPTY
-    return words - _GENERIC or words
+    words = frozenset(map(root, re.findall(r"\w+", text.lower()))) - _roots("empty")
+    return words - _roots("general") or words
 
 
 def _value(text: str) -> frozenset[str]:
-    read = wording(text)
-    return frozenset(f"-{word}" if is_denied else word for word, is_denied in read.signed) or frozenset(
-        text.lower().split()
+    signed = frozenset(f"-{word}" if is_denied else word for word, is_denied in wording(text).signed)
+    return signed or frozenset(text.lower().split())
+
+
+def _conditions(plain: str, subject: Subject | None = None) -> frozenset[str]:
+    """Return the words of the conditions under which a note holds.
+
+    Args:
+        plain: the note.
+        subject: what it is about: `with a window seat` and `in economy` hold a value of it and no condition, but
+            what follows them may be one.
+    """
+    match = cue("condition").search(plain)
+    if match is None:
+        return _NONE
+    if subject is None or not any(subject.told(match.group())):
+        return wording(match[1]).words
+    phrases = [phrase.group() for phrase in cue("phrase").finditer(match.group())]
+    is_exchange = cue("former").search(plain) is not None
+    return _words_of(
+        phrase for phrase in phrases if (is_exchange or cue("occasion").match(phrase)) and not any(subject.told(phrase))
     )
 
 
-def _conditions(plain: str, subject: Subject | None) -> frozenset[str]:
-    match = _CONDITION.search(plain)
-    if match is None:
-        return _ALWAYS
-    # `with a window seat` and `in economy` hold the value itself, not a condition, but what follows them may be one.
-    if subject is not None and any(subject.told(match.group())):
-        parts = [found.group() for found in _PART.finditer(match.group())]
-        has_former = _FORMER.search(plain) is not None
-        return frozenset().union(
-            *(
-                wording(part).words
-                for part in parts
-                if (has_former or _OCCASION.match(part)) and not any(subject.told(part))
-            )
-        )
-    return wording(match[1]).words
+def _words_of(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for text in texts for word in wording(text).words)
+
+
+@cache
+def _roots(*vocabularies: str) -> frozenset[str]:
+    words = BUILT_IN.pack("consolidate").words
+    return frozenset(root(word) for name in vocabularies for word in words[name])
