@@ -40,7 +40,7 @@ from everthread import Context
 from everthread.ledger import retention
 from everthread.ledger.record import record
 from everthread.state import namespaces
-from everthread.storage import regrets
+from everthread.storage import refetches
 
 THREAD = "measured"
 CPU_MARK = 0.10
@@ -75,11 +75,11 @@ def without_ledger() -> Iterator[None]:
     """Replace, in every module that has imported it, what writes or reads the ledger during a turn."""
     stand_ins: dict[Any, Any] = {
         record: _only_the_nodes_own,
-        regrets.left_operations: lambda *given, **named: [],
-        regrets.repeated: lambda *given, **named: ({}, []),
-        regrets.restated: lambda *given, **named: ({}, []),
-        regrets.read_back: lambda *given, **named: None,
-        regrets.restated_blocked: lambda *given, **named: None,
+        refetches.left_operations: lambda *given, **named: [],
+        refetches.repeated: lambda *given, **named: ({}, []),
+        refetches.restated: lambda *given, **named: ({}, []),
+        refetches.read_back: lambda *given, **named: None,
+        refetches.restated_blocked: lambda *given, **named: None,
     }
     found = [
         (module, name, value)

@@ -241,9 +241,6 @@ class Refetch(_Event):
     """Id of the message or call that needed it."""
 
 
-Regret = Refetch  # until the nodes have the new name
-
-
 class MemoryFull(_Event):
     """There was no room for these notes; they stay session notes."""
 

@@ -20,7 +20,7 @@ from everthread.nodes.model_calls import ModelCalls
 from everthread.nodes.prompt_plan import carried, plan_of, readable
 from everthread.state import Context, Note, PromptPlan, Source, State, Update, namespaces
 from everthread.state.marks import is_synthetic, marks
-from everthread.storage.regrets import restated_blocked
+from everthread.storage.refetches import restated_blocked
 from everthread.storage.transcript import transcript
 from everthread.window.turns import opens_turn, question_of
 

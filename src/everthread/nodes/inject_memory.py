@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.errors import SettingsError
-from everthread.ledger.events import Event, Injected, NoteBlocked, NoteOverruled, Regret
+from everthread.ledger.events import Event, Injected, NoteBlocked, NoteOverruled, Refetch
 from everthread.ledger.record import now, record
 from everthread.memory.guard import check, is_safe
 from everthread.memory.selection import overruled
@@ -20,7 +20,7 @@ from everthread.nodes.recall import recall, shared_past
 from everthread.nodes.sizes import is_evicted
 from everthread.state import Context, PromptPlan, State, Update, namespaces
 from everthread.state.marks import MARK, marks
-from everthread.storage.regrets import restated, restated_reads
+from everthread.storage.refetches import restated, restated_reads
 from everthread.window.turns import opens_turn
 
 
@@ -92,7 +92,7 @@ class _Arrived:
     new: Sequence[BaseMessage]
     again: Sequence[str]
     """Ids of those that the transcript has already: a client may send its whole history again."""
-    said_again: Mapping[str, Regret]
+    said_again: Mapping[str, Refetch]
     """Of new messages that say what has left the prompt."""
     forgotten: Sequence[PutOp]
     """Writes after which these are no news."""

@@ -12,7 +12,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, Send
 
-from everthread.ledger.events import Event, Offloaded, Regret
+from everthread.ledger.events import Event, Offloaded, Refetch
 from everthread.ledger.record import now, record
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.sizes import reads_back
@@ -21,7 +21,7 @@ from everthread.state import State
 from everthread.state.marks import marked, marks, sequence
 from everthread.state.messages import clean, clean_content
 from everthread.state.scrubbing import scrub
-from everthread.storage.regrets import left_operations, read_back, repeated
+from everthread.storage.refetches import left_operations, read_back, repeated
 from everthread.storage.transcript import append_operations
 from everthread.window.masking import mask
 from everthread.window.tokens import TokenCounter
@@ -100,11 +100,11 @@ def _offloaded(result: ToolMessage, request: ToolCallRequest, deps: NodeDeps) ->
     counter, turn = deps.model_for(context).counter, state.get("turns", 0)
     events: list[Event] = []
     operations = []
-    if (regret := _regret(request, result, deps)) is not None:
-        event, forgotten = regret
+    if (refetch := _refetch(request, result, deps)) is not None:
+        event, forgotten = refetch
         events.append(event)
         operations += forgotten
-        if context.learn_from_regret and event.why == "repeated_call":
+        if context.learn_from_refetches and event.why == "repeated_call":
             result = marked(result, kept=True)
     if _is_long(str(result.text), context.tool_output_tokens, counter):
         stand_in = mask(result.model_copy(update={"content": str(result.text)}), context.tool_output_tokens, counter)
@@ -127,18 +127,18 @@ def _offloaded(result: ToolMessage, request: ToolCallRequest, deps: NodeDeps) ->
     return result
 
 
-def _regret(request: ToolCallRequest, result: ToolMessage, deps: NodeDeps) -> tuple[Regret, list[Any]] | None:
+def _refetch(request: ToolCallRequest, result: ToolMessage, deps: NodeDeps) -> tuple[Refetch, list[Any]] | None:
     """Return the event of a call that asks again for what had left the prompt, and the writes that forget it."""
     if result.status == "error" or not reads_back(request.state):
         return None
     store, thread_id, call = store_of(request.runtime), thread_of(request.runtime), request.tool_call
-    regrets, forgotten = repeated(store, thread_id, [call], {tool.name for tool in deps.model.readers})
-    if regrets:
-        return regrets[str(call["id"])], forgotten
+    refetches, forgotten = repeated(store, thread_id, [call], {tool.name for tool in deps.model.readers})
+    if refetches:
+        return refetches[str(call["id"])], forgotten
     # A long text is read in parts; it was missed once.
     if call["name"] == "read_tool_output" and not call["args"].get("offset"):
-        regret = read_back(store, thread_id, str(call["args"].get("handle", "")), str(call["id"]))
-        return (regret, []) if regret is not None else None
+        refetch = read_back(store, thread_id, str(call["args"].get("handle", "")), str(call["id"]))
+        return (refetch, []) if refetch is not None else None
     return None
 
 

@@ -16,7 +16,7 @@ from everthread.nodes.prompt_plan import carried, plan_of, with_summary
 from everthread.nodes.sizes import PromptSize
 from everthread.state import Context, State, Update, namespaces
 from everthread.state.marks import marks
-from everthread.storage.regrets import left_operations
+from everthread.storage.refetches import left_operations
 from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import append_operations
 from everthread.window.compaction import absorb

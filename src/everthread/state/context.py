@@ -89,7 +89,7 @@ class Context:
     ledger_turns: int | None = 1000
     """Turns whose events are kept, at least 1; those about notes stay as long as the thread. None keeps all."""
 
-    learn_from_regret: bool = False
+    learn_from_refetches: bool = False
     """Mask a tool result last, and let `salience` evict its turn late, when the same call was made a second time."""
 
     pins: tuple[str, ...] = ()
@@ -113,8 +113,8 @@ class Context:
             raise SettingsError(f"`policy` is {self.policy!r}; choose one of {', '.join(POLICIES)}")
         if self.distiller not in get_args(Distiller):
             raise SettingsError(f"`distiller` is {self.distiller!r}; choose `rules` or `model`")
-        if not isinstance(self.learn_from_regret, bool):
-            raise SettingsError(f"`learn_from_regret` must be true or false, got {self.learn_from_regret!r}")
+        if not isinstance(self.learn_from_refetches, bool):
+            raise SettingsError(f"`learn_from_refetches` must be true or false, got {self.learn_from_refetches!r}")
         for pin in self.pins:
             if not isinstance(pin, str) or not pin.strip():
                 raise SettingsError(f"`pins` takes non-empty sentences, got {pin!r}")

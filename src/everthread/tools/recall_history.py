@@ -6,7 +6,7 @@ from typing import Annotated
 from langchain_core.tools import ToolException, tool
 from langgraph.prebuilt import ToolRuntime
 
-from everthread.ledger.events import Event, Recalled, Regret
+from everthread.ledger.events import Event, Recalled, Refetch
 from everthread.ledger.record import record
 from everthread.memory.recall import Passage, Question, day_line, passage_line
 from everthread.memory.recall.trimming import trimmed
@@ -58,7 +58,7 @@ def _record(
     tokens = len(encoding("o200k_base").encode_ordinary(text))
     events: list[Event] = [
         Recalled(by="tool", message_ids=ids, tokens=tokens, searched=searched),
-        Regret(why="recall", message_ids=ids, left="evicted", by=str(runtime.tool_call_id)),
+        Refetch(why="recall", message_ids=ids, left="evicted", by=str(runtime.tool_call_id)),
     ]
     turn = int((runtime.state or {}).get("turns", 0))
     record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn)

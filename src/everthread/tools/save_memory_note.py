@@ -18,7 +18,7 @@ from everthread.state import Context, State, namespaces
 from everthread.state.marks import is_synthetic
 from everthread.state.notes import NoteOrigin, Source
 from everthread.storage.recall import passage_of
-from everthread.storage.regrets import restated_blocked
+from everthread.storage.refetches import restated_blocked
 
 __all__ = ["save_memory_note"]
 

@@ -14,7 +14,7 @@ from everthread.ledger.events import Evicted, Injected, PromptAssembled, Refetch
 from everthread.state import namespaces
 
 EVICTED = Evicted(policy="salience", reason="over budget", message_ids=["a"], tokens_before=9, tokens_after=5, budget=6)
-REGRET = Refetch(why="repeated_call", message_ids=["a"], left="evicted", left_turn=1)
+REFETCH = Refetch(why="repeated_call", message_ids=["a"], left="evicted", left_turn=1)
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -25,7 +25,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     with open_storage(url) as storage:
         session = {"thread_id": "t", "user_id": "ada", "turns": 2, "last_activity": "2026-01-01T00:00:00+00:00"}
         storage.store.put(namespaces.SESSIONS, "t", session, index=False)
-        record(storage.store, "t", [EVICTED, REGRET, Injected()], write=lambda _: None, turn=2)
+        record(storage.store, "t", [EVICTED, REFETCH, Injected()], write=lambda _: None, turn=2)
 
     def command(*arguments: str) -> tuple[int, str, str]:
         return main([*arguments, "--database", url]), *capsys.readouterr()

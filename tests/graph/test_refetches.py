@@ -1,4 +1,4 @@
-"""Regret in whole runs: what left the prompt and was needed again."""
+"""Refetches in whole runs: what left the prompt and was needed again."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from langchain_core.tools import tool
 from conversation import call, conversation
 from everthread import Context, build_graph
 from everthread.ledger import events
-from everthread.ledger.events import Regret
+from everthread.ledger.events import Refetch
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
 from everthread.state.marks import is_kept, marked
@@ -47,11 +47,11 @@ def talk(storage: Storage, *turns: tuple[str, list[Any]], **dials: Any) -> dict[
     return result
 
 
-def regrets(storage: Storage) -> list[Regret]:
-    return [event for event in events(storage.store, "t") if isinstance(event, Regret)]
+def refetches(storage: Storage) -> list[Refetch]:
+    return [event for event in events(storage.store, "t") if isinstance(event, Refetch)]
 
 
-def test_a_call_made_again_after_its_result_was_evicted_is_regretted(storage: Storage) -> None:
+def test_a_call_made_again_after_its_result_was_evicted_is_a_refetch(storage: Storage) -> None:
     talk(
         storage,
         ("hello", ["Hi."]),
@@ -61,17 +61,17 @@ def test_a_call_made_again_after_its_result_was_evicted_is_regretted(storage: St
         **ONE_TURN,
     )
 
-    (regret,) = regrets(storage)
-    assert (regret.why, regret.left, regret.left_turn, regret.by) == ("repeated_call", "evicted", 3, "b")
+    (refetch,) = refetches(storage)
+    assert (refetch.why, refetch.left, refetch.left_turn, refetch.by) == ("repeated_call", "evicted", 3, "b")
 
 
-def test_a_call_made_again_while_its_result_is_in_view_is_not_regretted(storage: Storage) -> None:
+def test_a_call_made_again_while_its_result_is_in_view_is_no_refetch(storage: Storage) -> None:
     talk(storage, ("look", [looks(3, "a"), looks(3, "b"), "done"]))
 
-    assert regrets(storage) == []
+    assert refetches(storage) == []
 
 
-def test_what_was_fetched_again_and_is_in_view_is_regretted_once(storage: Storage) -> None:
+def test_what_was_fetched_again_and_is_in_view_is_one_refetch(storage: Storage) -> None:
     twice = [looks(3, "b"), looks(3, "c"), "done"]
     talk(
         storage,
@@ -82,17 +82,17 @@ def test_what_was_fetched_again_and_is_in_view_is_regretted_once(storage: Storag
         **ONE_TURN,
     )
 
-    assert len(regrets(storage)) == 1
+    assert len(refetches(storage)) == 1
 
 
-def test_another_call_is_not_regretted(storage: Storage) -> None:
+def test_another_call_is_no_refetch(storage: Storage) -> None:
     turns: list[tuple[str, list[Any]]] = [("hello", ["Hi."]), ("look", [looks(3, "a"), "done"]), ("next", ["ok"])]
     talk(storage, *turns, ("again", [looks(4, "b"), "done"]), **ONE_TURN)
 
-    assert regrets(storage) == []
+    assert refetches(storage) == []
 
 
-def test_reading_a_masked_result_back_is_regretted_once_for_all_its_parts(storage: Storage) -> None:
+def test_reading_a_masked_result_back_is_one_refetch_for_all_its_parts(storage: Storage) -> None:
     talk(storage, ("look", [looks(400, "a"), "done"]), tool_output_tokens=100)
     (handle,) = storage.store.search(namespaces.thread("t", "handles"))
     reads = [
@@ -101,50 +101,50 @@ def test_reading_a_masked_result_back_is_regretted_once_for_all_its_parts(storag
     ]
     talk(storage, ("read", [*reads, "done"]), tool_output_tokens=100)
 
-    (regret,) = regrets(storage)
-    assert (regret.why, handle_of(regret.message_ids[0])) == ("read_back", handle.key)
+    (refetch,) = refetches(storage)
+    assert (refetch.why, handle_of(refetch.message_ids[0])) == ("read_back", handle.key)
 
 
-def test_a_search_by_the_model_is_regretted_and_told_as_a_recall(storage: Storage) -> None:
+def test_a_search_by_the_model_is_a_refetch_and_a_recall(storage: Storage) -> None:
     asks = AIMessage("", tool_calls=[call("recall_history", "q", query="locker code")])
     turns = [("hello", ["Hi."]), ("My locker code is 4711.", ["Fine."]), ("next", ["ok"]), ("what was it", [asks, "x"])]
     talk(storage, *turns, recall_tokens=0, **ONE_TURN)
 
-    (regret,) = regrets(storage)
+    (refetch,) = refetches(storage)
     told = [event for event in events(storage.store, "t") if event.event == "recalled"]
-    assert regret.why == "recall"
+    assert refetch.why == "recall"
     assert [event.by for event in told] == ["tool"]
 
 
-def test_a_user_who_says_again_what_was_evicted_is_regretted(storage: Storage) -> None:
+def test_a_user_who_says_again_what_was_evicted_is_a_refetch(storage: Storage) -> None:
     again = "The hotel in Lyon: my budget is 900 euros"
     talk(storage, ("hello", ["Hi."]), (STATED, ["ok"]), ("next", ["ok"]), (again, ["ok"]), **ONE_TURN)
 
-    (regret,) = regrets(storage)
-    assert (regret.why, regret.left) == ("restated", "evicted")
+    (refetch,) = refetches(storage)
+    assert (refetch.why, refetch.left) == ("restated", "evicted")
 
 
-def test_a_user_who_repeats_what_is_still_in_view_is_not_regretted(storage: Storage) -> None:
+def test_a_user_who_repeats_what_is_still_in_view_is_no_refetch(storage: Storage) -> None:
     talk(storage, (STATED, ["ok"]), (STATED, ["ok"]))
 
-    assert regrets(storage) == []
+    assert refetches(storage) == []
 
 
-def test_a_user_who_says_again_what_was_blocked_is_regretted(storage: Storage) -> None:
+def test_a_user_who_says_again_what_was_blocked_is_a_refetch(storage: Storage) -> None:
     card = "Please remember my credit card number 4111 1111 1111 1111"
     save = call("save_memory_note", "s", text="Card 4111 1111 1111 1111.", keywords=["card"])
     turn = [AIMessage("", tool_calls=[save]), "no"]
     talk(storage, (card, turn), (card, [AIMessage("", tool_calls=[{**save, "id": "s2"}]), "no"]))
 
-    (regret,) = regrets(storage)
-    assert (regret.why, regret.left, regret.left_turn) == ("restated", "blocked", 1)
+    (refetch,) = refetches(storage)
+    assert (refetch.why, refetch.left, refetch.left_turn) == ("restated", "blocked", 1)
 
 
 @pytest.mark.parametrize("learns", [False, True])
 def test_the_dial_marks_what_had_to_be_fetched_twice(storage: Storage, learns: bool) -> None:
     turns: list[tuple[str, list[Any]]] = [("hello", ["Hi."]), ("look", [looks(3, "a"), "done"]), ("next", ["ok"])]
 
-    last = talk(storage, *turns, ("again", [looks(3, "b"), "done"]), learn_from_regret=learns, **ONE_TURN)
+    last = talk(storage, *turns, ("again", [looks(3, "b"), "done"]), learn_from_refetches=learns, **ONE_TURN)
 
     result = next(message for message in last["messages"] if getattr(message, "tool_call_id", "") == "b")
     assert is_kept(result) is learns

@@ -36,7 +36,7 @@ def test_a_result_is_named_by_the_call_that_it_answers() -> None:
     assert results_by_call(results, messages) == {call_key("look", {"n": 2}): "r2"}
 
 
-def test_regrets_are_counted_beside_what_left() -> None:
+def test_refetches_are_counted_beside_what_left() -> None:
     told = [
         Evicted(policy="p", reason="r", message_ids=["a", "b"], tokens_before=2, tokens_after=1, budget=1),
         Masked(reason="r", message_id="c", handle="h", tokens_before=2, tokens_after=1),

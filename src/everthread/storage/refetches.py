@@ -1,4 +1,4 @@
-"""What left the prompt, by names that a look-up needs: regret is noticed with one read, not with a search.
+"""Keys of what left the prompt, so that a refetch is noticed with one read and not with a search.
 
 A row per tool result or message of the user that left; it goes when it was needed again, and with the
 turns that the ledger forgets.
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
-from everthread.ledger.events import Regret
+from everthread.ledger.events import Refetch
 from everthread.ledger.refetches import call_key, results_by_call, statement_key
 from everthread.state import namespaces
 from everthread.window.turns import opens_turn
@@ -48,7 +48,7 @@ def left_operations(
 
 def repeated(
     store: BaseStore, thread_id: str, calls: Iterable[Mapping[str, Any]], without: Collection[str]
-) -> tuple[dict[str, Regret], list[PutOp]]:
+) -> tuple[dict[str, Refetch], list[PutOp]]:
     """Return the calls that ask again for what has left, by call id, and the writes that forget it.
 
     Args:
@@ -73,7 +73,7 @@ def restated_reads(thread_id: str, messages: Iterable[BaseMessage]) -> dict[str,
 
 def restated(
     asked: Mapping[str, GetOp], found: Sequence[Any], without: Collection[str]
-) -> tuple[dict[str, Regret], list[PutOp]]:
+) -> tuple[dict[str, Refetch], list[PutOp]]:
     """Return the user's messages that say again what has left, by message id, and the writes that forget it.
 
     Args:
@@ -89,31 +89,31 @@ def _missed(
     found: Sequence[Any],
     why: Literal["repeated_call", "restated"],
     without: Collection[str] = (),
-) -> tuple[dict[str, Regret], list[PutOp]]:
-    regrets: dict[str, Regret] = {}
+) -> tuple[dict[str, Refetch], list[PutOp]]:
+    refetches: dict[str, Refetch] = {}
     gone: list[PutOp] = []
     for (by, read), item in zip(asked.items(), found, strict=True):
         if isinstance(item, Item) and by not in without:
             told = item.value
-            regrets[by] = Regret(
+            refetches[by] = Refetch(
                 why=why, message_ids=[told["message_id"]], left=told["left"], left_turn=told["turn"], by=by
             )
             gone.append(PutOp(read.namespace, read.key, None))
-    return regrets, gone
+    return refetches, gone
 
 
-def read_back(store: BaseStore, thread_id: str, handle: str, by: str) -> Regret | None:
-    """Return the regret of a handle that is read; None when there is no such handle."""
+def read_back(store: BaseStore, thread_id: str, handle: str, by: str) -> Refetch | None:
+    """Return the refetch of a handle that is read; None when there is no such handle."""
     pointer = store.get(namespaces.thread(thread_id, "handles"), handle) if handle else None
     if pointer is None:
         return None
-    return Regret(why="read_back", message_ids=[str(pointer.value["message_id"])], left="masked", by=by)
+    return Refetch(why="read_back", message_ids=[str(pointer.value["message_id"])], left="masked", by=by)
 
 
 def restated_blocked(
     store: BaseStore, thread_id: str, message: BaseMessage, known: Sequence[BaseMessage]
-) -> Regret | None:
-    """Return the regret of a note that is blocked although the user says it for the second time.
+) -> Refetch | None:
+    """Return the refetch of a note that is blocked although the user says it for the second time.
 
     Only a note that is refused asks for this, so the ledger may be searched.
 
@@ -136,7 +136,7 @@ def restated_blocked(
     for said, text in texts.items():
         if name and statement_key(text) == name:
             by = str(message.id)
-            return Regret(why="restated", message_ids=[said], left="blocked", left_turn=earlier[said], by=by)
+            return Refetch(why="restated", message_ids=[said], left="blocked", left_turn=earlier[said], by=by)
     return None
 
 
