@@ -4,7 +4,7 @@ What counts, and against what:
 
 - *Lasting preferences* (records with `gold.preferences`): each user message is distilled with the assistant's message
   ahead of it. A note matches a gold preference when its source is an evidence message of that preference **and** the
-  two share a word that carries meaning (`content_words`: stop words and words of attitude such as `avoid` do not
+  two share a word that carries meaning (`wording`: stop words and words of attitude such as `avoid` do not
   count). `recall` is the share of gold preferences with a matching durable note.
 - `precision_strict` counts every durable note without a match as wrong, although the annotation names one preference
   per conversation and users state others. `precision` looks at those again: a note outside the annotation is right when
@@ -36,8 +36,9 @@ from pathlib import Path
 import yaml
 
 from everthread.evals.suites import Options, Report, Table, Tick, share
-from everthread.memory.distill import Candidate, candidates, content_words
-from everthread.memory.distill.sentences import sentences
+from everthread.memory.distill import Candidate, candidates
+from everthread.memory.distill.sentences import own_sentences
+from everthread.memory.text.wording import wording
 
 from .annotations import AnnotatedRecord, Said, Slot, annotated
 from .tally import Tally
@@ -146,7 +147,7 @@ def _rules(text: str, question: str) -> list[Candidate]:
 
 
 def _every_sentence(text: str, question: str) -> list[Candidate]:
-    return [Candidate(sentence.quote, sentence.text, "durable") for sentence in sentences(text)]
+    return [Candidate(sentence.quote, sentence.text, "durable") for sentence in own_sentences(text)]
 
 
 def _keyword(text: str, question: str) -> list[Candidate]:
@@ -180,11 +181,11 @@ def _preferences(record: AnnotatedRecord, made: Sequence[_Made], said: int) -> _
     tally = _Found(messages=said, notes=len(lasting), lasting=len(lasting))
     right: set[int] = set()
     for wanted in record.gold.preferences:
-        words = content_words(wanted.text) | content_words(wanted.explicit_form)
+        words = wording(wanted.text).words | wording(wanted.explicit_form).words
         hits = {
             place
             for place, one in enumerate(lasting)
-            if one.message_id in wanted.evidence and content_words(one.found.text) & words
+            if one.message_id in wanted.evidence and wording(one.found.text).words & words
         }
         tally.gold += 1
         tally.met += bool(hits)
@@ -198,9 +199,9 @@ def _preferences(record: AnnotatedRecord, made: Sequence[_Made], said: int) -> _
 def _explicit(record: AnnotatedRecord, distiller: Distiller) -> _Found:
     tally = _Found()
     for form in (wanted.explicit_form for wanted in record.gold.preferences if wanted.explicit_form):
-        words = content_words(form)
+        words = wording(form).words
         found = [one for one in distiller(form, "") if one.scope == "durable"]
-        matched = [one for one in found if content_words(one.text) & words]
+        matched = [one for one in found if wording(one.text).words & words]
         tally.gold += 1
         tally.met += bool(matched)
         tally.matched += len(matched)

@@ -24,9 +24,10 @@ from pathlib import Path
 from everthread.evals.suites import Options, Report, Table, Tick, share
 from everthread.memory.capture import capture
 from everthread.memory.consolidate import plan
-from everthread.memory.distill import candidates, content_words, keywords
+from everthread.memory.distill import candidates, keywords
 from everthread.memory.rendering import render_notes
 from everthread.memory.selection import holding, within
+from everthread.memory.text.wording import wording
 from everthread.state import Context
 from everthread.state.notes import Note, Source
 from everthread.window.tokens import TokenCounter, counter_for
@@ -159,10 +160,10 @@ def _notes(probes: Sequence[Question], notes: Sequence[Note], limit: int, counte
     chosen = within(notes, limit, counter.text)
     tokens = counter.text(render_notes("Long-term notes", chosen))
     for probe in probes:
-        words = content_words(probe.preference)
+        words = wording(probe.preference).words
         tally.probes += 1
         tally.met += any(
-            content_words(note.text) & words
+            wording(note.text).words & words
             and any(evidence in source.message_ids for source in note.sources for evidence in probe.evidence)
             for note in chosen
         )

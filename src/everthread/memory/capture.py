@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from langgraph.store.base import PutOp
 
 from everthread.memory.guard import Verdict, check
+from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.constraints import is_constraint, is_for_this_time, is_lasting
 from everthread.state import namespaces
 from everthread.state.messages import clean
@@ -78,9 +79,9 @@ def normalised(text: str) -> str:
     return text
 
 
-def kind_of(text: str) -> NoteKind:
+def kind_of(text: str, rules: Rules = BUILT_IN) -> NoteKind:
     """Tell a constraint, which must never be lost, from a preference."""
-    return "constraint" if is_constraint(text) else "preference"
+    return "constraint" if is_constraint(text, rules) else "preference"
 
 
 def _keywords(keywords: Sequence[str]) -> list[str]:

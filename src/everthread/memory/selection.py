@@ -5,10 +5,10 @@ from datetime import date
 from functools import lru_cache
 
 from everthread.memory.distill.attributes import attributes
-from everthread.memory.distill.sentences import sentences
-from everthread.memory.distill.wording import content_words
 from everthread.memory.rendering import newest_first, note_line
 from everthread.memory.subjects import SUBJECTS, value_of
+from everthread.memory.text.sentences import sentences
+from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
 
 HALF_LIFE_DAYS = 180
@@ -88,9 +88,9 @@ def _asked(
     notes: Sequence[Note], block: Sequence[Note], question: str, limit: int, count: Callable[[str], int]
 ) -> list[Note]:
     """Return what is not in the block by relevance, the words that it shares with the question, and worth."""
-    there, asked = {note.id for note in block}, content_words(question[:_LONGEST_QUESTION])
+    there, asked = {note.id for note in block}, wording(question[:_LONGEST_QUESTION]).words
     newest = max((note.date for note in notes), default="")
-    shared = {note.id: len(content_words(f"{note.text} {' '.join(note.keywords)}") & asked) for note in notes}
+    shared = {note.id: len(wording(f"{note.text} {' '.join(note.keywords)}").words & asked) for note in notes}
     left = [note for note in newest_first(notes) if note.id not in there and shared[note.id]]
     return _filled(sorted(left, key=lambda note: -shared[note.id] * _worth(note, newest)), limit, count)
 
@@ -128,9 +128,9 @@ def overruled(notes: Sequence[Note], said: str) -> list[Note]:
 def _values(text: str) -> dict[str, set[tuple[str, bool]]]:
     values: dict[str, set[tuple[str, bool]]] = {}
     for sentence in sentences(text):
-        for attribute in attributes(sentence.text):
+        for attribute in attributes(sentence):
             # `A table by the window` names no seat.
-            if attribute.subject not in SUBJECTS or not any(SUBJECTS[attribute.subject].told(sentence.text)):
+            if attribute.subject not in SUBJECTS or not any(SUBJECTS[attribute.subject].told(sentence)):
                 continue
             value = value_of(attribute.subject, attribute.phrase) or attribute.phrase.lower()
             values.setdefault(attribute.subject, set()).add((value, attribute.is_negated))

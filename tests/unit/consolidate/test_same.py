@@ -11,6 +11,8 @@ from everthread.memory.consolidate.duplicates import says_the_same
         ("Prefers aisle seats.", "User prefers aisle seats"),
         ('User said: "I prefer aisle seats"', "Prefers aisle seats."),
         ("Prefers vegetarian food.", "Prefers vegitarian food."),
+        ("Prefers vegetarian food.", "Prefers vegeatrian food."),
+        ("Wants breakfast included.", "Wants breakfst included."),
         ("Wants 4 tickets.", "wants four tickets"),
         ("Hates cilantro.", "Does not like cilantro."),
         ("Check in: 11th of March", "Check in: March 11th"),
@@ -37,6 +39,7 @@ def test_other_wording_says_the_same(one: str, other: str) -> None:
         ("Prefers aisle seats.", "Prefers aisle seats on long flights."),
         ("Prefers smoking rooms.", "Prefers non-smoking rooms."),
         ("Stays in hotels.", "Stays in hostels."),
+        ("Studies astronomy.", "Studies astrology."),
     ],
 )
 def test_a_number_a_denial_a_direction_or_a_case_makes_another_note(one: str, other: str) -> None:

@@ -7,7 +7,7 @@ from everthread.memory.capture import kind_of, normalised
 from everthread.memory.consolidate.plan import MOST_CONFIRMATIONS
 from everthread.memory.consolidate.promotion import is_promoted
 from everthread.memory.distill.attributes import subject_of
-from everthread.memory.distill.wording import keywords
+from everthread.memory.distill.third_person import keywords
 from everthread.memory.guard import check
 from everthread.state.notes import Note, note_id
 

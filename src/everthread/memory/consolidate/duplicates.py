@@ -1,8 +1,7 @@
 """Tell whether two notes say the same."""
 
 from collections.abc import Sequence
-
-from rapidfuzz.distance import DamerauLevenshtein
+from itertools import takewhile
 
 from everthread.memory.text.wording import Wording, are_opposed, wording
 
@@ -10,10 +9,7 @@ __all__ = ["says_the_same"]
 
 Signed = tuple[str, bool]
 
-_LIKENESS = 0.87
-"""Least likeness of two spellings of one word; `comfortable` and `uncomfortable` are at 0.85."""
-
-_SHORTEST = 6
+_SHORTEST = 8
 """Letters of the shortest word that may be misspelt: `hotel` and `hostel` are two things."""
 
 
@@ -47,8 +43,17 @@ def _are_spellings(first: Wording, second: Wording, left: Sequence[Signed], righ
 def _is_spelling(word: str, other: str, names: frozenset[str]) -> bool:
     if word == other:
         return True
-    if not (word.isalpha() and other.isalpha()) or min(len(word), len(other)) < _SHORTEST or {word, other} & names:
+    if not (word.isalpha() and other.isalpha()) or max(len(word), len(other)) < _SHORTEST or {word, other} & names:
         return False
     if word.endswith(other) or other.endswith(word):
         return False  # un-, non-, in-, dis-: the opposite
-    return DamerauLevenshtein.normalized_similarity(word, other) >= _LIKENESS
+    start = _shared_letters(word, other)
+    end = _shared_letters(word[start:][::-1], other[start:][::-1])
+    left, right = word[start : len(word) - end], other[start : len(other) - end]
+    # One letter added, left out or replaced, or two neighbours swapped.
+    return max(len(left), len(right)) <= 1 or (len(left) == 2 and left == right[::-1])
+
+
+def _shared_letters(word: str, other: str) -> int:
+    """Return how many letters open both words."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, other, strict=False)))

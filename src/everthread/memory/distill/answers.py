@@ -4,8 +4,10 @@ import re
 from dataclasses import dataclass
 
 from everthread.memory.distill.attributes import attributes
-from everthread.memory.distill.sentences import sentences
+from everthread.memory.distill.sentences import own_sentences
+from everthread.memory.distill.statements import cue
 from everthread.memory.subjects import EXCLUSIVE
+from everthread.memory.text.consent import answer_of
 from everthread.state.notes import NoteKind, NoteScope
 
 _LONGEST = 8
@@ -14,45 +16,8 @@ _LONGEST = 8
 _LONGEST_QUESTION = 400
 """Characters above which what a short answer answers cannot be told."""
 
-_GENERAL = re.compile(
-    r"\b(?:do you (?:usually|generally|normally|always|typically|tend to|have (?:any|a|an)(?: \w+){0,2} "
-    r"(?:preferences?|allerg\w+|restrictions?|requirements?|needs))"
-    r"|(?:what|which)(?:'s| is) your (?:usual|preferred|favou?rite)|are you (?:an? )?(?:\w+ )?(?:vegetarian|vegan|"
-    r"allergic|diabetic|left-handed)|any (?:\w+ ){0,2}(?:allergies|restrictions))\b",
-    re.IGNORECASE,
-)
-_OFFER = re.compile(
-    r"\b(?:would you (?:like|prefer|want|rather)|do you (?:want|need|prefer)|shall i|should i|should it|how about|"
-    r"what about)\b",
-    re.IGNORECASE,
-)
-_PREFER = re.compile(r"\bdo you prefer\b", re.IGNORECASE)
-_BODY = re.compile(r"\b(?:allerg|diet|restriction|vegetarian|vegan|wheelchair|access|medical|intoleran)", re.IGNORECASE)
-_CHOICE = re.compile(
-    r"(?:prefer|like|want|rather|need|rather have)\s+(?:an? |the |your )?(?P<options>[^?]*?\bor\b[^?]*)\?",
-    re.IGNORECASE,
-)
-_YES = re.compile(
-    r"^(?:yes|yeah|yep|yup|sure|of course|definitely|absolutely|correct|right|i do|i am|that's right)\b[,.! ]*",
-    re.IGNORECASE,
-)
-_NO = re.compile(r"^(?:no|nope|nah|not really|i don't|i'm not|none)\b[,.! ]*", re.IGNORECASE)
-_POLITE = re.compile(
-    r"\b(?:please|thanks|thank you|definitely|i'd|i would|i think|i|prefer|like|want|the|an?|would be (?:great|"
-    r"good|nice)|is (?:fine|good|better)|for me|one|it's|always|usually|as usual|as always|by default)\b"
-    r"|[,.!]",
-    re.IGNORECASE,
-)
-_OPEN = re.compile(
-    r"\b(?:whatever|either|anything|both|don't (?:care|mind|know)|no preference|not sure|doesn't matter|you "
-    r"(?:choose|decide)|up to you)\b|\?",
-    re.IGNORECASE,
-)
-_ELLIPTIC = re.compile(r"^(?:the |an? )?(?P<options>[\w -]{2,40} or (?:the |an? )?[\w -]{2,40})\?$", re.IGNORECASE)
-"""`Aisle or window?`"""
-_ALWAYS = re.compile(
-    r"\b(?:always|usually|normally|generally|as (?:usual|always)|by default|every time)\b", re.IGNORECASE
-)
+_ASKS_FOR_ANY = re.compile(r"\b(?:any|preferences?|restrictions?|allerg\w+)\b", re.IGNORECASE)
+_BETWEEN = re.compile(r",\s*(?:or\s+)?|\s+or\s+")
 _LAST_NOUN = re.compile(r"(?:^|\s)([a-z-]+)$", re.IGNORECASE)
 
 
@@ -73,73 +38,60 @@ def answered(reply: str, question: str) -> Answer | None:
         reply: the user's whole message.
         question: the assistant's message ahead of it; only its last question counts.
     """
-    asked = [sentence.text for sentence in sentences(question) if sentence.is_question]
+    questions = [sentence.text for sentence in own_sentences(question) if sentence.is_question]
     reply = " ".join(reply.split())
-    if (
-        not asked
-        or len(asked) > 1
-        or len(asked[0]) > _LONGEST_QUESTION
-        or not reply
-        or len(reply.split()) > _LONGEST
-        or _OPEN.search(reply)
-    ):
+    if len(questions) != 1 or len(questions[0]) > _LONGEST_QUESTION:
         return None
-    is_general, is_offer = is_general_question(asked[0]), _OFFER.search(asked[0]) or _ELLIPTIC.match(asked[0])
-    if not (is_general or is_offer):
+    if not 0 < len(reply.split()) <= _LONGEST or cue("open-answer").search(reply):
+        return None
+    asked = questions[0]
+    is_general = cue("asks-in-general").search(asked) is not None
+    if not (is_general or cue("offers").search(asked) or cue("elliptic-choice").match(asked)):
         return None
     # "Do you prefer window or aisle?" asks for a taste; "do you prefer the 4th?" for this one booking.
-    lasting = (
-        is_general
-        or _ALWAYS.search(reply)
-        or (_PREFER.search(asked[0]) and EXCLUSIVE & {wanted.subject for wanted in attributes(asked[0])})
-    )
-    scope: NoteScope = "durable" if lasting else "session"
-    return _chosen(reply, asked[0], scope) or _told(reply, asked[0], scope)
+    asks_taste = cue("asks-taste").search(asked) and EXCLUSIVE & {wish.subject for wish in attributes(asked)}
+    scope: NoteScope = "durable" if is_general or asks_taste or cue("always").search(reply) else "session"
+    if answer := _choice(reply, asked, scope):
+        return answer
+    return _about_user(reply, asked) if is_general else _accepted_offer(reply, asked, scope)
 
 
-def is_general_question(question: str) -> bool:
-    """Tell whether a question asks for what is always so, rather than for this time."""
-    return _GENERAL.search(question) is not None
-
-
-def _chosen(reply: str, question: str, scope: NoteScope) -> Answer | None:
+def _choice(reply: str, question: str, scope: NoteScope) -> Answer | None:
     """Read `Aisle.` as the answer to `Do you prefer a window or an aisle seat?`."""
-    found = _CHOICE.search(question) or _ELLIPTIC.match(question)
-    said = " ".join(_POLITE.sub(" ", _YES.sub("", reply)).split()).lower()
-    if found is None or not said:
+    asked = cue("choice").search(question) or cue("elliptic-choice").match(question)
+    said = _content(answer_of(reply)[1] if answer_of(reply)[0] == "yes" else reply).lower()
+    if asked is None or not said:
         return None
-    options = [
-        " ".join(_POLITE.sub(" ", part).split()) for part in re.split(r",\s*(?:or\s+)?|\s+or\s+", found["options"])
-    ]
-    options = [option for option in options if option]
-    chosen = [
-        option
-        for option in options
-        if said == option.lower() or option.lower().split()[0] == said or said.startswith(option.lower())
-    ]
-    if len(chosen) != 1 or len(options) < 2:
+    options = [option for part in _BETWEEN.split(asked["options"]) if (option := _content(part))]
+    named = [option for option in options if said == option.lower().split()[0] or said.startswith(option.lower())]
+    if len(named) != 1 or len(options) < 2:
         return None
-    option, last = chosen[0].lower(), options[-1]
+    option, last = named[0].lower(), options[-1]
     noun = _LAST_NOUN.search(last)
     # "window or aisle seat": the noun stands once, at the end, and belongs to both.
     if noun and " " in last and not option.endswith(noun[1].lower()):
         option = f"{option} {noun[1].lower()}"
-    subjects = {attribute.subject for attribute in attributes(option)}
+    subjects = {wish.subject for wish in attributes(option)}
     text = f"Prefers {option}." if scope == "durable" else f"This time wants {option}."
     return Answer(text, scope, "preference", subjects.pop() if len(subjects) == 1 else "")
 
 
-def _told(reply: str, question: str, scope: NoteScope) -> Answer | None:
+def _content(text: str) -> str:
+    return " ".join(cue("polite").sub(" ", text).split())
+
+
+def _accepted_offer(reply: str, question: str, scope: NoteScope) -> Answer | None:
+    """Read `Yes, please.` as the answer to `Would you like an aisle seat?`; an offer says nothing of other times."""
+    wanted = attributes(question)
+    if scope != "session" or len(wanted) != 1 or answer_of(reply)[0] != "yes":
+        return None
+    return Answer(f"This time wants {wanted[0].phrase}.", "session", "preference", wanted[0].subject)
+
+
+def _about_user(reply: str, question: str) -> Answer | None:
     """Keep a reply to a question about the user beside that question, in both speakers' words."""
-    if scope == "session":
-        wanted = attributes(question)
-        if len(wanted) != 1 or not _YES.match(reply):
-            return None
-        return Answer(f"This time wants {wanted[0].phrase}.", "session", "preference", wanted[0].subject)
-    if _NO.match(reply) and re.search(r"\b(?:any|preferences?|restrictions?|allerg\w+)\b", question, re.IGNORECASE):
+    if answer_of(reply)[0] == "no" and _ASKS_FOR_ANY.search(question):
         return None
-    if not is_general_question(question):
-        return None
-    kind: NoteKind = "constraint" if _BODY.search(question) else "preference"
-    asked = question.replace('"', "'")
-    return Answer(f'Asked "{asked}", the user said: "{reply.rstrip(".!").replace(chr(34), chr(39))}"', scope, kind)
+    kind: NoteKind = "constraint" if cue("asks-body").search(question) else "preference"
+    quoted, said = question.replace('"', "'"), reply.rstrip(".!").replace('"', "'")
+    return Answer(f'Asked "{quoted}", the user said: "{said}"', "durable", kind)

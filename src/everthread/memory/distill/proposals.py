@@ -13,10 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from everthread.memory.consolidate.support import unsupported
 from everthread.memory.distill import MOST_PER_MESSAGE, Candidate, share_meaning
 from everthread.memory.distill.attributes import subject_of
-from everthread.memory.distill.ownership import is_hypothetical, is_of_another, is_own
-from everthread.memory.distill.reminders import asked_to_remember
-from everthread.memory.distill.sentences import Sentence, sentences
-from everthread.memory.distill.statements import statements
+from everthread.memory.distill.sentences import Sentence, own_sentences
+from everthread.memory.distill.statements import (
+    asked_to_remember,
+    is_hypothetical,
+    is_of_another,
+    is_own,
+    statements,
+)
 from everthread.memory.replies import json_of
 from everthread.memory.text.consent import agrees
 from everthread.memory.text.constraints import is_for_this_time, is_lasting
@@ -157,7 +161,7 @@ def _loses(twin: Candidate, candidate: Candidate) -> bool:
 def _located(quote: str, text: str) -> _Quoted | str:
     """Find a quote among the sentences that are the user's own: not in code, memory blocks, quoted lines or marks."""
     wanted = _plain(quote)
-    own = sentences(text)
+    own = own_sentences(text)
     plain = [_plain(sentence.own_words) for sentence in own]
     place = f" {' '.join(plain)} ".find(f" {wanted} ") if wanted else -1
     if place < 0:

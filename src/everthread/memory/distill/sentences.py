@@ -1,23 +1,20 @@
-"""Split what a user wrote into sentences, and take out what are not the user's own words of now."""
+"""The sentences that are the user's own, as the rules read them."""
 
 import re
 from dataclasses import dataclass
+
+from everthread.memory.text.sentences import sentences
+
+__all__ = ["Sentence", "own_sentences"]
 
 _BLOCKS = re.compile(
     r"<(memories|user_profile|memory_policy|recalled|summary)\b.*?(?:</\1\s*>|\Z)|```.*?(?:```|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _FOREIGN_LINE = re.compile(r"^[ \t]*(?:>.*|- \d{4}-\d{2}-\d{2}: .*)$", re.MULTILINE)
-_END = re.compile(r"(?<=[.!?])[\"”')\]]*\s+|\n+")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:a\.m|p\.m|e\.g|i\.e|etc|mrs?|ms|dr|st|vs|approx|no|u\.s)\.|\b[A-Z]\.)$", re.IGNORECASE
-)
-_LONGEST_ABBREVIATION = 12
-"""Characters ahead of an end that can make it none."""
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|(?<!\w)['‘](?=\w)[^'’]*(?:\w[’']\w[^'’]*)*['’](?!\w)")
 _DETACHED = re.compile(r"\s+(?=n't\b|['’](?:m|s|d|ve|re|ll)\b|[,.;:!?](?:\s|$))", re.IGNORECASE)
-
-_BARE = re.compile(r"\b(?:(?:do|does|did|is|are|was|would|could|should|ca|wo)nt|[Ii]m|[Ii]ve)\b")
+_UNMARKED = re.compile(r"\b(?:(?:do|does|did|is|are|was|would|could|should|ca|wo)nt|[Ii]m|[Ii]ve)\b")
 """`dont` and `im`, as people type them."""
 
 
@@ -43,36 +40,22 @@ class Sentence:
         return self.text.endswith("?")
 
 
-def sentences(text: str) -> list[Sentence]:
+def own_sentences(text: str) -> list[Sentence]:
     """Split a message, leaving out memory blocks, code, quoted lines and lines rendered like a note.
 
     Without that, a user who pastes a prompt, or a client that sends it back, would have injected
     notes learnt again as new ones.
     """
     own = _FOREIGN_LINE.sub("\n", _BLOCKS.sub("\n", text))
-    return [_sentence(part) for part in _split(own) if part.strip()]
+    return [_read(part) for part in sentences(own)]
 
 
-def _split(text: str) -> list[str]:
-    parts: list[str] = []
-    begin = 0
-    for end in _END.finditer(text):
-        if "\n" not in end.group() and _ABBREVIATION.search(
-            text[max(begin, end.start() - _LONGEST_ABBREVIATION) : end.start()]
-        ):
-            continue
-        parts.append(text[begin : end.start()])
-        begin = end.end()
-    return [*parts, text[begin:]]
-
-
-def _sentence(part: str) -> Sentence:
-    quote = part.strip()
+def _read(quote: str) -> Sentence:
     text = _DETACHED.sub("", " ".join(quote.split())).replace("’", "'")
-    text = _BARE.sub(_contracted, text)
-    return Sentence(quote, text, _QUOTED.sub(lambda found: "_" * len(found.group()), text))
+    text = _UNMARKED.sub(_with_apostrophe, text)
+    return Sentence(quote, text, _QUOTED.sub(lambda match: "_" * len(match.group()), text))
 
 
-def _contracted(found: re.Match[str]) -> str:
-    word = found.group()
+def _with_apostrophe(match: re.Match[str]) -> str:
+    word = match.group()
     return f"{word[:-1]}'t" if word.endswith("nt") else f"{word[0]}'{word[1:]}"

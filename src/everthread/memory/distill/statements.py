@@ -1,72 +1,116 @@
-"""What counts as a statement about the user: a clause that one of the wordings fits, theme by theme."""
+"""Statements about the user: clauses that a form of speech in `rules/distill.yaml` fits, and whose words they are."""
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
-from everthread.memory.distill.attitudes import ATTITUDES
-from everthread.memory.distill.bodies import BODIES
-from everthread.memory.distill.circumstances import CIRCUMSTANCES
-from everthread.memory.distill.habits import HABITS
-from everthread.memory.distill.judgements import JUDGEMENTS
-from everthread.memory.distill.manners import Manner, Rule
-from everthread.memory.distill.orders import ORDERS
-from everthread.memory.distill.ownership import is_hypothetical, is_own
+from everthread.memory.distill.attributes import Attribute, attributes
 from everthread.memory.distill.sentences import Sentence
+from everthread.memory.rules import BUILT_IN, Rules
 from everthread.state.notes import NoteKind
+
+__all__ = [
+    "CONFIDENCE",
+    "Statement",
+    "asked_to_remember",
+    "cue",
+    "is_hypothetical",
+    "is_of_another",
+    "is_own",
+    "sets_default",
+    "statements",
+    "wishes",
+]
+
+Manner = Literal["rule", "stated", "taste"]
+
+CONFIDENCE: dict[Manner, float] = {"rule": 1.0, "stated": 0.9, "taste": 0.6}
+"""What a wording is worth; our choice, so that tastes go first when the notes do not fit."""
+
+
+_BOUNDARY = re.compile(
+    r"(?:^|[;!?–—(]\s*|[,:.](?!\d)\s*|\s-+\s|\b(?:and|but|because|since|as|so|though|although|while|'?cause|plus|yet|or"
+    r"|then|well|also|actually|yes|yeah|no|nope|ok|okay|oh|hey|hi|hello|please|thanks|thank you|cool|great|btw|fyi"
+    r"|honestly|personally|sure|now|as a rule|in general|usually|generally|normally|typically|overall|remember|ever"
+    r"|(?:just|much) like how)\s+)",
+    re.IGNORECASE,
+)
+"""Ends where a clause begins."""
 
 
 @dataclass(frozen=True)
 class Statement:
     """A clause that says something lasting about the user, or limits something to now."""
 
-    begin: int
+    start: int
     """Place of the clause's subject in the sentence."""
     manner: Manner
-    kind: NoteKind | None = None
-    """None: the wording of the whole note decides."""
+    """An order for the future, a plain statement, or a mere liking."""
+    kind: NoteKind
 
 
-_BOUNDARY = (
-    r"(?:^|[;!?–—(]\s*|[,:.](?!\d)\s*|\s-+\s|\b(?:and|but|because|since|as|so|though|although|while|'?cause|plus|"
-    r"yet|or|then|well|"
-    r"also|actually|yes|yeah|no|nope|ok|okay|oh|hey|hi|hello|please|thanks|thank you|cool|great|btw|fyi|honestly|"
-    r"personally|"
-    r"sure|now|as a rule|in general|usually|generally|normally|typically|overall|remember|ever|(?:just|much) like "
-    r"how)\s+)"
-)
-_MAYBE = r"(?:i (?:think|guess|suppose|believe|feel|must say|have to say|should mention)(?: that)? )?"
-
-# Every rule is a form of English speech, tried where a clause begins, so that `do I prefer`, `she thinks I
-# prefer` and `how I prefer` are not taken for `I prefer`. The order decides: the first one that fits counts.
-_RULES: tuple[Rule, ...] = (*ORDERS, *BODIES, *ATTITUDES, *JUDGEMENTS, *CIRCUMSTANCES, *HABITS)
-_COMPILED = tuple((manner, kind, re.compile(rule, re.IGNORECASE)) for manner, kind, rule in _RULES)
-_OPENING = re.compile(_BOUNDARY, re.IGNORECASE)
-_FRONTED = re.compile(
-    r"(?:(?:and|but|also|so),? )?(?:on|at|in|for|during|with|without|when|whenever|while|after|before|because of|"
-    r"due to) "
-    r"(?!(?:this|that|these|those|case|the (?:end|moment|meantime|past))\b)(?:[\w'-]+ ){1,5}?(?=(?:i|we|i'm|i've|"
-    r"we're) )",
-    re.IGNORECASE,
-)
-"""What stands ahead of the subject without a comma: `on long flights I prefer …`."""
-_PREAMBLE = re.compile(_MAYBE, re.IGNORECASE)
+def cue(name: str) -> re.Pattern[str]:
+    """Return a pattern of `rules/distill.yaml` by its name."""
+    return BUILT_IN.pack("distill").pattern(name)
 
 
-def statements(sentence: Sentence) -> list[Statement]:
+def statements(sentence: Sentence, rules: Rules = BUILT_IN) -> list[Statement]:
     """Return the statements of a sentence by where they begin: the first rule that fits a clause counts."""
     if is_hypothetical(sentence.bare):
         return []
-    found: dict[int, Statement] = {}
-    begins = [opening.end() for opening in _OPENING.finditer(sentence.bare)]
-    if (fronted := _FRONTED.match(sentence.bare)) and not sentence.is_question:
-        begins.append(fronted.end())
-    for begin in begins:
-        preamble = _PREAMBLE.match(sentence.bare, begin)
-        place = preamble.end() if preamble else begin
-        if place in found or not is_own(sentence.bare[:place], sentence.bare[place:]):
+    pack = rules.pack("distill")
+    starts = [boundary.end() for boundary in _BOUNDARY.finditer(sentence.bare)]
+    if (fronted := cue("fronted").match(sentence.bare)) and not sentence.is_question:
+        starts.append(fronted.end())
+    by_start: dict[int, Statement] = {}
+    for start in starts:
+        preamble = cue("preamble").match(sentence.bare, start)
+        place = preamble.end() if preamble else start
+        if place in by_start or not is_own(sentence.bare[:place], sentence.bare[place:]):
             continue
-        for manner, kind, rule in _COMPILED:
-            if rule.match(sentence.bare, place):
-                found[place] = Statement(place, manner, kind)
-                break
-    return [found[begin] for begin in sorted(found)]
+        if match := pack.match("statement", sentence.bare, place):
+            rule, _ = match
+            by_start[place] = Statement(place, rule.values["manner"], rule.values["kind"])
+    return [by_start[start] for start in sorted(by_start)]
+
+
+def is_hypothetical(text: str) -> bool:
+    """Tell whether a text talks of what is not so."""
+    return cue("unreal").search(text) is not None
+
+
+def is_own(before: str, after: str) -> bool:
+    """Tell whether a clause is the user's own of today: not what others say, nor what used to be."""
+    if cue("others-say").search(before) or cue("company").search(before):
+        return False
+    clause = after.split(", but ")[0]
+    earlier = before[max(before.rfind(sign) for sign in ",;") + 1 :]
+    past, since_changed = cue("past"), cue("since-changed")
+    return not (past.search(clause) or (past.search(earlier) and not since_changed.search(earlier)))
+
+
+def is_of_another(before: str, quote: str) -> bool:
+    """Tell whether a quote speaks of another person, by itself or by the subject ahead of it."""
+    return cue("of-another").search(quote) is not None or cue("ends-in-another").search(before) is not None
+
+
+def asked_to_remember(sentence: Sentence) -> int | None:
+    """Return where the content begins when the user asks to have something kept; None otherwise."""
+    match = cue("remember").match(sentence.bare)
+    if match is None or not sentence.text[match.end() :].strip(" ."):
+        return None
+    is_asking = sentence.is_question and not re.search(r"\byou\b", match.group(), re.IGNORECASE)
+    return None if is_asking else match.end()
+
+
+def sets_default(sentence: Sentence) -> bool:
+    """Tell whether the sentence sets a default for the time to come."""
+    return cue("later-on").search(sentence.bare) is not None
+
+
+def wishes(sentence: Sentence) -> list[Attribute]:
+    """Return what a request asks for: it holds for this session, until the user says that it always does."""
+    if cue("indifferent").search(sentence.bare) or not cue("request").search(sentence.bare):
+        return []
+    is_question_of_fact = sentence.is_question and cue("fact-question").match(sentence.bare)
+    return [] if is_question_of_fact else attributes(sentence.bare)

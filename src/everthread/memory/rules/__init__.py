@@ -11,13 +11,13 @@ A pack is a file of this folder, or one of a user's own that adds to it. docs/me
     rules:
       orders:
         - name: ask-first              # every rule has a name, one pattern, and an example of either kind
-          pattern: "ask me before"
+          pattern: ask me before       # on several lines, line breaks and indentation do not count
           kind: constraint
           catches: Ask me before you book.
           leaves: Did you ask me?
 
 Sections with `reads: folded` are asked of folded text (`memory.folding`), so their examples are folded too. `flags` are
-those of `(?flags:…)`, `is` by default. A line break in a pattern or fragment, with the blanks around it, means nothing.
+those of `(?flags:…)`, `is` by default.
 """
 
 import re
@@ -37,7 +37,6 @@ __all__ = ["BUILT_IN", "Rule", "RulePack", "Rules"]
 _FOLDER = Path(__file__).parent
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast
 _FRAGMENT = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
-_LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _WHERE = ("anywhere", "start", "whole")
 
 
@@ -225,14 +224,14 @@ def _examples(value: object, place: str) -> Sequence[str]:
 
 
 def _filled(pattern: str, fragments: Mapping[str, str], place: str) -> str:
-    """Put fragments and vocabularies into a pattern, where it names them."""
+    """Put fragments and vocabularies into a pattern, where it names them; line breaks and indentation go."""
 
     def fragment(match: re.Match[str]) -> str:
         if match[1] not in fragments:
             raise SettingsError(f"{place}: there is no fragment or vocabulary {match[1]!r}")
         return f"(?:{fragments[match[1]]})"
 
-    return _FRAGMENT.sub(fragment, _LINE_BREAK.sub("", pattern))
+    return _FRAGMENT.sub(fragment, "".join(map(str.strip, pattern.splitlines())) if "\n" in pattern else pattern)
 
 
 def _vocabulary(text: object, name: str, source: str) -> frozenset[str]:

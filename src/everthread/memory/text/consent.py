@@ -8,9 +8,10 @@ from everthread.memory.text.words import fold
 __all__ = ["agrees", "answer_of", "approves"]
 
 _YES = (
-    r"yes|yeah|yep|yup|sure|ok(?:ay)?|correct|right|exactly|absolutely|definitely|indeed|of course|please do|do it|do"
-    r"|i do|i am|go ahead|go for it|sounds good|that'?s (?:right|correct|true)|confirm(?:ed)?|approved?|agreed|proceed"
-    r"|please(?! don'?t| not)"
+    r"yes|yeah|yep|yup|sure|correct|right|exactly|absolutely|definitely|indeed|of course|please do|do it|i do|i am"
+    r"|go ahead|go for it|sounds good|that'?s (?:right|correct|true)|confirm(?:ed)?|approved?|agreed|proceed"
+    # Alone, or with thanks; `okay, that'll be all` and `please find me a taxi` agree to nothing.
+    r"|(?:ok(?:ay)?|please|do)(?=(?:\W+(?:please|yes|sure|thanks?|thank you|go ahead|do it|sounds good|great))*\W*$)"
 )
 _NO = r"no|nope|nah|n|not really|i don'?t|i'?m not|none|cancel|declined?|reject(?:ed)?|stop|don'?t"
 _OPENING = re.compile(rf"\W*(?:(?P<yes>{_YES}|y)|(?P<no>{_NO}))\b[\s,.!]*", re.IGNORECASE)

@@ -23,7 +23,17 @@ def test_a_short_yes_agrees(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Yes, but not today", "No", "Sure, except Mondays", "Yes? Why?", "yes " * 40, "Window"]
+    "text",
+    [
+        "Yes, but not today",
+        "No",
+        "Sure, except Mondays",
+        "Yes? Why?",
+        "yes " * 40,
+        "Window",
+        "Okay, that'll be all",
+        "Please find me a taxi",
+    ],
 )
 def test_a_reply_that_says_more_does_not_agree(text: str) -> None:
     assert not agrees(text)
