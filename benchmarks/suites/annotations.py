@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from everthread.errors import RecordError
 from everthread.evals.picking import Picked
-from everthread.evals.records import RecordedMessage, converted, first_problem, without_instructions
+from everthread.evals.records import RecordedMessage, first_problem, to_messages, without_instructions
 
 from .picking import Chains, Wanted, is_conversation, pick
 
@@ -150,7 +150,7 @@ class AnnotatedRecord(_Lenient):
         Raises:
             RecordError: a call or a result stands alone.
         """
-        return list(converted(self.where, self.messages))
+        return list(to_messages(self.where, self.messages))
 
 
 def annotated(

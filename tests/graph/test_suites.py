@@ -311,8 +311,8 @@ def test_sessions_of_a_record_are_ended_one_by_one(tmp_path: Path) -> None:
     found = metrics.played(record, 8_000)
 
     assert not isinstance(found, str)
-    assert found[0].counts["consolidated"] >= 1
-    assert found[0].counts["active"] == 1
+    assert found.counts["consolidated"] >= 1
+    assert found.counts["active"] == 1
 
 
 def test_violations_are_counted_by_kind() -> None:

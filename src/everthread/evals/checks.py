@@ -1,4 +1,4 @@
-"""Check prompts from what was sent alone, whatever the code that made them believes."""
+"""Check prompts by what is sent, independently of the code that assembles them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -162,15 +162,15 @@ def compare(sent: Sequence[BaseMessage], kept: Sequence[BaseMessage]) -> list[Vi
         sent: every message that the thread received, in order.
         kept: what can be read back, oldest first.
     """
-    expected, found = [_identity(message) for message in sent], [_identity(message) for message in kept]
-    gone, extra = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+    expected, actual = [_identity(message) for message in sent], [_identity(message) for message in kept]
+    gone, extra = Counter(expected) - Counter(actual), Counter(actual) - Counter(expected)
     violations = [
         Violation(what, 0, 0, f"{kind} message {name!r}")
         for what, several in ((LOST, gone), (REPEATED, extra))
         for kind, name, *_ in several.elements()
     ]
-    if not violations and expected != found:
-        place = same_head(expected, found, lambda one: one)
+    if not violations and expected != actual:
+        place = same_head(expected, actual, lambda one: one)
         violations.append(Violation(DISORDERED, 0, 0, f"from {expected[place][0]} message {expected[place][1]!r} on"))
     return violations
 

@@ -1,4 +1,4 @@
-"""Let a language model say which of two prompts is better; what it answered is kept word for word."""
+"""Let a language model say which of two prompts is better, and keep its answers word for word."""
 
 import json
 import random
@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from everthread.errors import SettingsError
 from everthread.evals.needs import shown_text
+from everthread.evals.suites import share
 from everthread.models.provider import resolve
 from everthread.prompts import render
 
@@ -71,9 +72,9 @@ class Judge:
         """Ask which prompt is better; a failing model gives a verdict that is `unreadable`."""
         a_came_first = self._dice.random() < 0.5
         first, second = (a, b) if a_came_first else (b, a)
-        asked = render("judge", first=_told(first), second=_told(second), reply=_cut(reply))
+        question = render("judge", first=_conversation(first), second=_conversation(second), reply=_cut(reply))
         try:
-            answer = str(self._model.invoke([HumanMessage(asked)]).text)
+            answer = str(self._model.invoke([HumanMessage(question)]).text)
         except Exception as error:  # noqa: BLE001 - providers raise what they like, and one case is not the evaluation
             answer = f"{type(error).__name__}: {error}"
         verdict = Verdict(case, _better(answer, a_came_first), a_came_first, answer)
@@ -86,12 +87,12 @@ class Judge:
     def shares(self) -> dict[str, float]:
         """Return how often each was better, among the readable verdicts, and how many were unreadable."""
         readable = [one for one in self.verdicts if one.better != "unreadable"]
-        shares = {name: sum(one.better == name for one in readable) for name in ("a", "b", "tie")}
-        told = {f"judge.{name}": count / len(readable) if readable else 0.0 for name, count in shares.items()}
-        return {**told, "judge.unreadable": len(self.verdicts) - len(readable), "judge.cases": len(self.verdicts)}
+        counts = {name: sum(one.better == name for one in readable) for name in ("a", "b", "tie")}
+        figures = {f"judge.{name}": share(count, len(readable)) for name, count in counts.items()}
+        return {**figures, "judge.unreadable": len(self.verdicts) - len(readable), "judge.cases": len(self.verdicts)}
 
 
-def _told(prompt: Sequence[BaseMessage]) -> str:
+def _conversation(prompt: Sequence[BaseMessage]) -> str:
     """Return a prompt without its instructions, which both have."""
     parts = [f"[{one.type}] {shown_text([one])}" for one in prompt if not isinstance(one, SystemMessage)]
     return _cut("\n".join(parts))
@@ -103,13 +104,13 @@ def _cut(text: str) -> str:
 
 
 def _better(answer: str, a_came_first: bool) -> Better:
-    found = _JSON.search(answer)
+    match = _JSON.search(answer)
     try:
-        told = str(json.loads(found.group())["better"]).strip().lower() if found else ""
+        choice = str(json.loads(match.group())["better"]).strip().lower() if match else ""
     except (ValueError, KeyError, TypeError):
-        told = ""
-    if told == "tie":
+        choice = ""
+    if choice == "tie":
         return "tie"
-    if told not in ("1", "2"):
+    if choice not in ("1", "2"):
         return "unreadable"
-    return "a" if (told == "1") == a_came_first else "b"
+    return "a" if (choice == "1") == a_came_first else "b"

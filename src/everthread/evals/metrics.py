@@ -1,7 +1,7 @@
-"""Practical figures of memory, from the ledger and the notes at the end.
+"""The suite `metrics`: what memory does, from the ledger and the notes at the end.
 
-`PATH` is a database (`.db`), whose threads are read as they are, or files of records: each is played through the real
-graph as one user's thread, notes are made by the rules (`distillation=turn`) and each recorded session is ended.
+It reads the threads of a database (`.db`) as they are. A record is played through the real graph as one user's thread:
+the rules make the notes (`distillation=turn`), and each recorded session is ended.
 
 - `memory_write_rate`: session notes written per 100 turns of the user.
 - `blocked_write_rate`: share of attempted writes that the guard refused.
@@ -21,12 +21,12 @@ Baselines have no memory: without it nothing is written, replaced or personal; w
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, SearchItem
 
 from everthread.errors import RecordError, SettingsError
 from everthread.evals.baselines import BASELINES, play_baseline
@@ -55,10 +55,13 @@ _SQLITE = b"SQLite format 3\0"
 
 @dataclass(frozen=True)
 class Measured:
-    """Counts of one thread, or of one user's notes."""
+    """Counts of one thread."""
 
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str]
     first_personal_turn: int | None = None
+    """The first turn whose prompt had a note."""
+    sent: Counter[str] = field(default_factory=Counter)
+    """Prompt tokens by method, ours and the baselines; empty for a thread of a database."""
 
 
 def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
@@ -70,28 +73,22 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     """
     databases = [path for path in paths if _is_database(path)]
     files = [path for path in paths if path not in databases]
-    found = [one for path in databases for one in _database(path)]
-    sent: Counter[str] = Counter()
+    threads = [thread for path in databases for thread in _database(path)]
     remarks: list[str] = []
-    stopped: list[str] = []
     if files:
         picked = playable(files, options.limit)
-        remarks += picked.remarks
         work = partial(played, window=options.budget or WINDOW)
-        for result in spread(work, picked.records, options.jobs, tick):
-            if isinstance(result, str):
-                stopped.append(result)
-            else:
-                found.append(result[0])
-                sent += result[1]
-    if not found:
-        why = f": {stopped[0]}" if stopped else ""
-        raise RecordError(f"no thread to measure in {', '.join(map(str, paths)) or 'nothing'}{why}")
-    if stopped:
-        remarks.append(refusals(stopped))
+        results = spread(work, picked.records, options.jobs, tick)
+        threads += [result for result in results if isinstance(result, Measured)]
+        stopped = [result for result in results if isinstance(result, str)]
+        if not threads:
+            raise RecordError(f"no thread to measure in {', '.join(map(str, paths))}: {stopped[0]}")
+        remarks += [*picked.remarks, *([refusals(stopped)] if stopped else [])]
     if databases:
         remarks.append("Of a database's thread, `everthread simulate --thread THREAD` plays the baselines.")
-    return _report(found, sent, remarks)
+    if not threads:
+        raise RecordError(f"no thread to measure in {', '.join(map(str, paths)) or 'nothing'}")
+    return _report(threads, remarks)
 
 
 def _is_database(path: Path) -> bool:
@@ -107,54 +104,54 @@ def _is_database(path: Path) -> bool:
         return False
 
 
-def played(record: Record, window: int) -> tuple[Measured, "Counter[str]"] | str:
+def played(record: Record, window: int) -> Measured | str:
     """Play one conversation; a text says why it could not be."""
     context = Context(window=window, distillation=("turn",))
     run = trace(record, context, at_end=partial(_notes, user_id=context.user_id))
     if run.result.outcome != "replayed":
         return f"{record.id}: {run.result.error}"
-    notes: list[Note] = run.at_end
     sent: Counter[str] = Counter(everthread=run.result.prompt_tokens)
     for name in BASELINES:
         checker = play_baseline(record, name, window=window, counter=counter_for(OURS), watch=lambda *_: None)
         sent[name] = checker.prompt_tokens
-    return measure(run.events, notes, turns=run.result.turns), sent
+    return replace(measure(run.events, run.at_end, turns=run.result.turns), sent=sent)
 
 
 def _database(path: Path) -> Iterator[Measured]:
     """Measure every thread of a database, and the long-term notes of every user once."""
     users: set[str] = set()
     with open_storage(f"sqlite:///{path}", create=False) as storage:
-        threads: list[Any] = []
-        while page := storage.store.search(namespaces.SESSIONS, limit=_PAGE, offset=len(threads)):
-            threads += page
-        for thread in threads:
+        for thread in _items(storage.store, namespaces.SESSIONS):
             user_id = str(thread.value.get("user_id", ""))
-            told = [event.model_dump(mode="json") for event in events(storage.store, thread.key)]
+            log = [event.model_dump(mode="json") for event in events(storage.store, thread.key)]
             notes = [] if user_id in users else _notes(storage.store, user_id=user_id)
             users.add(user_id)
-            yield measure(told, notes, turns=int(thread.value.get("turns", 0)))
+            yield measure(log, notes, turns=int(thread.value.get("turns", 0)))
 
 
 def _notes(store: BaseStore, *, user_id: str) -> list[Note]:
-    found: list[Any] = []
-    while page := store.search(namespaces.notes(user_id), limit=_PAGE, offset=len(found)):
-        found += page
-    return [Note.model_validate(item.value) for item in found]
+    return [Note.model_validate(item.value) for item in _items(store, namespaces.notes(user_id))]
 
 
-def measure(told: Sequence[Mapping[str, Any]], notes: Sequence[Note], *, turns: int) -> Measured:
+def _items(store: BaseStore, namespace: tuple[str, ...]) -> list[SearchItem]:
+    items: list[SearchItem] = []
+    while page := store.search(namespace, limit=_PAGE, offset=len(items)):
+        items += page
+    return items
+
+
+def measure(log: Sequence[Mapping[str, Any]], notes: Sequence[Note], *, turns: int) -> Measured:
     """Count what the figures need.
 
     Args:
-        told: a thread's events as JSON, in order.
+        log: a thread's events as JSON, in order.
         notes: the user's long-term notes at the end, history included.
         turns: the user's turns in the thread.
     """
     counts: Counter[str] = Counter(turns=turns)
     gone: set[str] = set()
     first: int | None = None
-    for event in told:
+    for event in log:
         kind = event["event"]
         counts[kind] += 1
         if kind == "note_saved":
@@ -196,16 +193,17 @@ def _of_notes(notes: Sequence[Note]) -> "Counter[str]":
     return counts
 
 
-def _report(found: Sequence[Measured], sent: "Counter[str]", remarks: Sequence[str]) -> Report:
-    total: Counter[str] = sum((one.counts for one in found), Counter())
-    firsts = [one.first_personal_turn for one in found if one.first_personal_turn is not None]
+def _report(threads: Sequence[Measured], remarks: Sequence[str]) -> Report:
+    total: Counter[str] = sum((thread.counts for thread in threads), Counter())
+    sent: Counter[str] = sum((thread.sent for thread in threads), Counter())
+    firsts = [thread.first_personal_turn for thread in threads if thread.first_personal_turn is not None]
     attempts = total["note_saved"] + total["note_blocked"]
     figures = {
         "memory_write_rate": 100 * share(total["note_saved"], total["turns"]),
         "blocked_write_rate": share(total["note_blocked"], attempts),
         "memory_conflict_rate": share(total["conflicts"], total["consolidated_notes"]),
         "time_to_personalization": float(statistics.median(firsts)) if firsts else 0.0,
-        "personalized": share(len(firsts), len(found)),
+        "personalized": share(len(firsts), len(threads)),
         "recency_correctness": share(total["newer_won"], total["replaced"], empty=1.0),
         "over_influence": share(total["stale_runs"], total["injected"]),
         "deduplication": share(total["unique"], total["active"], empty=1.0),
@@ -219,15 +217,8 @@ def _report(found: Sequence[Measured], sent: "Counter[str]", remarks: Sequence[s
         rows = tuple((name, sent[name], share(sent[name], full)) for name in ("everthread", *BASELINES))
         tables.append(Table("prompt tokens beside the baselines", ("method", "tokens", "of full history"), rows))
     counted = (
-        "turns",
-        "note_saved",
-        "note_blocked",
-        "consolidated_notes",
-        "conflicts",
-        "replaced",
-        "active",
-        "quoted",
-        "injected",
+        *("turns", "note_saved", "note_blocked", "consolidated_notes", "conflicts"),
+        *("replaced", "active", "quoted", "injected"),
     )
     tables.append(Table("counts", ("of", "number"), tuple((name, total[name]) for name in counted)))
     return Report(
@@ -235,5 +226,5 @@ def _report(found: Sequence[Measured], sent: "Counter[str]", remarks: Sequence[s
         figures=figures,
         tables=tuple(tables),
         remarks=(*remarks, "A figure without cases is 0, or 1 where the best is 1; the counts tell which."),
-        settings={"threads": len(found)},
+        settings={"threads": len(threads)},
     )

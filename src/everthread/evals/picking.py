@@ -35,10 +35,10 @@ class LeftOut:
         Raises:
             RecordError: the file cannot be read, a line is no JSON object, or a named file is empty.
         """
-        found = objects(file, may_be_empty=not is_named)
-        if not found:
+        values = objects(file, may_be_empty=not is_named)
+        if not values:
             self.add("empty", file, 0)
-        return found
+        return values
 
     def remarks(self) -> tuple[str, ...]:
         """Return one line, or none when every record is used."""

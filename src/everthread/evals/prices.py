@@ -81,13 +81,13 @@ def read_prices(path: Path | None = None) -> Prices:
     where = "the example prices" if path is None else repr(str(path))
     try:
         source = files("everthread.evals") / "prices.yaml" if path is None else path
-        told = yaml.safe_load(source.read_text(encoding="utf-8"))
+        values = yaml.safe_load(source.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"cannot read {where}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read {where}: it is not YAML: {str(error).splitlines()[0]}") from error
     try:
-        return Prices.model_validate(told if isinstance(told, dict) else {})
+        return Prices.model_validate(values if isinstance(values, dict) else {})
     except ValidationError as error:
         problems = "; ".join(map(_problem, error.errors(include_url=False)))
         raise SettingsError(f"{where}: {problems}. A price list has {_FORM}") from error
@@ -96,7 +96,7 @@ def read_prices(path: Path | None = None) -> Prices:
 _FORM = "`input`, `cached_input` and `output`, each for a million tokens; everthread/evals/prices.yaml is an example"
 
 
-def _problem(found: Mapping[str, Any]) -> str:
-    name = ".".join(map(str, found["loc"]))
-    said = {"missing": "is missing", "extra_forbidden": "is not known"}.get(found["type"])
-    return f"`{name}` {said}" if said else f"`{name}`: {found['msg']}, got {found['input']!r:.40}"
+def _problem(error: Mapping[str, Any]) -> str:
+    name = ".".join(map(str, error["loc"]))
+    text = {"missing": "is missing", "extra_forbidden": "is not known"}.get(error["type"])
+    return f"`{name}` {text}" if text else f"`{name}`: {error['msg']}, got {error['input']!r:.40}"

@@ -1,8 +1,9 @@
-"""Read recorded conversations: one JSON object a line, with every mistake named by file and line."""
+"""Read recorded conversations: one JSON object a line; errors name file and line."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -115,7 +116,10 @@ class _Toolkits:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: dict[str, Toolkit] | None = None
+
+    @cached_property
+    def _kits(self) -> dict[str, Toolkit]:
+        return _read_toolkits(self._path)
 
     def named(self, name: str, where: str) -> Toolkit:
         """Return a toolkit.
@@ -123,26 +127,24 @@ class _Toolkits:
         Raises:
             RecordError: there is no such toolkit, or no readable file of toolkits.
         """
-        if self._known is None:
-            if not self._path.is_file():
-                raise RecordError(
-                    f"{where}: the record names the toolkit {name!r} but there is no file {str(self._path)!r}; "
-                    "pass `--toolkits FILE`"
-                )
-            self._known = _read_toolkits(self._path)
-        if name not in self._known:
+        if not self._path.is_file():
             raise RecordError(
-                f"{where}: unknown toolkit {name!r}; {self._path} has {', '.join(sorted(self._known)) or 'none'}"
+                f"{where}: the record names the toolkit {name!r} but there is no file {str(self._path)!r}; "
+                "pass `--toolkits FILE`"
             )
-        return self._known[name]
+        if name not in self._kits:
+            raise RecordError(
+                f"{where}: unknown toolkit {name!r}; {self._path} has {', '.join(sorted(self._kits)) or 'none'}"
+            )
+        return self._kits[name]
 
 
 def _read_toolkits(path: Path) -> dict[str, Toolkit]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
-            raise RecordError(f"{path}: expected a JSON object of toolkits, got {_kind(found)}")
-        kits = {name: Toolkit.model_validate(value) for name, value in found.items()}
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(values, dict):
+            raise RecordError(f"{path}: expected a JSON object of toolkits, got {_kind(values)}")
+        kits = {name: Toolkit.model_validate(value) for name, value in values.items()}
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
@@ -184,7 +186,7 @@ def objects(path: Path, *, may_be_empty: bool = False) -> list[tuple[str, dict[s
     Raises:
         RecordError: the file cannot be read, a line is no JSON object, or there is none although there must be one.
     """
-    found: list[tuple[str, dict[str, Any]]] = []
+    values: list[tuple[str, dict[str, Any]]] = []
     for where, line in lines(path):
         try:
             value = json.loads(line)
@@ -192,10 +194,10 @@ def objects(path: Path, *, may_be_empty: bool = False) -> list[tuple[str, dict[s
             raise RecordError(f"{where}: not JSON: {error}; it must be one JSON object a line") from error
         if not isinstance(value, dict):
             raise RecordError(f"{where}: expected a JSON object, got {_kind(value)}")
-        found.append((where, value))
-    if not found and not may_be_empty:
+        values.append((where, value))
+    if not values and not may_be_empty:
         raise RecordError(f"{path}: the file is empty; it must hold one JSON object a line")
-    return found
+    return values
 
 
 def _record(where: str, value: dict[str, Any], kits: _Toolkits) -> Record:
@@ -208,7 +210,7 @@ def _record(where: str, value: dict[str, Any], kits: _Toolkits) -> Record:
     if instructions:
         kit = kit.model_copy(update={"system": "\n\n".join(filter(None, [kit.system, *instructions]))})
     gold = read.gold if isinstance(read.gold, dict) else {}
-    messages = tuple(converted(where, read.messages))
+    messages = tuple(to_messages(where, read.messages))
     return Record(
         read.id, where, messages, kind=read.kind, toolkit=kit, gold=gold, session_ends=tuple(_ends(read.sessions))
     )
@@ -219,10 +221,13 @@ def without_instructions(value: dict[str, Any]) -> tuple[dict[str, Any], list[st
     messages = value.get("messages")
     if not isinstance(messages, list):
         return value, []
-    is_ours = [isinstance(one, dict) and one.get("role") in ("system", "developer") for one in messages]
-    told = [str(one.get("content") or "") for one, ours in zip(messages, is_ours, strict=True) if ours]
-    left = [one for one, ours in zip(messages, is_ours, strict=True) if not ours]
-    return ({**value, "messages": left}, told) if told else (value, [])
+    instructions: list[Any] = []
+    conversation: list[Any] = []
+    for message in messages:
+        is_system = isinstance(message, dict) and message.get("role") in ("system", "developer")
+        (instructions if is_system else conversation).append(message)
+    texts = [str(message.get("content") or "") for message in instructions]
+    return ({**value, "messages": conversation}, texts) if texts else (value, [])
 
 
 def _ends(sessions: Any) -> Iterator[int]:
@@ -232,7 +237,7 @@ def _ends(sessions: Any) -> Iterator[int]:
             yield session["end"]
 
 
-def converted(where: str, messages: Iterable[RecordedMessage]) -> Iterator[BaseMessage]:
+def to_messages(where: str, messages: Iterable[RecordedMessage]) -> Iterator[BaseMessage]:
     """Check that every call is answered before anything else follows, and convert to LangChain's messages.
 
     Raises:
@@ -297,10 +302,10 @@ def _kind(value: object) -> str:
 
 def first_problem(error: ValidationError) -> str:
     """Say in one line what is wrong first, as `messages[3].role`."""
-    found = error.errors(include_url=False)[0]
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in found["loc"]).lstrip(".")
-    if found["type"] == "missing":
+    problem = error.errors(include_url=False)[0]
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]).lstrip(".")
+    if problem["type"] == "missing":
         return f"`{path}` is missing"
-    got = found.get("input")
+    got = problem.get("input")
     shown = f", got {got!r:.80}" if isinstance(got, str | int | float | None) else f", got {_kind(got)}"
-    return f"`{path}`: {found['msg']}{shown}"
+    return f"`{path}`: {problem['msg']}{shown}"

@@ -1,4 +1,4 @@
-"""Threads of one's own database as records, so that everything that takes a recording takes them too."""
+"""Turn threads of a database into records, so that they can be replayed like recordings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from everthread.state.marks import MARK, is_synthetic
 __all__ = ["record_of_thread"]
 
 _READERS = {"read_tool_output": "recorded_read_tool_output", "recall_history": "recorded_recall_history"}
-"""Another policy makes other handles, so what these tools gave is replayed under another name than the live ones."""
+"""The recorded results of these tools hold handles of another policy: they are replayed as those of other tools."""
 
 
 def record_of_thread(thread_id: str, messages: Sequence[BaseMessage], agent: str | None) -> Record:
@@ -24,18 +24,18 @@ def record_of_thread(thread_id: str, messages: Sequence[BaseMessage], agent: str
         messages: its transcript, oldest first.
         agent: name of its agent, whose instructions and tools are in every prompt; unknown ones have none.
     """
-    known = AGENTS.get(agent or "")
-    tools = [convert_to_openai_tool(tool) for tool in known.tools] if known else []
-    kit = Toolkit(system=known.instructions if known else "", tools=tools)
+    shipped = AGENTS.get(agent or "")
+    tools = [convert_to_openai_tool(tool) for tool in shipped.tools] if shipped else []
+    kit = Toolkit(system=shipped.instructions if shipped else "", tools=tools)
     return Record(thread_id, f"thread {thread_id}", tuple(_replayable(messages)), kind="thread", toolkit=kit)
 
 
 def _replayable(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
-    """Yield messages as they were said, without our marks; a call whose result never came is left out."""
-    told = [message for message in messages if not is_synthetic(message)]
-    answered = {message.tool_call_id for message in told if isinstance(message, ToolMessage)}
-    asked: set[str] = set()
-    for message in told:
+    """Yield messages without our marks; a call whose result never came is left out."""
+    conversation = [message for message in messages if not is_synthetic(message)]
+    answered = {message.tool_call_id for message in conversation if isinstance(message, ToolMessage)}
+    called: set[str] = set()
+    for message in conversation:
         extra = {key: value for key, value in message.additional_kwargs.items() if key != MARK}
         changes: dict[str, Any] = {"additional_kwargs": extra}
         if isinstance(message, AIMessage):
@@ -44,12 +44,12 @@ def _replayable(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
                 for call in message.tool_calls
                 if call["id"] in answered
             ]
-            asked |= {str(call["id"]) for call in calls}
+            called |= {str(call["id"]) for call in calls}
             if not calls and not str(message.text):
                 continue
             changes |= {"tool_calls": calls, "invalid_tool_calls": [], "usage_metadata": None}
         elif isinstance(message, ToolMessage):
-            if message.tool_call_id not in asked:
+            if message.tool_call_id not in called:
                 continue
             changes["name"] = _READERS.get(message.name or "", message.name)
         elif not isinstance(message, HumanMessage):

@@ -1,4 +1,4 @@
-"""The suite `replay`: what a provider would refuse or a user would miss, as figures, for every policy.
+"""The suite `replay`: prompts that a provider would refuse and messages that a user would miss, by policy.
 
 Every conversation goes through the real graph once a policy, in a window of `budget` tokens. Counted are prompts over
 the window, results without their call, calls without their result, questions and first messages that are not in the
@@ -82,19 +82,19 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
 
 def played(record: Record, window: int) -> dict[str, tuple["Counter[str]", int]]:
     """Play one conversation under every policy and baseline; return counts and the largest prompt of each."""
-    found: dict[str, tuple[Counter[str], int]] = {}
+    figures: dict[str, tuple[Counter[str], int]] = {}
     for policy in POLICIES:
         run = trace(record, Context.from_mapping({"policy": policy, "window": window}))
         result = run.result
         counts = _counted([violation.what for violation in result.violations])
         counts += Counter({result.outcome: 1, "calls": result.calls, "tokens": result.prompt_tokens})
-        found[policy] = counts + Counter(cacheable=result.cacheable_prefix_tokens), result.max_prompt_tokens
+        figures[policy] = counts + Counter(cacheable=result.cacheable_prefix_tokens), result.max_prompt_tokens
     for name in BASELINES:
         checker = play_baseline(record, name, window=window, counter=counter_for(OURS), watch=lambda *_: None)
         counts = _counted([violation.what for violation in checker.violations])
         counts += Counter({"replayed": 1, "calls": checker.calls, "tokens": checker.prompt_tokens})
-        found[name] = counts + Counter(cacheable=checker.cacheable_prefix_tokens), checker.max_prompt_tokens
-    return found
+        figures[name] = counts + Counter(cacheable=checker.cacheable_prefix_tokens), checker.max_prompt_tokens
+    return figures
 
 
 def _counted(whats: Sequence[str]) -> "Counter[str]":
