@@ -207,3 +207,14 @@ def test_a_summary_of_an_earlier_version_can_be_read() -> None:
     told = {"identifiers": [{"text": "QX417", "weight": 1.5, "mentions": 3, "last": 7}]}
 
     assert Summary.model_validate(told).identifiers == (Identifier("QX417", 1.5, mentions=3, last=7),)
+
+
+def test_headings_and_bullets_are_read_however_they_are_spaced() -> None:
+    text = "  ## Facts ##  \n -   All is  well [1] .\n**Plans**:\n3) Go home"
+
+    made = by_model(absorbed(conversation(1)), text, "")
+
+    assert [(entry.section, entry.text, entry.sources) for entry in made.entries] == [
+        ("Facts", "All is well", ("m1",)),
+        ("Plans", "Go home", ()),
+    ]

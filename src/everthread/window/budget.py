@@ -33,24 +33,21 @@ class Budget:
     counted_window: int | None = None
     """The window in our tokens, when the provider's reports differ from our counts."""
 
-    room: int = field(init=False, repr=False, compare=False)
-    """Tokens left when the reply reserve and everything fixed are taken off."""
-    limit: int = field(init=False, repr=False, compare=False)
-    """The window in our tokens."""
-    tokens: int = field(init=False, repr=False, compare=False)
-    """Tokens for the history: summary, session notes, recalled passages and messages."""
+    @property
+    def limit(self) -> int:
+        """The window in our tokens."""
+        return self.window if self.counted_window is None else self.counted_window
 
-    def __post_init__(self) -> None:
-        limit = self.window if self.counted_window is None else self.counted_window
-        room = limit - self.reply_reserve - sum(self.fixed.values())
-        tokens = math.floor(room * self.safety_fraction)
-        # Every node and edge of a turn asks for these.
-        for name, value in (
-            ("limit", limit),
-            ("room", room),
-            ("tokens", tokens if self.ceiling is None else min(tokens, self.ceiling)),
-        ):
-            object.__setattr__(self, name, value)
+    @property
+    def room(self) -> int:
+        """Tokens left when the reply reserve and everything fixed are taken off."""
+        return self.limit - self.reply_reserve - sum(self.fixed.values())
+
+    @property
+    def tokens(self) -> int:
+        """Tokens for the history: summary, session notes, recalled passages and messages."""
+        tokens = math.floor(self.room * self.safety_fraction)
+        return tokens if self.ceiling is None else min(tokens, self.ceiling)
 
     def breakdown(self, history: Mapping[str, int]) -> dict[str, int]:
         """Return tokens by category; they add up to the window.

@@ -121,13 +121,3 @@ def encoding_name_for(model_name: str | None) -> tuple[EncodingName, bool]:
     if _CL100K.search(name):
         return "cl100k_base", True
     return "o200k_base", False
-
-
-def encoding_for(model_name: str | None) -> tuple[Encoding, bool]:
-    """Return the encoding that counts for a model and whether it is the model's own.
-
-    Args:
-        model_name: such as `gpt-4.1-mini`, `openai:gpt-5` or `openai/gpt-4o`; None when unknown.
-    """
-    name, exact = encoding_name_for(model_name)
-    return encoding(name), exact

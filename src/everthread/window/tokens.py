@@ -6,7 +6,7 @@ consecutive calls 98 % come out to the token.
 
 import json
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
@@ -64,34 +64,36 @@ _CHARACTERS_PER_TOKEN: Final = 12
 
 
 class _Cache:
-    """Counts by content, least recently used first to go; safe to share between threads."""
+    """Tokens by text, least recently used first to go; safe to share between threads."""
 
     def __init__(self, characters: int = _CACHED_CHARACTERS) -> None:
         self._capacity = self._room = characters
-        self._entries: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()
+        self._entries: OrderedDict[str, int] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: Hashable) -> int | None:
-        """Return the tokens kept under a key."""
+    def get(self, text: str) -> int | None:
+        """Return the tokens of a text, if they are known."""
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return None
-            self._entries.move_to_end(key)
-            return entry[0]
+            tokens = self._entries.get(text)
+            if tokens is not None:
+                self._entries.move_to_end(text)
+            return tokens
 
-    def put(self, key: Hashable, tokens: int) -> int:
-        """Keep and return the tokens; the oldest entries leave once the keys hold too many characters."""
-        weight = _characters(key)
-        if weight > self._capacity:
+    def put(self, text: str, tokens: int) -> int:
+        """Keep and return the tokens; the oldest texts leave once all together have too many characters."""
+        if _weight(text) > self._capacity:
             return tokens
         with self._lock:
-            if key not in self._entries:
-                self._entries[key] = (tokens, weight)
-                self._room -= weight
+            if text not in self._entries:
+                self._entries[text] = tokens
+                self._room -= _weight(text)
             while self._room < 0:
-                self._room += self._entries.popitem(last=False)[1][1]
+                self._room += _weight(self._entries.popitem(last=False)[0])
         return tokens
+
+
+def _weight(text: str) -> int:
+    return len(text) + 100  # what an entry costs next to its text
 
 
 _caches: Final[dict[EncodingName, _Cache]] = {"o200k_base": _Cache(), "cl100k_base": _Cache()}
@@ -142,13 +144,7 @@ class TokenCounter:
         tokens = _MESSAGE + (self.text(message.role) if isinstance(message, ChatMessage) else 1)
         if message.name and not isinstance(message, ToolMessage):
             tokens += _NAME + self.text(message.name)
-        if isinstance(content, str) and not calls:
-            return tokens + self.text(content)
-        key = (_frozen(content), repr(calls))  # `repr` is four times as fast here, and arguments are short
-        known = self._cache.get(key)
-        if known is None:
-            known = self._cache.put(key, self._content(content, bool(calls)) + self._called(calls, bool(content)))
-        return tokens + known
+        return tokens + self._content(content, bool(calls)) + self._called(calls, bool(content))
 
     def sizes(self, messages: Iterable[BaseMessage]) -> list[int]:
         """Return what each of these messages adds to a prompt."""
@@ -229,17 +225,6 @@ def _calls(message: BaseMessage) -> list[tuple[str, object]]:
     return [(str(function.get("name", "")), function.get("arguments") or "") for function in functions]
 
 
-def _frozen(value: object) -> Hashable:
-    """Return a key for JSON-like content that shares its texts and tells 1 from 1.0 and True."""
-    if isinstance(value, str | type):
-        return value
-    if isinstance(value, Mapping):
-        return ("{", *((_frozen(name), _frozen(inner)) for name, inner in value.items()))
-    if isinstance(value, list | tuple):
-        return ("[", *map(_frozen, value))
-    return ("=", type(value), repr(value))
-
-
 def _characters_in(text: str, size: int) -> int:
     """Return how many characters the first bytes of a text are; one that is cut in two does not count."""
     return size if text.isascii() else len(text.encode()[:size].decode("utf-8", "ignore"))
@@ -252,9 +237,3 @@ def _paired(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
-
-
-def _characters(key: Hashable) -> int:
-    if isinstance(key, str):
-        return len(key) + 100  # what an entry costs next to its text
-    return sum(map(_characters, key)) if isinstance(key, tuple) else 100
