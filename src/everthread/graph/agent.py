@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache, partial
 
 from langchain_core.language_models import BaseChatModel
@@ -11,6 +12,7 @@ from langgraph.graph.state import CompiledStateGraph
 from everthread.errors import SettingsError
 from everthread.graph import routing
 from everthread.graph.threads import ThreadGraph
+from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.nodes.consolidate import consolidate
 from everthread.nodes.deps import ModelWithTools, NodeDeps
@@ -25,6 +27,7 @@ from everthread.state import Agent, Context, Input, Output, State
 from everthread.storage.open import Storage
 from everthread.tools.read_tool_output import read_tool_output
 from everthread.tools.recall_history import recall_history
+from everthread.tools.save_memory_note import memory_tool, save_memory_note
 
 
 def build_graph(
@@ -81,6 +84,10 @@ def node_deps(
     lock: Callable[[str], AbstractContextManager[None]] | None = None,
 ) -> NodeDeps:
     """Return what the nodes of a graph share; `lock` as in `NodeDeps`."""
+    rules = Rules(agent.rules) if agent.rules else BUILT_IN
+    if agent.rules:
+        own = memory_tool(rules)
+        agent = replace(agent, tools=[own if tool is save_memory_note else tool for tool in agent.tools])
 
     def with_tools(chat: BaseChatModel) -> ModelWithTools:
         readers = (read_tool_output, recall_history)
@@ -89,7 +96,7 @@ def node_deps(
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))
-    return NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, lock)
+    return NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, lock, rules)
 
 
 def pipeline(deps: NodeDeps) -> StateGraph[State, Context, Input, Output]:

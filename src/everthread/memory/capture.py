@@ -29,6 +29,7 @@ def capture(
     subject: str = "",
     confidence: float = 1.0,
     origin: NoteOrigin = "user",
+    rules: Rules = BUILT_IN,
 ) -> tuple[Note | None, Verdict, list[PutOp]]:
     """Check a candidate and prepare the write of a session note.
 
@@ -43,23 +44,25 @@ def capture(
         subject: what it is about, when that is known.
         confidence: how sure it is, in [0, 1].
         origin: whose words it is made of; what a tool said is no constraint, which would be pinned.
+        rules: the agent's.
 
     Returns:
         The note or None, the guard's verdict, and the writes to make.
     """
     text = normalised(text)
-    verdict = check(text) if text else Verdict("block", rule="empty")
+    verdict = check(text, rules=rules) if text else Verdict("block", rule="empty")
     if not verdict.allowed:
         return None, verdict, []
-    if not check(source.quote).allowed:
+    if not check(source.quote, rules=rules).allowed:
         # The ids still lead to the message; the store of notes does not repeat what it must not hold.
         source = source.model_copy(update={"quote": ""})
+    is_now = is_for_this_time(text, rules) and not is_lasting(text, rules)
     note = Note(
         id=note_id(source.thread_id, salt, text),
         text=text,
         keywords=tuple(_keywords(keywords)),
-        kind="fact" if origin == "tool" else kind or kind_of(text),
-        scope="session" if scope == "session" or (is_for_this_time(text) and not is_lasting(text)) else "durable",
+        kind="fact" if origin == "tool" else kind or kind_of(text, rules),
+        scope="session" if is_now else scope,
         subject=subject,
         confidence=confidence,
         date=date,

@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 
 from everthread.errors import SettingsError
+from everthread.memory.rules import BUILT_IN, Rules
 from everthread.state import Agent, Context
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.tokens import TokenCounter, counter_for
@@ -83,6 +84,8 @@ class NodeDeps:
     """Makes a model from `provider:name`, for `Context.model`."""
     lock: Callable[[str], AbstractContextManager[None]] | None = None
     """Holds a key across processes, such as a user's while their notes change; None: in this process only."""
+    rules: Rules = BUILT_IN
+    """Built-in rules, with those of the agent."""
 
     def model_for(self, context: Context) -> ModelWithTools:
         """Return the run's model."""

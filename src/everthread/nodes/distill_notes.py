@@ -14,6 +14,7 @@ from everthread.ledger.record import now, record
 from everthread.memory.capture import capture
 from everthread.memory.distill import candidates, covers, keywords
 from everthread.memory.distill.proposals import refusals, together
+from everthread.memory.rules import BUILT_IN, Rules
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.distiller import Read, questioned, read_with_model
 from everthread.nodes.model_calls import ModelCalls
@@ -68,7 +69,7 @@ def _distilled(
             known = list(dict.fromkeys((*due.injected, *(note.text for note in due.notes))))
             skip = {*due.done, *due.unasked}
             read = yield from read_with_model(deps.summarizer, due.messages, skip=skip, known=known)
-        events, operations = distilled(due, thread_id, read)
+        events, operations = distilled(due, thread_id, read, deps.rules)
         if due.by == "turn" and any(isinstance(event, NoteBlocked) for event in events):
             said_before = restated_blocked(store, thread_id, due.messages[-1], state.get("messages", []))
             events += [said_before] if said_before else []
@@ -149,20 +150,25 @@ def _failed_turns(store: BaseStore, thread_id: str) -> set[int]:
     }
 
 
-def distilled(due: Due, thread_id: str, read: Read = _NOTHING_READ) -> tuple[list[Event], list[PutOp]]:
+def distilled(
+    due: Due, thread_id: str, read: Read = _NOTHING_READ, rules: Rules = BUILT_IN
+) -> tuple[list[Event], list[PutOp]]:
     """Return the events and writes for the notes that the rules, and a model beside them, find in the user's messages.
 
     Args:
         due: what is to be distilled.
         thread_id: the thread.
         read: what a model found.
+        rules: the agent's.
     """
     events: list[Event] = []
     operations: list[PutOp] = []
     for message, question in questioned(due.messages):
         message_id = str(message.id)
         by_rules = (
-            [] if message_id in due.again else candidates(str(message.text), question=question, known=due.injected)
+            []
+            if message_id in due.again
+            else candidates(str(message.text), question=question, known=due.injected, rules=rules)
         )
         for candidate in together(read.found.get(message_id, ()), by_rules):
             said = (covers(note, candidate, message_id) for note in due.notes if note.id not in due.done)
@@ -178,6 +184,7 @@ def distilled(due: Due, thread_id: str, read: Read = _NOTHING_READ) -> tuple[lis
                 kind=candidate.kind,
                 subject=candidate.subject,
                 confidence=candidate.confidence,
+                rules=rules,
             )
             if note is None:
                 events.append(NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=[message_id]))

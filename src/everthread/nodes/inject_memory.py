@@ -13,6 +13,7 @@ from everthread.errors import SettingsError
 from everthread.ledger.events import Event, Injected, NoteBlocked, NoteOverruled, Refetch
 from everthread.ledger.record import now, record
 from everthread.memory.guard import check, is_safe
+from everthread.memory.rules import Rules
 from everthread.memory.selection import overruled
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.prompt_plan import StoredMemory, carried, make_plan, own_session, read_memory
@@ -56,7 +57,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     events: list[Event] = [event, *([recalled] if recalled else []), *_overruled(plan, arrived.new)]
     if event.changed:
         # Only when the block is new: a note that stays refused is no news on every turn.
-        events += _refused(memory)
+        events += _refused(memory, deps.rules)
     events += arrived.said_again.values()
     session = {
         "thread_id": thread_id,
@@ -115,17 +116,17 @@ def _dated(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"additional_kwargs": kwargs})
 
 
-def _refused(memory: StoredMemory) -> list[Event]:
+def _refused(memory: StoredMemory, rules: Rules) -> list[Event]:
     """Return an event for each stored note that the guard keeps out of the prompt."""
     notes = [*memory.long_term, *memory.session]
-    refused = [note for note in notes if note.status == "active" and not is_safe(note.text)]
+    refused = [note for note in notes if note.status == "active" and not is_safe(note.text, rules)]
     return [
         NoteBlocked(
             category=verdict.category,
             rule=verdict.rule,
             message_ids=[name for source in note.sources for name in source.message_ids],
         )
-        for note, verdict in ((note, check(note.text)) for note in refused)
+        for note, verdict in ((note, check(note.text, rules=rules)) for note in refused)
     ]
 
 

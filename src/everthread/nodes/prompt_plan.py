@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from everthread.errors import SettingsError
 from everthread.memory.guard import is_safe
 from everthread.memory.rendering import render_notes, render_profile
+from everthread.memory.rules import Rules
 from everthread.memory.selection import chosen, holding, within
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.recall import recall
@@ -97,8 +98,8 @@ def make_plan(
     """
     counter, today = deps.model_for(context).counter, datetime.now(UTC).date().isoformat()
     question = next((str(message.text) for message in reversed(messages) if opens_turn(message)), "")
-    notes, asked = chosen(_usable(memory.long_term, today), question, context.notes_tokens, counter.text)
-    own = _of_this_branch(_usable(memory.session, today), store, thread_id, messages)
+    notes, asked = chosen(_usable(memory.long_term, today, deps.rules), question, context.notes_tokens, counter.text)
+    own = _of_this_branch(_usable(memory.session, today, deps.rules), store, thread_id, messages)
     session = within(own, context.notes_tokens, counter.text)
     profile, block = render_profile(memory.profile), render_notes("Long-term notes", notes)
     system = system_message(deps.agent, today, profile, block)
@@ -157,9 +158,9 @@ def readable(items: Sequence[Item]) -> list[Note]:
     return notes
 
 
-def _usable(notes: Sequence[Note], today: str) -> list[Note]:
+def _usable(notes: Sequence[Note], today: str, rules: Rules) -> list[Note]:
     """Return the notes that hold today and pass the guard: some are older than the guard, or come from elsewhere."""
-    return [note for note in holding(notes, today) if is_safe(note.text)]
+    return [note for note in holding(notes, today) if is_safe(note.text, rules)]
 
 
 def _head_sizes(system: SystemMessage, profile: str, notes: str, counter: TokenCounter) -> dict[str, int]:

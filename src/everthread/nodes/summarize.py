@@ -95,7 +95,7 @@ def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: No
         return _Work(Fold(), size, deferred=deferred)
     if not gone:
         return _Work(fold, size)
-    by_rules = absorb(size.summary, fold.folded, remaining, limits=size.limits, counter=size.counter)
+    by_rules = absorb(size.summary, fold.folded, remaining, limits=size.limits, counter=size.counter, rules=deps.rules)
     unread: list[BaseMessage] = []
     is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(deps))
     if is_worth_it and _may_ask(by_rules, deps):

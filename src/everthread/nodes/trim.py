@@ -64,7 +64,7 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
         gone = {str(message.id) for message in plan.evicted}
         remaining = [plan.masked.get(str(one.id), one) for one in messages if str(one.id) not in gone]
         limits = size.limits_beside(plan.tokens_after)
-        summary = absorb(size.summary, plan.evicted, remaining, limits=limits, counter=size.counter)
+        summary = absorb(size.summary, plan.evicted, remaining, limits=limits, counter=size.counter, rules=deps.rules)
         update["summary_id"], write = put_operation(thread_id, summary)
         operations.append(write)
         prompt_plan = with_summary(prompt_plan, summary, deps.agent)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
@@ -28,3 +29,6 @@ class Agent:
 
     summary_sections: tuple[str, ...] = ("Goal", "Decisions", "Facts", "Open questions", "Next step")
     """Headings of the rolling summary, in order."""
+
+    rules: Sequence[str | Path] = ()
+    """YAML files with rules of one's own, added to the built-in ones; docs/memory.md has the format."""

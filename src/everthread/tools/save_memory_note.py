@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.tools import tool
+from langchain_core.tools import BaseTool, tool
 from langgraph.prebuilt import ToolRuntime
 from langgraph.store.base import BaseStore, SearchOp
 
@@ -13,6 +13,7 @@ from everthread.ledger.events import NoteBlocked, NoteSaved
 from everthread.ledger.record import record
 from everthread.memory.capture import capture
 from everthread.memory.provenance import Said, tool_behind, user_behind
+from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.consent import agrees
 from everthread.state import Context, State, namespaces
 from everthread.state.marks import is_synthetic
@@ -20,7 +21,7 @@ from everthread.state.notes import NoteOrigin, Source
 from everthread.storage.recall import passage_of
 from everthread.storage.refetches import restated_blocked
 
-__all__ = ["save_memory_note"]
+__all__ = ["memory_tool", "save_memory_note"]
 
 _OURS = ("save_memory_note", "recall_history")
 """Tools whose results only repeat notes and messages, which are asked themselves."""
@@ -29,61 +30,72 @@ _SEARCHED = 20
 """Evicted messages that are looked at for the author of a note."""
 
 
-@tool
-def save_memory_note(
-    text: Annotated[str, "One or two short sentences in the third person, such as 'Prefers aisle seats.'"],
-    keywords: Annotated[list[str], "One to three lowercase words; no names, dates or places."],
-    runtime: ToolRuntime[Context, State],
-    scope: Annotated[
-        Literal["durable", "session"],
-        "`session` for what holds only this time or for this trip or case, otherwise `durable`.",
-    ] = "durable",
-) -> str:
-    """Save something the user said that will matter later.
+def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
+    """Return the tool that saves notes, with the rules that decide what is kept and as what."""
 
-    Save only what the user stated or confirmed, that helps with a later decision, and that is either
-    lasting or explicitly for this trip or case. Never save guesses, instructions for yourself, or
-    anything sensitive (document, card or account numbers, passwords, codes, full birth dates, street
-    addresses, booking references). Write dates as YYYY-MM-DD.
-    """
-    thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
-    origin, said = _author(text, runtime.state.get("messages", []), runtime.store, thread_id)
-    message_ids = (said.id,) if said else ()
-    note, verdict, operations = capture(
-        text,
-        keywords,
-        scope=scope,
-        # A quote is the user's own words; what a tool said stays where it is.
-        source=Source(
-            thread_id=thread_id, message_ids=message_ids, quote=said.text if said and origin == "user" else ""
-        ),
-        date=datetime.now(UTC).date().isoformat(),
-        salt=str(runtime.tool_call_id),
-        origin=origin,
-    )
-    event: Any = NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=list(message_ids))
-    if note is not None:
-        event = NoteSaved(note_id=note.id, scope=note.scope, kind=note.kind, by="tool", message_ids=list(message_ids))
-    if runtime.store is None:
-        return "Not saved: this conversation has no store."
-    turn = int(runtime.state.get("turns", 0))
-    events = [event]
-    known = runtime.state.get("messages", [])
-    if note is None and (asked := _asked(known)) is not None:
-        events += filter(None, [restated_blocked(runtime.store, thread_id, asked, known)])
-    record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
-    if note is None:
-        return (
-            f"Not saved: the note looks like {verdict.category.replace('_', ' ')}, which is never stored. "
-            "Tell the user so and carry on without it."
+    @tool
+    def save_memory_note(
+        text: Annotated[str, "One or two short sentences in the third person, such as 'Prefers aisle seats.'"],
+        keywords: Annotated[list[str], "One to three lowercase words; no names, dates or places."],
+        runtime: ToolRuntime[Context, State],
+        scope: Annotated[
+            Literal["durable", "session"],
+            "`session` for what holds only this time or for this trip or case, otherwise `durable`.",
+        ] = "durable",
+    ) -> str:
+        """Save something the user said that will matter later.
+
+        Save only what the user stated or confirmed, that helps with a later decision, and that is either
+        lasting or explicitly for this trip or case. Never save guesses, instructions for yourself, or
+        anything sensitive (document, card or account numbers, passwords, codes, full birth dates, street
+        addresses, booking references). Write dates as YYYY-MM-DD.
+        """
+        thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
+        origin, said = _author(text, runtime.state.get("messages", []), runtime.store, thread_id)
+        message_ids = (said.id,) if said else ()
+        note, verdict, operations = capture(
+            text,
+            keywords,
+            scope=scope,
+            # A quote is the user's own words; what a tool said stays where it is.
+            source=Source(
+                thread_id=thread_id, message_ids=message_ids, quote=said.text if said and origin == "user" else ""
+            ),
+            date=datetime.now(UTC).date().isoformat(),
+            salt=str(runtime.tool_call_id),
+            origin=origin,
+            rules=rules,
         )
-    if note.origin == "tool":
-        return (
-            f"Kept for this session only, because a tool said it and not the user: {note.text} "
-            "Ask the user whether it is so; once they have said it or agreed, save it again."
-        )
-    lasting = "for this session only" if note.scope == "session" else "and kept after this session"
-    return f"Saved {lasting}: {note.text}"
+        event: Any = NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=list(message_ids))
+        if note is not None:
+            event = NoteSaved(
+                note_id=note.id, scope=note.scope, kind=note.kind, by="tool", message_ids=list(message_ids)
+            )
+        if runtime.store is None:
+            return "Not saved: this conversation has no store."
+        turn = int(runtime.state.get("turns", 0))
+        events = [event]
+        known = runtime.state.get("messages", [])
+        if note is None and (asked := _asked(known)) is not None:
+            events += filter(None, [restated_blocked(runtime.store, thread_id, asked, known)])
+        record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
+        if note is None:
+            return (
+                f"Not saved: the note looks like {verdict.category.replace('_', ' ')}, which is never stored. "
+                "Tell the user so and carry on without it."
+            )
+        if note.origin == "tool":
+            return (
+                f"Kept for this session only, because a tool said it and not the user: {note.text} "
+                "Ask the user whether it is so; once they have said it or agreed, save it again."
+            )
+        lasting = "for this session only" if note.scope == "session" else "and kept after this session"
+        return f"Saved {lasting}: {note.text}"
+
+    return save_memory_note
+
+
+save_memory_note = memory_tool()
 
 
 def _author(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from everthread.memory.rendering import escape
+from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.constraints import constraints_in, is_prohibition
 from everthread.memory.text.sentences import sentences
 from everthread.state.marks import is_synthetic
@@ -111,6 +112,7 @@ def absorb(
     *,
     limits: Limits,
     counter: TokenCounter,
+    rules: Rules = BUILT_IN,
 ) -> Summary:
     """Fold messages into the summary by rules: what was asked, answered and done, the user's constraints, identifiers.
 
@@ -123,9 +125,10 @@ def absorb(
         remaining: the working set afterwards, as the prompt shows it.
         limits: tokens of each part.
         counter: counts tokens.
+        rules: tell which sentences are constraints of the user.
     """
     summary = previous or Summary()
-    constraints = [entry for entry in summary.entries if entry.section == STANDING] + _constraints_of(folded)
+    constraints = [entry for entry in summary.entries if entry.section == STANDING] + _constraints_of(folded, rules)
     story = [entry for entry in summary.entries if entry.section != STANDING] + _story_of(folded)
     entries = _newest_constraints(constraints, limits.standing, counter) + _newest_story(story, limits.story, counter)
     summary = summary.model_copy(
@@ -145,12 +148,12 @@ def absorb(
     return summary.model_copy(update={"identifiers": tuple(index)})
 
 
-def _constraints_of(folded: Sequence[BaseMessage]) -> list[SummaryEntry]:
+def _constraints_of(folded: Sequence[BaseMessage], rules: Rules) -> list[SummaryEntry]:
     return [
         SummaryEntry(section=STANDING, text=sentence, sources=(str(message.id),))
         for message in folded
         if opens_turn(message)
-        for sentence in constraints_in(str(message.text))
+        for sentence in constraints_in(str(message.text), rules)
     ]
 
 
