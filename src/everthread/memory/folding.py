@@ -32,7 +32,7 @@ class View:
     text: str
     origins: tuple[int, ...] | None = None
     """For each sign of `text` its place in the text as given; None when the places are the same."""
-    whole: tuple[int, int] | None = None
+    place: tuple[int, int] | None = None
     """The place of what was decoded, when single signs have none."""
     is_prose: bool = False
     """True when digits in it mean nothing, as in a reversed text: only wording is looked at."""
@@ -47,8 +47,8 @@ class View:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the place of a match in the text as given."""
-        if self.whole is not None:
-            return self.whole
+        if self.place is not None:
+            return self.place
         if self.origins is None:
             return start, end
         if start >= len(self.origins):

@@ -99,7 +99,7 @@ class _Detector:
         yield from self.matches(
             "bare_secrets", lambda match: _is_secret(self._value(match)) and not self._follows("no pass", match, 12)
         )
-        chosen = self.pack.pattern("chosen").fullmatch
+        chosen = self.pack.pattern("chosen").search
         yield from self.matches("chosen_words", lambda match: chosen(self._value(match).lower()) is not None)
         yield from self.matches("odd_words")
         function_words = self.pack.words["function_words"]

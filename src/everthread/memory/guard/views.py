@@ -83,13 +83,13 @@ def _all(raw: str) -> Iterator[View]:
     yield from _undone(plain)
     decoded = [(text, (0, len(raw))) for text in (hidden(raw), _unescaped(raw)) if text]
     for text, span in (*decoded, *_decoded(raw)):
-        view = View(folded(text).text, whole=span)
+        view = View(folded(text).text, place=span)
         yield view
         yield from _undone(view)
     for turned in (plain.text[::-1], codecs.encode(plain.text, "rot13")):
         # Turned around, ordinary text is noise; only noise with telling words in it is read.
         if is_telling(turned.lower()):
-            yield View(turned, whole=(0, len(raw)), is_prose=True)
+            yield View(turned, place=(0, len(raw)), is_prose=True)
 
 
 def _undone(view: View) -> Iterator[View]:
@@ -104,7 +104,7 @@ def _undone(view: View) -> Iterator[View]:
     if _SPELLED.search(low):
         yield _edited(view, _SPELLED, _as_digits)
     if (right := unscrambled(low)) != low:
-        yield View(right, whole=view.whole or view.span(0, len(low)), is_prose=view.is_prose)
+        yield View(right, place=view.place or view.span(0, len(low)), is_prose=view.is_prose)
 
 
 def _edited(view: View, pattern: re.Pattern[str], edit: Callable[[str], str]) -> View:
@@ -122,7 +122,7 @@ def _edited(view: View, pattern: re.Pattern[str], edit: Callable[[str], str]) ->
     origins += range(last, len(view.text))
     if view.origins is not None:
         origins = [view.origins[place] for place in origins]
-    return View("".join(parts), tuple(origins), view.whole, view.is_prose)
+    return View("".join(parts), tuple(origins), view.place, view.is_prose)
 
 
 def _joined(run: str) -> str:

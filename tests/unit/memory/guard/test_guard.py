@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from everthread.memory.folding import folded
 from everthread.memory.guard import ALLOW, check, is_safe, redacted, scan
 from everthread.memory.guard.views import hidden, readings
-from everthread.memory.rules import Rules
+from everthread.memory.rules import BUILT_IN, Rules
 
 from .wordings import ALLOWED, BLOCKED, HIDDEN, STEERING
 
@@ -381,3 +381,14 @@ def test_rules_of_ones_own_add_to_the_built_in_ones(tmp_path: Path) -> None:
     assert not is_safe("Her number is M-123456.", mine)
     assert check("Her number is M-123456.").allowed
     assert not check("Pays with 4111 1111 1111 1111.", rules=mine).allowed
+
+
+@pytest.mark.parametrize("pack", ["attacks", "values", "ideas"])
+@pytest.mark.parametrize("piece", ["-", "a.b@", "if user ", "reservation ", "http://a.", "\n"])
+def test_the_time_of_a_pattern_grows_with_the_text(pack: str, piece: str) -> None:
+    text = piece * (20_000 // len(piece))
+    for rule in (rule for rules in BUILT_IN.pack(pack).sections.values() for rule in rules):
+        began = time.process_time()
+        for _ in rule.pattern.finditer(text):
+            pass
+        assert time.process_time() - began < 1, rule.name  # a pattern that grows with the square takes ten
