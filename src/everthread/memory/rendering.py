@@ -9,7 +9,7 @@ import yaml
 from everthread.state.notes import Note
 
 _DELIMITERS = ("user_profile", "memories", "memory_policy", "recalled", "summary")
-_OPENING = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(_DELIMITERS)})\b)", re.IGNORECASE)
+_OPENING = re.compile(rf"<(?=\s*(?:/\s*)?(?:{'|'.join(_DELIMITERS)})\b)", re.IGNORECASE)
 """`< / MEMORIES>` too: a model reads more generously than a parser."""
 
 

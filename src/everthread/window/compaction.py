@@ -301,7 +301,7 @@ def rewritten(
     """
     constraints = [entry for entry in summary.entries if entry.section == STANDING]
     texts = {entry.text for entry in constraints}
-    written = [entry for entry in _entries_in(text, numbered) if entry.text not in texts and entry.section != STANDING]
+    written = [entry for entry in read_entries(text, numbered) if entry.text not in texts and entry.section != STANDING]
     supported = [entry for entry in written if all(name in support for name, _ in identifiers_in(entry.text))]
     if len(supported) * 2 < len(written) or (not written and text.lstrip()[:1] in _NO_PROSE):
         return None
@@ -321,7 +321,7 @@ def rewritten(
     return new.model_copy(update={"identifiers": tuple(index)})
 
 
-def _entries_in(text: str, numbered: Mapping[int, str]) -> list[SummaryEntry]:
+def read_entries(text: str, numbered: Mapping[int, str]) -> list[SummaryEntry]:
     """Read headings and bullets; a bullet may end in the numbers of its messages."""
     section, entries = "Summary", []
     for line in (" ".join(line.split()) for line in text.splitlines()):

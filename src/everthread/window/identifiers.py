@@ -27,7 +27,7 @@ _PATTERNS: tuple[tuple[float, str], ...] = (
     (0.4, r"\b\d{4}-\d{2}-\d{2}T[\d:.+-]+Z?"),
     (1.0, r"\b\d{4}-\d{2}-\d{2}\b"),
     # codes such as HAT003, #W2345, KB-1001, 0x80070057, credit_card_9074831
-    (1.5, r"(?<![\w#])#?(?=[\w-]{0,118}\d)(?=[\w-]{0,118}[A-Z])[A-Z0-9][A-Z0-9-]{2,118}(?![\w])"),
+    (1.5, r"(?<![\w#])#?(?=[A-Z0-9])(?=[\w-]{0,118}\d)(?=[\w-]{0,118}[A-Z])[A-Z0-9][A-Z0-9-]{2,118}(?![\w])"),
     (1.5, r"\b0x[0-9A-Fa-f]{3,}\b"),
     (1.5, r"\b(?=\w*_)(?=\w*\d)\w{6,}\b"),
     # numbers and amounts, airport codes, record locators
