@@ -337,3 +337,19 @@ def test_what_is_no_agent_is_one_sentence(chat: Chat, name: str) -> None:
 
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert repr(name) in err
+
+
+def test_every_approval_of_a_step_is_asked_for_and_answered_by_itself(
+    chat: Chat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("my_clerk.py").write_text(OWN_AGENT)
+    both = AIMessage("", tool_calls=[call("sign", "c1", paper="lease"), call("sign", "c2", paper="will")])
+    options = ("--thread", "t", "--agent", "my_clerk:clerk")
+
+    _, asked, _ = chat("sign both", options=options, model=ScriptedModel([both]))
+    _, answered, _ = chat("yes", "no", options=options, model=ScriptedModel(["done"]))
+
+    assert "Sign lease?" in asked
+    assert "It waits for 2 approvals:" in answered
+    results = [text for role, text in messages(capsys) if role == "tool"]
+    assert results == ["lease: signed", "will: refused"]

@@ -12,7 +12,6 @@ import yaml
 from langchain_core.language_models import BaseChatModel
 from langgraph.types import Interrupt
 
-from everthread.agents.travel.approval import read_approval
 from everthread.cli.conversation import Call, Conversation, Turn, Watcher
 from everthread.cli.end import end_thread, print_ending
 from everthread.cli.options import (
@@ -38,6 +37,7 @@ from everthread.errors import EverthreadError
 from everthread.graph.agent import build_graph, node_deps
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
+from everthread.memory.text.consent import approves
 from everthread.models.provider import describe, resolve
 from everthread.nodes.prompt_plan import make_plan, read_memory
 from everthread.nodes.sizes import PromptSize
@@ -186,7 +186,7 @@ class _Dialogue:
         self._screen.close()
         say()
         say(question(interrupt.value), "yellow")
-        approved = read_approval(read_answer("Approve? [y/N]")).approved
+        approved = approves(read_answer("Approve? [y/N]"))
         say("approved" if approved else "declined", "dim")
         return approved
 

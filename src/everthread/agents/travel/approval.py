@@ -5,25 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from everthread.agents.travel.options import Option
-
-_YES = frozenset(
-    {"yes", "y", "yep", "yeah", "approve", "approved", "confirm", "confirmed", "absolutely", "definitely", "proceed"}
-)
-"""Each of these alone is a yes."""
-
-_NO = frozenset({"no", "n", "nope", "cancel", "decline", "declined", "reject", "rejected", "stop"})
-"""A text that begins with one of these is a plain no."""
-
-_YES_PHRASES = (
-    *("go ahead", "go for it", "do it", "please do", "of course"),
-    *("book it", "book that", "do book", "please book"),
-)
-
-_FILLERS = frozenset(
-    {"a", "ahead", "and", "book", "booking", "course", "do", "for", "go", "i", "it", "me", "now", "of", "ok", "okay"}
-    | {"please", "sure", "thank", "thanks", "that", "the", "this", "to", "you"}
-)
-"""Words that leave a yes a yes; with any other word, such as `but`, an answer is not clear."""
+from everthread.memory.text.consent import answer_of, approves
 
 
 @dataclass(frozen=True)
@@ -76,19 +58,8 @@ def read_approval(answer: object) -> Approval:
     if not isinstance(answer, str):
         return Approval(False, False, _one_line(answer))
     said = _one_line(answer)
-    approved = _is_yes(answer)
-    return Approval(approved, approved or not _NO.isdisjoint(_words(answer)[:1]), said)
-
-
-def _is_yes(text: str) -> bool:
-    words = _words(text)
-    if not words or "?" in text or not set(words) <= _YES | _FILLERS:
-        return False
-    return bool(set(words) & _YES) or any(phrase in " ".join(words) for phrase in _YES_PHRASES)
-
-
-def _words(text: str) -> list[str]:
-    return "".join(sign if sign.isalnum() else " " for sign in text.casefold().replace("'", "")).split()
+    approved = approves(answer)
+    return Approval(approved, approved or answer_of(answer)[0] == "no", said)
 
 
 def _one_line(value: object) -> str:
