@@ -348,13 +348,10 @@ def _is_interactive() -> bool:
 
 def _read_line(prompt: str) -> str | None:
     """Read one line without its line end; None at the end of the input."""
-    if not _is_interactive():
-        line = sys.stdin.readline()
-        return line.rstrip("\r\n") if line else None
-    with suppress(ImportError):
-        import readline  # noqa: F401 - gives `input` editing, a history and bracketed paste
+    if _is_interactive():
+        with suppress(ImportError):
+            import readline  # noqa: F401 - gives `input` editing, a history and bracketed paste
     try:
-        return input(prompt)
+        return input(prompt if _is_interactive() else "")
     except EOFError:
-        print()
         return None

@@ -181,52 +181,51 @@ def _seed(storage: Storage, user_id: str) -> None:
 
 def _claims(run: _Run) -> list[_Claim]:
     """Check what the demo is meant to show against what happened."""
-    vegetarian, window = _about("vegetarian", run.long_term), _about("window", [*run.long_term, *run.left])
+    trip, preferences, vegetarian, window = run.scenes[:4]
+    seat, seeded = str(EXAMPLE["profile"]["seat_preference"]), [str(one["text"]) for one in EXAMPLE["notes"]]
+    cited = [text for text in seeded if text.rstrip(".") in preferences.turn.reply]
+    names = ", ".join(dict.fromkeys(call.name for call in trip.turn.calls.values())) or "no tool"
+    arguments = " ".join(str(call.arguments) for call in trip.turn.calls.values())
+    lasting, kept = _about("vegetarian", run.long_term), _about("window", [*run.long_term, *run.left])
+    sourced = all(source.thread_id == run.threads[0] for one in lasting for source in one.sources)
     dropped = [(one, reason) for one, reason in run.ending.dropped if "window" in one.text]
+    in_reply = {word: word in run.scenes[-1].turn.reply.lower() for word in ("vegetarian", seat, "window")}
+    prompts = [event for scene in run.scenes for event in scene.turn.named("prompt_assembled")]
+    sizes = [(prompt["tokens"], prompt["breakdown"]["reply_reserve"], prompt["window"]) for prompt in prompts]
     return [
-        _trip(run),
-        _preferences(run),
-        _saved(run.scenes[2], "vegetarian", "durable", "“I am vegetarian” is saved as a note that lasts"),
-        _saved(run.scenes[3], "window", "session", "the window seat is noted for this session only"),
+        _Claim(
+            "the trip to Paris is taken up, and nothing is booked without approval",
+            "Paris" in trip.turn.reply + arguments and run.bookings == 0,
+            f"called {names}; {len(trip.turn.asked)} approvals asked; {run.bookings} bookings stored",
+        ),
+        _Claim(
+            "the preferences come from the profile and the long-term notes",
+            seat in preferences.turn.reply and bool(cited),
+            f"the reply has the profile's seat preference ({seat}) and {len(cited)} of {len(seeded)} notes",
+        ),
+        _saved(vegetarian, "vegetarian", "durable", "“I am vegetarian” is saved as a note that lasts"),
+        _saved(window, "window", "session", "the window seat is noted for this session only"),
         _Claim(
             "at the end of the session “vegetarian” becomes long-term and names its source",
-            bool(vegetarian)
-            and all(source.thread_id == run.threads[0] for one in vegetarian for source in one.sources)
-            and not _about("vegetarian", run.left),
-            _quoted(vegetarian) or "no long-term note about it",
+            bool(lasting) and sourced and not _about("vegetarian", run.left),
+            _quoted(lasting) or "no long-term note about it",
         ),
         _Claim(
             "the window seat does not",
-            bool(dropped) and not window,
-            "; ".join(f"“{one.text}” dropped: {reason}" for one, reason in dropped)
-            or _quoted(window)
-            or "no such note",
+            bool(dropped) and not kept,
+            "; ".join(f"“{one.text}” dropped: {reason}" for one, reason in dropped) or _quoted(kept) or "no such note",
         ),
-        _remembered(run),
-        _fitted(run),
+        _Claim(
+            "a new thread knows “vegetarian” and the usual aisle seat, and nothing of the window seat",
+            in_reply == {"vegetarian": True, seat: True, "window": False},
+            ", ".join(f"“{word}” {'is' if found else 'is not'} in the reply" for word, found in in_reply.items()),
+        ),
+        _Claim(
+            "every prompt and its reply reserve fit the window",
+            bool(sizes) and all(tokens + reserve <= limit for tokens, reserve, limit in sizes),
+            f"{len(sizes)} prompts, the largest {max(sizes, default=(0,))[0]:,} of {run.context.window:,} tokens",
+        ),
     ]
-
-
-def _trip(run: _Run) -> _Claim:
-    turn = run.scenes[0].turn
-    text = " ".join([turn.reply, *(str(call.arguments) for call in turn.calls.values())])
-    names = ", ".join(dict.fromkeys(call.name for call in turn.calls.values())) or "no tool"
-    return _Claim(
-        "the trip to Paris is taken up, and nothing is booked without approval",
-        bool(turn.reply) and "Paris" in text and run.bookings == 0,
-        f"called {names}; {len(turn.asked)} approvals asked; {run.bookings} bookings stored",
-    )
-
-
-def _preferences(run: _Run) -> _Claim:
-    reply, seat = run.scenes[1].turn.reply, str(EXAMPLE["profile"]["seat_preference"])
-    notes = [str(one["text"]) for one in EXAMPLE["notes"]]
-    named = [text for text in notes if text.rstrip(".") in reply]
-    return _Claim(
-        "the preferences come from the profile and the long-term notes",
-        seat in reply and bool(named),
-        f"the reply has the profile's seat preference ({seat}) and {len(named)} of {len(notes)} notes",
-    )
 
 
 def _saved(scene: _Scene, word: str, scope: str, claim: str) -> _Claim:
@@ -234,27 +233,6 @@ def _saved(scene: _Scene, word: str, scope: str, claim: str) -> _Claim:
     saved = {event["note_id"] for event in scene.turn.named("note_saved")}
     holds = bool(notes) and all(one.scope == scope and one.id in saved for one in notes)
     return _Claim(claim, holds, _quoted(notes) or f"no session note about {word!r}")
-
-
-def _remembered(run: _Run) -> _Claim:
-    reply, seat = run.scenes[-1].turn.reply.lower(), str(EXAMPLE["profile"]["seat_preference"])
-    in_reply = {word: word in reply for word in ("vegetarian", seat, "window")}
-    return _Claim(
-        "a new thread knows “vegetarian” and the usual aisle seat, and nothing of the window seat",
-        in_reply == {"vegetarian": True, seat: True, "window": False},
-        ", ".join(f"“{word}” {'is' if named else 'is not'} in the reply" for word, named in in_reply.items()),
-    )
-
-
-def _fitted(run: _Run) -> _Claim:
-    prompts = [event for scene in run.scenes for event in scene.turn.named("prompt_assembled")]
-    fits = [prompt["tokens"] + prompt["breakdown"]["reply_reserve"] <= prompt["window"] for prompt in prompts]
-    largest = max((prompt["tokens"] for prompt in prompts), default=0)
-    return _Claim(
-        "every prompt and its reply reserve fit the window",
-        bool(fits) and all(fits),
-        f"{len(prompts)} prompts, the largest {largest:,} of {run.context.window:,} tokens",
-    )
 
 
 def _about(word: str, notes: Sequence[Note]) -> list[Note]:

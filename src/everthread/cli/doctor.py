@@ -8,10 +8,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
 import typer
 from rich.text import Text
@@ -52,12 +51,12 @@ _TRACING = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
-@dataclass(frozen=True)
-class _Finding:
+class _Finding(NamedTuple):
     """One line of the report."""
 
     name: str
-    status: Literal["ok", "warn", "fail"]
+    status: str
+    """`ok`, `warn` or `fail`."""
     detail: str
 
 
@@ -66,137 +65,133 @@ def doctor(model: ModelName = None, database: DatabaseUrl = DEFAULT_DATABASE, as
 
     Packages, SQLite, token counting, the model, keys (never their values), the database.
     """
-    findings = [
-        _python(),
-        *map(_package, _NEEDED),
-        *map(_extra, _OPTIONAL),
-        *_sqlite(),
-        _tokens(),
-        _model(model),
-        *_environment(),
-        *_database(database),
-    ]
+    checks = (_packages(), _sqlite(), _tokens(), _model(model), _environment(), _database(database))
+    findings = [_Finding(*finding) for check in checks for finding in check]
     failed = any(finding.status == "fail" for finding in findings)
     if as_json:
-        print_json({"ok": not failed, "checks": [asdict(finding) for finding in findings]})
+        print_json({"ok": not failed, "checks": [finding._asdict() for finding in findings]})
     else:
         console = out()
-        for finding in findings:
-            status = (f"{finding.status:4}", _STYLES[finding.status])
-            console.print(Text.assemble(status, f"  {finding.name}: {plain(finding.detail)}"), soft_wrap=True)
+        for name, status, detail in findings:
+            line = Text.assemble((f"{status:4}", _STYLES[status]), f"  {name}: {plain(detail)}")
+            console.print(line, soft_wrap=True)
     if failed:
         raise typer.Exit(1)
 
 
-def _python() -> _Finding:
-    detail = f"{platform.python_version()} on {platform.system()}, everthread {everthread.__version__}"
-    return _Finding("python", "ok" if sys.version_info >= (3, 11) else "fail", detail)
+_Findings = Iterator[tuple[str, str, str]]
 
 
-def _package(name: str) -> _Finding:
-    least = _NEEDED[name]
+def _packages() -> _Findings:
+    python = f"{platform.python_version()} on {platform.system()}, everthread {everthread.__version__}"
+    yield "python", "ok" if sys.version_info >= (3, 11) else "fail", python
+    for name, least in _NEEDED.items():
+        installed = _installed(name)
+        if installed is None:
+            yield name, "fail", f"not installed; `pip install '{name}>={least}'`"
+        elif _numbers(installed) < _numbers(least):
+            yield name, "fail", f"{installed} is too old; `pip install '{name}>={least}'`"
+        else:
+            yield name, "ok", installed
+    for name, extra in _OPTIONAL.items():
+        yield name, "ok", _installed(name) or f"not installed (optional, the extra `{extra}`)"
+
+
+def _installed(name: str) -> str | None:
     try:
-        installed = version(name)
+        return version(name)
     except PackageNotFoundError:
-        return _Finding(name, "fail", f"not installed; `pip install '{name}>={least}'`")
-    if _numbers(installed) < _numbers(least):
-        return _Finding(name, "fail", f"{installed} is too old; `pip install '{name}>={least}'`")
-    return _Finding(name, "ok", installed)
-
-
-def _extra(name: str) -> _Finding:
-    try:
-        return _Finding(name, "ok", version(name))
-    except PackageNotFoundError:
-        return _Finding(name, "ok", f"not installed (optional, the extra `{_OPTIONAL[name]}`)")
+        return None
 
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
 
 
-def _sqlite() -> Iterator[_Finding]:
+def _sqlite() -> _Findings:
     if sqlite3.sqlite_version_info >= _SAFE_SQLITE:
-        yield _Finding("sqlite", "ok", sqlite3.sqlite_version)
+        yield "sqlite", "ok", sqlite3.sqlite_version
     else:
-        yield _Finding(
+        safe = ".".join(map(str, _SAFE_SQLITE))
+        yield (
             "sqlite",
             "warn",
-            f"{sqlite3.sqlite_version}; before {'.'.join(map(str, _SAFE_SQLITE))} a rare bug can damage a file that "
-            "several processes write at the same moment: use one process at a time, or a newer SQLite",
+            f"{sqlite3.sqlite_version}; before {safe} a rare bug can damage a file that several processes write at the "
+            "same moment: use one process at a time, or a newer SQLite",
         )
     with closing(sqlite3.connect(":memory:")) as connection:
         try:
             connection.execute("CREATE VIRTUAL TABLE words USING fts5(word)")
         except sqlite3.Error as error:
-            yield _Finding("full-text search", "fail", f"this SQLite has no FTS5 ({error}), which search needs")
+            yield "full-text search", "fail", f"this SQLite has no FTS5 ({error}), which search needs"
         else:
-            yield _Finding("full-text search", "ok", "FTS5")
+            yield "full-text search", "ok", "FTS5"
 
 
-def _tokens() -> _Finding:
+def _tokens() -> _Findings:
     try:
         counts = {name: counter_for(name).text("Hello, world!") for name in ("gpt-4.1", "gpt-4")}
     except Exception as error:  # noqa: BLE001 - whatever is wrong with the ranks, the report says so
-        detail = f"cannot be loaded: {type(error).__name__}: {error}; reinstall everthread"
-        return _Finding("token ranks", "fail", detail)
+        yield "token ranks", "fail", f"cannot be loaded: {type(error).__name__}: {error}; reinstall everthread"
+        return
     examples = ", ".join(f"{name} {tokens}" for name, tokens in counts.items())
-    detail = f"o200k and cl100k, shipped with the package, load (tokens of 'Hello, world!': {examples})"
-    return _Finding("token ranks", "ok", detail)
+    yield "token ranks", "ok", f"o200k and cl100k load from the package (tokens of 'Hello, world!': {examples})"
 
 
-def _model(name: str | None) -> _Finding:
+def _model(name: str | None) -> _Findings:
     where = ("`EVERTHREAD_MODEL`" if name == os.environ.get("EVERTHREAD_MODEL") else "--model") if name else "default"
     try:
         model = resolve(name)
     except EverthreadError as error:
-        return _Finding("model", "fail", str(error))
+        yield "model", "fail", str(error)
+        return
     limit = input_limit(model)
     size = f"takes {limit:,} tokens in" if limit else f"has no known limit; {UNKNOWN_WINDOW:,} tokens are assumed"
     kind = " (pattern matching, not a language model)" if describe(model) == "offline" else ""
-    return _Finding("model", "ok", f"{describe(model)}{kind}, {where}, {size}")
+    yield "model", "ok", f"{describe(model)}{kind}, {where}, {size}"
 
 
-def _environment() -> Iterator[_Finding]:
-    yield _Finding("OPENAI_API_KEY", "ok", "set" if os.environ.get("OPENAI_API_KEY") else "not set")
+def _environment() -> _Findings:
+    yield "OPENAI_API_KEY", "ok", "set" if os.environ.get("OPENAI_API_KEY") else "not set"
     # A URL may hold a password, which is no one's business here.
-    yield _Finding("OPENAI_BASE_URL", "ok", scrub(os.environ.get("OPENAI_BASE_URL") or "not set"))
-    if active := [name for name in _TRACING if os.environ.get(name, "").lower() in ("true", "1")]:
-        yield _Finding("tracing", "warn", f"`{active[0]}` is on: conversations are also sent to LangSmith")
+    yield "OPENAI_BASE_URL", "ok", scrub(os.environ.get("OPENAI_BASE_URL") or "not set")
+    for name in _TRACING:
+        if os.environ.get(name, "").lower() in ("true", "1"):
+            yield "tracing", "warn", f"`{name}` is on: conversations are also sent to LangSmith"
 
 
-def _database(url: str) -> Iterator[_Finding]:
+def _database(url: str) -> _Findings:
     try:
         path = locate(url).path
         if path is None:
-            yield _Finding("database", "ok", f"{scrub(url)}, in memory: nothing is kept")
+            yield "database", "ok", f"{scrub(url)}, in memory: nothing is kept"
             return
         if not path.exists():
             yield _missing(path)
             return
         prepare(locate(url), create=False)
     except EverthreadError as error:
-        yield _Finding("database", "fail", scrub(str(error)))
+        yield "database", "fail", scrub(str(error))
         return
     mode = stat.S_IMODE(path.stat().st_mode)
     size = f"{path.resolve()}, {path.stat().st_size:,} bytes, mode {mode:03o}"
     if mode & 0o077:
-        yield _Finding("database", "warn", f"{size}: others can read it; `chmod 600 {path}`")
+        yield "database", "warn", f"{size}: others can read it; `chmod 600 {path}`"
     else:
-        yield _Finding("database", "ok", size)
+        yield "database", "ok", size
     yield from _content(path)
 
 
-def _missing(path: Path) -> _Finding:
+def _missing(path: Path) -> tuple[str, str, str]:
     file, folder = path.resolve(), path.resolve().parent
     if not folder.is_dir():
-        return _Finding("database", "fail", f"{file} does not exist, nor does its folder")
+        return "database", "fail", f"{file} does not exist, nor does its folder"
     if not os.access(folder, os.W_OK):
-        return _Finding("database", "fail", f"{file} does not exist and its folder is read-only")
-    return _Finding("database", "ok", f"{file} does not exist yet; the first conversation makes it")
+        return "database", "fail", f"{file} does not exist and its folder is read-only"
+    return "database", "ok", f"{file} does not exist yet; the first conversation makes it"
 
 
-def _content(path: Path) -> Iterator[_Finding]:
+def _content(path: Path) -> _Findings:
     """Look whether the file is intact and whether an erasure has to be finished."""
     try:
         with closing(sqlite3.connect(path, timeout=30)) as database:
@@ -205,27 +200,17 @@ def _content(path: Path) -> Iterator[_Finding]:
             index = int(_first(database, "lexical_meta", "SELECT value FROM lexical_meta WHERE name = 'version'") or 0)
     except sqlite3.DatabaseError as error:
         integrity, unfinished, index = str(error), None, 0
-    if integrity != "ok":
-        yield _Finding(
-            "integrity",
-            "fail",
-            f"the file is damaged ({integrity}); stop every process that uses it and restore a copy, without the "
-            "`-wal` and `-shm` files beside it",
-        )
+    if integrity == "ok":
+        yield "integrity", "ok", "the file is intact"
     else:
-        yield _Finding("integrity", "ok", "the file is intact")
+        restore = "stop every process that uses it and restore a copy, without the `-wal` and `-shm` files beside it"
+        yield "integrity", "fail", f"the file is damaged ({integrity}); {restore}"
     if index > VERSION:
-        yield _Finding(
-            "full-text index",
-            "fail",
-            f"made by a newer version ({index}, this one knows {VERSION}); upgrade everthread",
-        )
+        newer = f"made by a newer version ({index}, this one knows {VERSION}); upgrade everthread"
+        yield "full-text index", "fail", newer
     if unfinished:
-        yield _Finding(
-            "erasure",
-            "warn",
-            f"one that began at {unfinished} was not finished; run the same `everthread forget` command again",
-        )
+        again = "run the same `everthread forget` command again"
+        yield "erasure", "warn", f"one that began at {unfinished} was not finished; {again}"
 
 
 def _first(database: sqlite3.Connection, table: str, query: str) -> str | None:

@@ -1,7 +1,7 @@
 """`end`: end one session, and show which notes became long-term, were confirmed or went."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -78,54 +78,37 @@ class Ending:
 
     thread_id: str
     user_id: str
-    added: list[Note]
-    merged: list[Note]
-    """Session notes that say what a long-term note already said."""
-    superseded: list[Note]
-    """Notes that gave way."""
-    dropped: list[tuple[Note, str]]
-    """Session notes that went, with the reason."""
+    changes: Mapping[str, Sequence[tuple[Note, str]]]
+    """Notes by what became of them, with the reason where there is one; `_SIGNS` lists the outcomes."""
+    marked: Sequence[tuple[Note, Note]]
+    """Pairs of notes that may contradict each other."""
     failure: str = ""
     """Why nothing changed; empty when consolidation worked."""
-    expired: list[tuple[Note, str]] = field(default_factory=list)
-    """Long-term notes that came to their end, with the reason."""
-    kept: list[tuple[Note, str]] = field(default_factory=list)
-    """Session notes that stay session notes, with the reason."""
-    marked: list[tuple[Note, Note]] = field(default_factory=list)
-    """Pairs of notes that may contradict each other."""
     is_dry: bool = False
     """Nothing was written."""
 
     @classmethod
-    def of(cls, decisions: Any, notes: Mapping[str, Note], **facts: Any) -> "Ending":
+    def of(cls, decisions: Mapping[str, Any], notes: Iterable[Note], **facts: Any) -> "Ending":
         """Look up the notes of a `consolidated` event or of a plan; a note that is unknown is left out.
 
         Args:
-            decisions: a mapping with the ids of the notes that were `added`, `merged`, `dropped` and so on.
-            notes: every note that was there before or is there now, by id.
+            decisions: ids of the notes that were `added`, `merged`, `dropped` and so on; with reasons, a mapping.
+            notes: every note that was there before or is there now.
             facts: all other fields.
         """
+        by_id = {note.id: note for note in notes}
+        changes = {}
+        for outcome, (_, has_reason) in _SIGNS.items():
+            ids = decisions.get(outcome, ())
+            changes[outcome] = [(by_id[one], ids[one] if has_reason else "") for one in ids if one in by_id]
+        pairs = decisions.get("marked", ())
+        marked = [(by_id[one], by_id[other]) for one, other in pairs if one in by_id and other in by_id]
+        return cls(changes=changes, marked=marked, **facts)
 
-        def named(name: str) -> list[Note]:
-            return [notes[note_id] for note_id in decisions.get(name, ()) if note_id in notes]
-
-        def reasoned(name: str) -> list[tuple[Note, str]]:
-            return [(notes[note_id], why) for note_id, why in decisions.get(name, {}).items() if note_id in notes]
-
-        return cls(
-            added=named("added"),
-            merged=named("merged"),
-            superseded=named("superseded"),
-            dropped=reasoned("dropped"),
-            expired=reasoned("expired"),
-            kept=reasoned("kept"),
-            marked=[
-                (notes[one], notes[other])
-                for one, other in decisions.get("marked", ())
-                if one in notes and other in notes
-            ],
-            **facts,
-        )
+    @property
+    def dropped(self) -> Sequence[tuple[Note, str]]:
+        """Return the session notes that went, with the reason."""
+        return self.changes["dropped"]
 
     def as_json(self) -> dict[str, Any]:
         """Return it as one JSON object."""
@@ -133,14 +116,26 @@ class Ending:
             "thread_id": self.thread_id,
             "user_id": self.user_id,
             "dry_run": self.is_dry,
-            **{name: list(map(_brief, getattr(self, name))) for name in ("added", "merged", "superseded")},
             **{
-                name: [{**_brief(note), "reason": reason} for note, reason in getattr(self, name)]
-                for name in ("dropped", "expired", "kept")
+                outcome: [_brief(note) | ({"reason": reason} if reason else {}) for note, reason in notes]
+                for outcome, notes in self.changes.items()
             },
             "marked": [[_brief(one), _brief(other)] for one, other in self.marked],
             "failure": self.failure or None,
         }
+
+
+_SIGNS = {
+    "added": ("+ long-term ", False),
+    # Session notes that say what a long-term note already said.
+    "merged": ("= confirmed ", False),
+    "superseded": ("~ superseded", False),
+    "expired": ("- expired   ", True),
+    "dropped": ("- dropped   ", True),
+    # Session notes that stay session notes.
+    "kept": (". not yet   ", True),
+}
+"""What can become of a note, how it is printed, and whether it has a reason."""
 
 
 def _brief(note: Note) -> dict[str, Any]:
@@ -184,12 +179,9 @@ def consolidated(storage: Storage, thread_id: str, user_id: str) -> Ending:
 def print_ending(ending: Ending) -> None:
     """Print one line for each note, as a diff: what comes, what stays and what goes."""
     lines = [
-        *(f"+ long-term   {note.text}" for note in ending.added),
-        *(f"= confirmed   {note.text}" for note in ending.merged),
-        *(f"~ superseded  {note.text}" for note in ending.superseded),
-        *(f"- expired     {note.text}  ({reason})" for note, reason in ending.expired),
-        *(f"- dropped     {note.text}  ({reason})" for note, reason in ending.dropped),
-        *(f". not yet     {note.text}  ({reason})" for note, reason in ending.kept),
+        f"{_SIGNS[outcome][0]}  {note.text}" + (f"  ({reason})" if reason else "")
+        for outcome, notes in ending.changes.items()
+        for note, reason in notes
     ]
     if ending.failure:
         lines.append(f"! kept as is  {ending.failure}")
@@ -203,9 +195,9 @@ def print_ending(ending: Ending) -> None:
 def _planned(storage: Storage, thread_id: str, user_id: str) -> Ending:
     """Return what the end of a session would change by the rules; nothing is written."""
     plan = preview(storage.store, thread_id, user_id)
-    notes = {note.id: note for note in (*plan.long_term, *plan.session, *plan.added)}
-    fields = ("merged", "superseded", "dropped", "expired", "kept", "marked")
-    decisions = {"added": [note.id for note in plan.added], **{name: getattr(plan, name) for name in fields}}
+    notes = (*plan.long_term, *plan.session, *plan.added)
+    decisions = {outcome: getattr(plan, outcome) for outcome in (*_SIGNS, "marked")}
+    decisions["added"] = [note.id for note in plan.added]
     return Ending.of(decisions, notes, thread_id=thread_id, user_id=user_id, is_dry=True)
 
 
@@ -225,5 +217,5 @@ def _ending_of(
         elif event.get("step") == "consolidate" and event.get("used") == KEPT:
             failure = f"{event['reason']}: {event['used']}"
     added = [store.get(namespaces.notes(user_id), note_id) for note_id in done.get("added", ())]
-    notes = {note.id: note for note in (*before, *(Note.model_validate(item.value) for item in added if item))}
+    notes = [*before, *(Note.model_validate(item.value) for item in added if item)]
     return Ending.of(done, notes, thread_id=thread_id, user_id=user_id, failure=failure)
