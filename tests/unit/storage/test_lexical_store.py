@@ -1,5 +1,6 @@
 """The lexical store: what a search finds, and that the index stays true."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 from langgraph.store.base import PutOp
 from langgraph.store.sqlite import SqliteStore
 
+from everthread.memory.text.words import index_words
 from everthread.storage.lexical import LexicalSqliteStore, searching, settle
-from everthread.storage.lexical.words import document_words
 
 SPACE = ("threads", "t", "transcript")
 
@@ -374,7 +375,7 @@ def test_the_index_is_what_the_items_say_whoever_wrote_them(steps: list[tuple[bo
             writer.delete(SPACE, key) if text is None else writer.put(SPACE, key, {"text": text})
         store.search(SPACE, query="anything")
 
-        said = [document_words([item.value["text"]]) for item in store.search(SPACE)]
+        said = [Counter(index_words([item.value["text"]])) for item in store.search(SPACE)]
         often = {f"{word}²" for words in said for word, count in words.items() if count > 1}
         assert {word.partition("_")[0] for word in entries(store)} == often.union(*said)
         counted = store.conn.execute("SELECT sum(docs), sum(words) FROM lexical_spaces").fetchone()
@@ -383,7 +384,7 @@ def test_the_index_is_what_the_items_say_whoever_wrote_them(steps: list[tuple[bo
 
 def test_a_failed_batch_leaves_the_index_true(store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     say(store, "coffee")
-    monkeypatch.setattr("everthread.storage.lexical.indexing.document_words", lambda *_: 1 / 0)
+    monkeypatch.setattr("everthread.storage.lexical.indexing.index_words", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         say(store, "tea")  # LangGraph's store would commit what it did before the error; ours takes it back
 

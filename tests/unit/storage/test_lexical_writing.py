@@ -112,7 +112,7 @@ def test_a_batch_that_fails_leaves_items_and_index_as_they_were(
 ) -> None:
     store.batch([put("m0", "coffee")])
     with monkeypatch.context() as broken:
-        broken.setattr("everthread.storage.lexical.indexing.document_words", lambda *_: 1 / 0)
+        broken.setattr("everthread.storage.lexical.indexing.index_words", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             store.batch([put("m0", None), put("m1", "tea")])
 

@@ -1,7 +1,7 @@
 """LangGraph's SQLite store with a full-text index: `search(query=...)` ranks by BM25, without embeddings.
 
-A drop-in subclass of `SqliteStore`; see docs/stores.md. `words` and `dates` say
-what a word is, `texts` which text of a value counts, `indexing` keeps the index true, `searching` ranks.
+A drop-in subclass of `SqliteStore`; see docs/stores.md. What a word is stands in
+`memory.text.words`; `texts` says which text of a value counts, `indexing` keeps the index true, `searching` ranks.
 """
 
 from everthread.storage.lexical.stores import LexicalSqliteStore, settle

@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 from langgraph.store.base import PutOp
 
+from everthread.memory.text.words import index_words
 from everthread.storage.lexical.plans import Plan, Row, Statement
 from everthread.storage.lexical.texts import Paths, TextFields, texts
-from everthread.storage.lexical.words import document_words
 
 Indexing = Mapping[tuple[str, str], Paths]
 """What `put` was told to index, by namespace text and key."""
@@ -199,14 +199,14 @@ class _Work:
             self._remove(doc, ns, length, old, known)
         if paths is not False:
             content = _loads(value) if content is None else content
-            self._add(prefix, key, ns, document_words(texts(content, paths)), paths)
+            self._add(prefix, key, ns, Counter(index_words(texts(content, paths))), paths)
 
     def _remove(self, doc: int, ns: int, length: int, old: Any, paths: str | None) -> None:
         self.gone.append((doc,))
         self.grown[ns] -= 1
         self.longer[ns] -= length
         if old is not None:  # None: the entry went with its table
-            words = document_words(texts(_loads(old), json.loads(paths) if paths else None))
+            words = Counter(index_words(texts(_loads(old), json.loads(paths) if paths else None)))
             self.gone_entries.append((doc, _entry(words, ns)))
 
     def _add(self, prefix: str, key: str, ns: int | None, words: dict[str, int], paths: Sequence[str] | None) -> None:

@@ -18,8 +18,8 @@ given its words again: hence the old value in the notes. `detail=none` keeps no 
 from langgraph.store.sqlite.base import MIGRATIONS
 
 from everthread.errors import StorageError
+from everthread.memory.text.words import VERSION
 from everthread.storage.lexical.plans import Plan, Statement
-from everthread.storage.lexical.words import VERSION
 
 _INDEX = (
     "CREATE VIRTUAL TABLE lexical_index USING fts5("

@@ -15,10 +15,10 @@ import orjson
 from langgraph.store.base import SearchItem, SearchOp
 from langgraph.store.sqlite.base import _validate_filter_key
 
+from everthread.memory.text.words import query_words
 from everthread.storage.lexical.indexing import OFTEN, space_name
 from everthread.storage.lexical.plans import Plan, Row, Statement
 from everthread.storage.lexical.ranking import bm25, inverse_frequency
-from everthread.storage.lexical.words import query_words
 
 PROBE = 128
 """Entries read of every word to learn how rare it is."""
