@@ -134,8 +134,9 @@ class _Detector:
             before, after = self.low[max(0, start - 1) : start], self.low[end : end + 1]
             if len(digits) < 12 or before in _AHEAD_OF_NO_CARD or after in _LETTERS:
                 continue
-            is_plain_number = self._is_other_number(start) and not self._is_said("card word", start - 40, end + 30)
-            if self._is_card(digits) and not is_plain_number:
+            if self._is_card(digits) and (
+                self._is_said("card word", start - 40, end + 30) or not self._is_other_number(start)
+            ):
                 yield Finding("card", "luhn", self.view.span(start, end))
         if not 2 <= len(places) <= 8 or not self._is_said("card word"):
             return
