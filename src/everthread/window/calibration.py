@@ -104,13 +104,13 @@ class Calibration:
         if not self.anchors:
             return max(reported, 0)
         last, slope = self.anchors[-1], self.slope
-        told = int(min(last.counted + (reported - last.reported) / slope, reported / SLOPES[0]))
+        counted = int(min(last.counted + (reported - last.reported) / slope, reported / SLOPES[0]))
         # Rounding moves the border by a token or two.
-        while told > 0 and self.apply(told) > reported:
-            told -= 1
-        while self.apply(told + 1) <= reported:
-            told += 1
-        return max(told, 0)
+        while counted > 0 and self.apply(counted) > reported:
+            counted -= 1
+        while self.apply(counted + 1) <= reported:
+            counted += 1
+        return max(counted, 0)
 
     def observe(self, counted: int, reported: int) -> "Calibration":
         """Return the calibration that also knows this report.

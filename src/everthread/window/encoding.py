@@ -97,14 +97,14 @@ def encoding(name: EncodingName = "o200k_base") -> Encoding:
     with _lock:
         if name not in _built:
             tokens = ranks.read(name)
-            made = Encoding(
+            built = Encoding(
                 name,
                 pat_str=_PATTERNS[name],
                 mergeable_ranks=dict(zip(tokens, range(len(tokens)), strict=True)),
                 special_tokens=_SPECIAL[name],
             )
-            made.lengths = bytes(map(len, tokens))
-            _built[name] = made
+            built.lengths = bytes(map(len, tokens))
+            _built[name] = built
         return _built[name]
 
 

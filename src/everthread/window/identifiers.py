@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -39,18 +38,14 @@ _PATTERNS: tuple[tuple[float, str], ...] = (
 )
 _ANY = re.compile("|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(_PATTERNS)))
 _WEIGHTS = {f"k{place}": weight for place, (weight, _) in enumerate(_PATTERNS)}
-# Most identifiers are a code or a number and nothing else; the same as above, at a fifth of the time.
-_ALONE = re.compile(
-    r"(?P<k5>[A-Z](?=[A-Z0-9-]*[0-9])[A-Z0-9-]{2,118})|(?P<k8>[0-9]{3,50}(?:\.[0-9]{1,50})?|[0-9]{1,2}\.[0-9]{2,50})"
-)
 _DIGIT = re.compile("[0-9]")
 _JSON_VALUE = re.compile(r": \"(?=[^\"\n]{0,40}[A-Za-z])([^\"\n]{2,40})\"")
 _JSON_WEIGHT = 0.6
 _PUNCTUATION = ".,:;!?()\"'"
 _FEWEST_DIGITS = 3
 _LONGEST = 120
-_KEPT_CHARACTERS = 200
-"""Words up to this length are looked at once; a blob is not worth keeping."""
+_SHORT = 200
+"""Characters of a word whose identifiers are remembered; a blob is not worth keeping."""
 
 _USED = 0.5
 """Added to the weight of what the user said or a call used."""
@@ -64,33 +59,27 @@ _HALF_LIFE = 40
 
 def identifiers_in(text: str) -> list[tuple[str, float]]:
     """Return every identifier of a text with its weight, in order, repeats included."""
-    found = list(chain.from_iterable(map(_in_word, text.split())))
+    words = text.split()
+    identifiers = [match for word in words for match in (_known_matches if len(word) <= _SHORT else _matches)(word)]
     if ': "' in text:
         # Short values of JSON: names, cities, streets, classes.
-        known = {told for told, _ in found}
+        known = {name for name, _ in identifiers}
         values = (match.group(1) for match in _JSON_VALUE.finditer(text))
-        found += [(value, _JSON_WEIGHT) for value in values if value not in known]
-    return found
-
-
-def _in_word(word: str) -> tuple[tuple[str, float], ...]:
-    return _matches(word) if len(word) > _KEPT_CHARACTERS else _known_matches(word)
+        identifiers += [(value, _JSON_WEIGHT) for value in values if value not in known]
+    return identifiers
 
 
 def _matches(word: str) -> tuple[tuple[str, float], ...]:
     plain = word.strip(_PUNCTUATION)
     if plain.isalpha() and plain.islower():
         return ()
-    # A point ahead of a number makes it a part of another one.
-    if (alone := _ALONE.fullmatch(plain)) and (alone.lastgroup == "k5" or word.startswith(plain)):
-        return ((plain, _WEIGHTS[str(alone.lastgroup)]),)
-    found = []
+    identifiers = []
     for match in _ANY.finditer(word):
-        told = match.group().rstrip(".,:;")
-        is_number = told[:1].isdigit() and not any(map(str.isalpha, told))
-        if len(told) <= _LONGEST and not (is_number and sum(map(str.isdigit, told)) < _FEWEST_DIGITS):
-            found.append((told, _WEIGHTS[str(match.lastgroup)]))
-    return tuple(found)
+        name = match.group().rstrip(".,:;")
+        is_number = name[:1].isdigit() and not any(map(str.isalpha, name))
+        if len(name) <= _LONGEST and not (is_number and sum(map(str.isdigit, name)) < _FEWEST_DIGITS):
+            identifiers.append((name, _WEIGHTS[str(match.lastgroup)]))
+    return tuple(identifiers)
 
 
 # Texts repeat their words, and most have nothing.
@@ -131,13 +120,13 @@ def _merge(
 
 
 def shown_in(text: str, messages: Sequence[BaseMessage]) -> Callable[[str], bool]:
-    """Return what tells whether an identifier stands in a text or in messages.
+    """Return a test for whether a text or messages show an identifier.
 
     An index has hundreds, so those with a digit are looked for among the identifiers there and not in every word.
     """
-    whole = "\n".join([text, *map(_text, messages)])
-    mentioned = "\n".join(told for found in map(identifiers_in, (text, *map(_text, messages))) for told, _ in found)
-    return lambda told: told in (mentioned if _DIGIT.search(told) else whole)
+    words = "\n".join([text, *map(_text, messages)])
+    identifiers = "\n".join(name for name, _ in identifiers_in(words))
+    return lambda name: name in (identifiers if _DIGIT.search(name) else words)
 
 
 def within(
@@ -145,7 +134,7 @@ def within(
     limit: int,
     counter: TokenCounter,
     *,
-    is_shown: Callable[[str], bool] = lambda told: False,
+    is_shown: Callable[[str], bool] = lambda name: False,
 ) -> list[Identifier]:
     """Return the identifiers that fit, in order of first mention; the least likely needed go.
 

@@ -57,9 +57,9 @@ def stub(message: MessageT, counter: TokenCounter) -> MessageT:
 
 def _reference(message: BaseMessage, counter: TokenCounter) -> tuple[str, int]:
     """Return handle and size of the full text of a message that may have been masked before."""
-    known = marks(message)
-    handle = known.get("handle") or handle_of(str(message.id))
-    return str(handle), int(known.get("tokens") or 0) or counter.text(str(message.text))
+    earlier = marks(message)
+    handle = earlier.get("handle") or handle_of(str(message.id))
+    return str(handle), int(earlier.get("tokens") or 0) or counter.text(str(message.text))
 
 
 def _stand_in(message: MessageT, text: str, handle: str, full_tokens: int) -> MessageT:
@@ -104,17 +104,17 @@ def _head(text: str, tokens: int, counter: TokenCounter) -> str:
 def _tail(text: str, tokens: int, counter: TokenCounter) -> str:
     size = counter.tail(text, tokens)
     start = len(text) - size
-    found = text.find("\n", start)
-    if 0 <= found < start + size // 2:
-        return text[found + 1 :]
-    found = text.find(" ", start)
-    return text[found + 1 :] if 0 <= found < start + size // 2 else text[start:]
+    for separator in ("\n", " "):
+        end = text.find(separator, start, start + size // 2)
+        if end >= 0:
+            return text[end + 1 :]
+    return text[start:]
 
 
 def _border(text: str, end: int) -> int:
     """Move a cut back to the end of a line or of a word, unless that costs half of the text."""
     for separator in ("\n", "},", "],", ", ", " "):
-        found = text.rfind(separator, end // 2, end)
-        if found > 0:
-            return found + len(separator)
+        place = text.rfind(separator, end // 2, end)
+        if place > 0:
+            return place + len(separator)
     return end

@@ -117,8 +117,10 @@ class TokenCounter:
         """Return the tokens of a text on its own."""
         if not text:
             return 0
-        known = self._cache.get(text)
-        return self._cache.put(text, self._encoded(text)) if known is None else known
+        tokens = self._cache.get(text)
+        return (
+            self._cache.put(text, len(encoding(self.encoding_name).encode_ordinary(text))) if tokens is None else tokens
+        )
 
     def head(self, text: str, tokens: int) -> int:
         """Return how many characters the first tokens of a text are."""
@@ -165,9 +167,6 @@ class TokenCounter:
         if not self.exact:
             return self.text(json.dumps(schemas, ensure_ascii=False, default=str))
         return self.text(render_tools(schemas)) + (_PARALLEL_TOOL if len(schemas) > 1 else 0)
-
-    def _encoded(self, text: str) -> int:
-        return len(encoding(self.encoding_name).encode_ordinary(text))
 
     def _called(self, calls: Sequence[tuple[str, object]], has_content: bool) -> int:
         if not calls:

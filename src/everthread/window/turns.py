@@ -102,10 +102,10 @@ def split(messages: Iterable[BaseMessage]) -> list[Turn]:
                 for call in calls:
                     waiting[str(call["id"])] = group
         elif isinstance(message, ToolMessage):
-            asked = waiting.pop(message.tool_call_id, None)
-            if asked is not None:
-                asked.messages.append(message)
-                asked.missing -= 1
+            call_group = waiting.pop(message.tool_call_id, None)
+            if call_group is not None:
+                call_group.messages.append(message)
+                call_group.missing -= 1
                 continue
             group = Group([message], is_orphan=True)
         else:
