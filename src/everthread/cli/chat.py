@@ -28,7 +28,7 @@ from everthread.cli.reading import (
     check_owner,
     exists,
     long_term_notes,
-    note_text,
+    print_notes,
     read_thread,
     record_of,
     session_notes,
@@ -213,11 +213,7 @@ class _Dialogue:
         store = self._storage.store
         long_term, session = long_term_notes(store, self._user_id), session_notes(store, self._thread_id)
         for heading, notes in (("Long-term notes", long_term), ("Session notes", session)):
-            say(heading, "bold")
-            for one in notes:
-                say(f"  {note_text(one)}" + ("  (this session only)" if one.scope == "session" else ""))
-            if not notes:
-                say("  none", "dim")
+            print_notes(heading, notes)
 
     def _budget(self) -> None:
         history = events(self._storage.store, self._thread_id)

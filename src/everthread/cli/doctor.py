@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
 
 import typer
 from rich.text import Text
@@ -51,13 +50,8 @@ _TRACING = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
-class _Finding(NamedTuple):
-    """One line of the report."""
-
-    name: str
-    status: str
-    """`ok`, `warn` or `fail`."""
-    detail: str
+_Findings = Iterator[tuple[str, str, str]]
+"""What was looked at, `ok`, `warn` or `fail`, and a sentence."""
 
 
 def doctor(model: ModelName = None, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
@@ -66,10 +60,11 @@ def doctor(model: ModelName = None, database: DatabaseUrl = DEFAULT_DATABASE, as
     Packages, SQLite, token counting, the model, keys (never their values), the database.
     """
     checks = (_packages(), _sqlite(), _tokens(), _model(model), _environment(), _database(database))
-    findings = [_Finding(*finding) for check in checks for finding in check]
-    failed = any(finding.status == "fail" for finding in findings)
+    findings = [finding for check in checks for finding in check]
+    failed = any(status == "fail" for _, status, _ in findings)
     if as_json:
-        print_json({"ok": not failed, "checks": [finding._asdict() for finding in findings]})
+        rows = [{"name": name, "status": status, "detail": detail} for name, status, detail in findings]
+        print_json({"ok": not failed, "checks": rows})
     else:
         console = out()
         for name, status, detail in findings:
@@ -77,9 +72,6 @@ def doctor(model: ModelName = None, database: DatabaseUrl = DEFAULT_DATABASE, as
             console.print(line, soft_wrap=True)
     if failed:
         raise typer.Exit(1)
-
-
-_Findings = Iterator[tuple[str, str, str]]
 
 
 def _packages() -> _Findings:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from everthread.cli.options import AsDocument, Jobs, Limit, Page
+from everthread.cli.options import AsJson, Jobs, Limit, Page
 from everthread.cli.output import check_writable, error, note, print_json, print_table, progress, say, write_page
 from everthread.errors import SettingsError
 from everthread.evals.pages import render_report
@@ -40,7 +40,7 @@ def evaluate(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of everything random.")] = 7,
     html: Page = None,
-    as_json: AsDocument = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure on recorded conversations, with baselines beside our figures.
 

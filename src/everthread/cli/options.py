@@ -17,7 +17,6 @@ __all__ = [
     "DEFAULT_DATABASE",
     "WAIT_SECONDS",
     "AgentName",
-    "AsDocument",
     "AsJson",
     "CountAs",
     "DatabaseUrl",
@@ -73,7 +72,6 @@ CountAs = Annotated[
     str | None, typer.Option("--count-as", metavar="NAME", help="Model whose tokens are counted.  [default: o200k]")
 ]
 Page = Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write a report to open in a browser.")]
-AsDocument = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

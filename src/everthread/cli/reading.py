@@ -1,6 +1,6 @@
 """Read threads back: their records, every message, what is still open."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from langgraph.types import StateSnapshot
 from pydantic import ValidationError
 
 from everthread.agents import travel
+from everthread.cli.output import say
 from everthread.errors import NotFoundError, StorageError
 from everthread.graph.agent import build_graph
 from everthread.state import Note, namespaces
@@ -29,6 +30,7 @@ __all__ = [
     "items",
     "long_term_notes",
     "note_text",
+    "print_notes",
     "read_thread",
     "record_of",
     "records",
@@ -217,6 +219,15 @@ def note_text(note: Note) -> str:
     keywords = f" [{', '.join(note.keywords)}]" if note.keywords else ""
     status = "" if note.status == "active" else f" ({note.status})"
     return f"{note.date}  {note.text}{keywords}{status}"
+
+
+def print_notes(heading: str, notes: Sequence[Note]) -> None:
+    """Print notes below a heading."""
+    say(heading, "bold")
+    for note in notes:
+        say(f"  {note_text(note)}" + ("  (this session only)" if note.scope == "session" else ""))
+    if not notes:
+        say("  none", "dim")
 
 
 def _notes(store: BaseStore, namespace: namespaces.Namespace) -> list[Note]:

@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +9,7 @@ from langchain_core.messages import BaseMessage
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of
 from everthread.cli.output import counted, note, print_json, say
-from everthread.cli.reading import ThreadView, items, note_text, read_thread, role_of, when
+from everthread.cli.reading import ThreadView, items, print_notes, read_thread, role_of, when
 from everthread.state import Summary, namespaces
 from everthread.state.marks import marks
 from everthread.storage.open import Storage, open_storage
@@ -65,9 +64,8 @@ def _print_thread(view: ThreadView, limit: int | None) -> None:
     for message in view.newest(limit):
         _print_message(view, message)
     if view.notes:
-        say("\nSession notes", "bold")
-    for session_note in view.notes:
-        say(f"  {note_text(session_note)}" + ("  (this session only)" if session_note.scope == "session" else ""))
+        say()
+        print_notes("Session notes", view.notes)
     command = f"`everthread chat --thread {view.thread_id}`"
     if view.asked:
         say(f"\n{counted(len(view.asked), 'approval')} open: {command} asks for it", "yellow")
@@ -91,38 +89,27 @@ def _print_message(view: ThreadView, message: BaseMessage) -> None:
         say(f"  {line}")
 
 
-@dataclass(frozen=True)
-class _Version:
-    """One stored version of a summary."""
+def _versions(storage: Storage, view: ThreadView) -> list[dict[str, Any]]:
+    """Return the stored versions of a thread's summary, oldest first, each with what it changed.
 
-    summary: Summary
-    text: str
-    """As the prompt shows it."""
-    changes: tuple[str, ...]
-    """Lines that came (`+ `) and went (`- `) since the stored version before; all of the first one came."""
-    is_current: bool
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "version": self.summary.version,
-            "writer": self.summary.writer,
-            "covers": self.summary.covers,
-            "current": self.is_current,
-            "text": self.text,
-            "changes": list(self.changes),
-        }
-
-
-def _versions(storage: Storage, view: ThreadView) -> list[_Version]:
-    """Return the stored versions of a thread's summary, oldest first; pruning removes those of pruned checkpoints."""
+    Pruning removes the versions of pruned checkpoints; all lines of the oldest one that is left came with it.
+    """
     sections = agent_of(view.record or {}).summary_sections
-    stored = sorted(items(storage.store, namespaces.summaries(view.thread_id)), key=lambda item: str(item.key))
-    versions: list[_Version] = []
+    versions = []
     before = ""
-    for item in stored:
+    for item in sorted(items(storage.store, namespaces.summaries(view.thread_id)), key=lambda item: str(item.key)):
         summary = Summary.model_validate(item.value)
         text = render_summary(summary, sections)
-        versions.append(_Version(summary, text, tuple(_changes(before, text)), item.value == view.summary))
+        versions.append(
+            {
+                "version": summary.version,
+                "writer": summary.writer,
+                "covers": summary.covers,
+                "current": item.value == view.summary,
+                "text": text,
+                "changes": list(_changes(before, text)),
+            }
+        )
         before = text
     return versions
 
@@ -140,27 +127,29 @@ def _units(text: str) -> list[str]:
     return [*lines, *(f"identifier {identifier}" for identifier in index.split())]
 
 
-def _print_summaries(versions: Sequence[_Version], thread_id: str, *, as_json: bool) -> None:
+def _print_summaries(versions: Sequence[dict[str, Any]], thread_id: str, *, as_json: bool) -> None:
     """Print what each version changed, and the newest one in full."""
-    if versions and (gone := versions[0].summary.version - 1):
+    if versions and (gone := versions[0]["version"] - 1):
         note(
             f"{counted(gone, 'older version')} went with the checkpoints that were pruned; `keep_checkpoints` says "
             "how many turns are kept"
         )
     if as_json:
-        print_json([version.as_json() for version in versions])
+        print_json(versions)
         return
     if not versions:
         note(f"thread {thread_id!r} has no summary: nothing has left its prompt")
         return
-    for version in versions:
-        summary, mark = version.summary, " · in the prompt" if version.is_current else ""
-        covers = counted(summary.covers, "message")
-        say(f"\nversion {summary.version} · by {summary.writer} · covers {covers}{mark}", "bold")
-        for line in version.changes:
+    for one in versions:
+        mark = " · in the prompt" if one["current"] else ""
+        say(
+            f"\nversion {one['version']} · by {one['writer']} · covers {counted(one['covers'], 'message')}{mark}",
+            "bold",
+        )
+        for line in one["changes"]:
             say(f"  {line}", _COLOURS[line[0]])
-        if not version.changes:
+        if not one["changes"]:
             say("  no line changed", "dim")
     say("\nThe newest version as the prompt shows it", "bold")
-    for line in versions[-1].text.splitlines():
+    for line in versions[-1]["text"].splitlines():
         say(f"  {line}")

@@ -9,7 +9,7 @@ import typer
 
 from everthread.cli.options import (
     DEFAULT_DATABASE,
-    AsDocument,
+    AsJson,
     CountAs,
     DatabaseUrl,
     Jobs,
@@ -78,7 +78,7 @@ def simulate(
     toolkits: Toolkits = None,
     count_as: CountAs = None,
     html: Page = None,
-    as_json: AsDocument = False,
+    as_json: AsJson = False,
 ) -> None:
     """Try policies and windows on recorded conversations, or on threads of a database; no model is asked.
 
