@@ -1,8 +1,11 @@
-"""What must hold after a kill, whenever it came: ARCHITECTURE §7, invariants 4, 5 and 9."""
+"""What must hold after a kill, whenever it came: every message once and in order, live handles, notes with sources."""
 
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
@@ -12,8 +15,8 @@ from everthread.state import Note, namespaces
 from everthread.state.marks import marks, sequence
 from everthread.storage.open import Storage
 from everthread.storage.transcript import full_text, message_text
-from killing.life import CONFIG, connections
-from killing.workload import USER, Line, document, habit, lines
+from killing.life import CONFIG
+from killing.workload import USER, Line, document, habit, lines, question
 
 THREAD = CONFIG["configurable"]["thread_id"]
 
@@ -28,26 +31,37 @@ def faults(storage: Storage, acknowledged: int, abandoned: Sequence[int], handle
         handles: every handle that a model was ever shown.
     """
     found = _damage(storage)
-    if acknowledged == 0 and storage.checkpointer.get_tuple(CONFIG) is None:
-        return found
+    if storage.checkpointer.get_tuple(CONFIG) is None:
+        return [*found, *(["the thread is gone"] if acknowledged else [])]
     view = read_thread(storage, THREAD)
     found += _messages(view, acknowledged, abandoned)
     found += _handles(storage, view, handles)
     done = [turn for turn in range(acknowledged) if turn not in abandoned]
-    found += _notes(storage, view, done)
+    found += _notes(storage, view, done, abandoned)
     found += _tickets(storage, done)
     return found
 
 
+def saved_items(graph: Any) -> set[str]:
+    """Return the items whose results are saved: in the state, or as what a task wrote before its step was done.
+
+    A long result is archived a moment before; until it is saved, its tool may run again.
+    """
+    snapshot = graph.get_state(CONFIG)
+    written = [(task.result or {}).get("messages") or [] for task in snapshot.tasks]
+    messages = [*snapshot.values.get("messages", []), *(message for one in written for message in one)]
+    calls = [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
+    return {f"item-{call.removeprefix('call-')}" for call in calls}
+
+
 def _damage(storage: Storage) -> list[str]:
-    database = connections(storage)[1]
-    told = [row[0] for row in database.execute("PRAGMA integrity_check")]
-    found = [] if told == ["ok"] else [f"the file is damaged: {told[0]}"]
-    tables = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-    for name, sql in tables:
-        if re.search(r"USING\s+fts5", sql or "", re.IGNORECASE):
-            database.execute(f"INSERT INTO {name}({name}) VALUES ('integrity-check')")
-    return found
+    with closing(sqlite3.connect(storage.url.removeprefix("sqlite:///"))) as database:
+        answers = [row[0] for row in database.execute("PRAGMA integrity_check")]
+        tables = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+        for name, sql in tables:
+            if re.search(r"USING\s+fts5", sql or "", re.IGNORECASE):
+                database.execute(f"INSERT INTO {name}({name}) VALUES ('integrity-check')")
+    return [] if answers == ["ok"] else [f"the file is damaged: {answers[0]}"]
 
 
 def _messages(view: ThreadView, acknowledged: int, abandoned: Sequence[int]) -> list[str]:
@@ -119,7 +133,7 @@ def _documents(message: ToolMessage) -> list[str]:
     return [document(f"item-{turn}-{place}"), str(message.text)]
 
 
-def _notes(storage: Storage, view: ThreadView, done: Sequence[int]) -> list[str]:
+def _notes(storage: Storage, view: ThreadView, done: Sequence[int], abandoned: Sequence[int]) -> list[str]:
     lasting = long_term_notes(storage.store, USER)
     notes = [*lasting, *session_notes(storage.store, THREAD)]
     found = []
@@ -130,6 +144,8 @@ def _notes(storage: Storage, view: ThreadView, done: Sequence[int]) -> list[str]
         if count != 1:
             found.append(f"the habit of turn {turn} is noted {count} times")
     texts = {str(message.id): message_text(message) for message in view.messages}
+    # Durability `exit` saves nothing of a turn that dies; a note of it stays when the client gives the turn up.
+    texts |= {f"u-{turn}": question(turn) for turn in abandoned}
     return found + [f"the note {note.id} has no source" for note in lasting if not _has_source(note, texts)]
 
 

@@ -31,8 +31,8 @@ _HABITS = ("oat milk", "green tea", "paper maps", "rye bread", "wool blankets", 
 
 def question(turn: int) -> str:
     """Return what the user says on a turn; on every fourth it tells a habit that becomes a note."""
-    told = f" Remember that I prefer {habit(turn)}." if habit(turn) else ""
-    return f"Question {turn} of many: what about {_word(turn)} {turn * 7919}?{told}"
+    preference = f" Remember that I prefer {habit(turn)}." if habit(turn) else ""
+    return f"Question {turn} of many: what about {_word(turn)} {turn * 7919}?{preference}"
 
 
 def habit(turn: int) -> str | None:
@@ -70,7 +70,7 @@ def lines(turn: int) -> list[Line]:
 class Assistant(CannedModel):
     """Replies from the question and the results after it, whatever else the prompt holds."""
 
-    told: Callable[..., None] = Field(default=lambda *_: None)
+    report: Callable[..., None] = Field(default=lambda *_: None)
     """Hears of every handle that was shown and of every prompt that a provider would refuse."""
 
     @property
@@ -80,9 +80,9 @@ class Assistant(CannedModel):
     def next_reply(self, messages: list[BaseMessage], tools: Tools) -> AIMessage:
         """Return the next message of the conversation."""
         for handle in handles_in(messages):
-            self.told("shown", handle)
+            self.report("shown", handle)
         if fault := _fault(messages):
-            self.told("illegal", fault)
+            self.report("illegal", fault)
         place, turn = _last_question(messages)
         calls = rounds(turn)
         done = sum(1 for message in messages[place:] if isinstance(message, AIMessage) and message.tool_calls)
@@ -106,9 +106,14 @@ class Summarizer(CannedModel):
         return AIMessage("## Goal\n- Answer many questions.\n## Facts\n- The questions are numbered.")
 
 
+def on_fetch(item: str) -> None:
+    """Be told of every item that the tool looks up; a process replaces it."""
+
+
 @tool
 def fetch(item: str) -> str:
     """Fetch a document."""
+    on_fetch(item)
     return document(item)
 
 

@@ -59,14 +59,16 @@ def archived(store: BaseStore, thread_id: str) -> list[BaseMessage]:
 def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return every message of a thread, oldest first: what was archived and what is still in state.
 
-    A masked message is given in full, from the archive.
+    A masked message is given in full, from the archive. A long result is archived before its step is saved; when a
+    crash took the call that it answers, the turn runs again and the result is left out.
     """
     known = {message.id: message for message in archived(store, thread_id)}
     for message in working_set:
         if not is_synthetic(message) and not (is_masked(message) and message.id in known):
             known[message.id] = message
-    # After a crash a result that was archived ahead of its checkpoint can share a place: the result is older.
-    return sorted(known.values(), key=lambda message: (sequence(message), message.type != "tool"))
+    calls = {None, *known}
+    complete = (message for message in known.values() if marks(message).get("call") in calls)
+    return sorted(complete, key=sequence)
 
 
 def archived_by_id(store: BaseStore, thread_id: str, message_ids: Sequence[str]) -> list[BaseMessage]:
