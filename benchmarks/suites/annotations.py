@@ -15,7 +15,7 @@ from everthread.evals.records import RecordedMessage, first_problem, to_messages
 
 from .picking import Chains, Wanted, is_conversation, pick
 
-__all__ = ["AnnotatedRecord", "Preference", "Question", "Said", "Session", "Slot", "Update", "annotated", "iso_date"]
+__all__ = ["AnnotatedRecord", "Message", "Preference", "Question", "Session", "Slot", "Update", "annotated", "iso_date"]
 
 
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
@@ -42,7 +42,7 @@ def iso_date(text: str | None) -> str | None:
     return datetime.fromisoformat(text).isoformat()
 
 
-class Said(RecordedMessage):
+class Message(RecordedMessage):
     """A message that annotations can name."""
 
     id: str = Field(min_length=1)
@@ -129,7 +129,7 @@ class AnnotatedRecord(_Lenient):
     where: str = ""
     """File and line, for messages to people."""
     kind: Text = ""
-    messages: list[Said]
+    messages: list[Message]
     sessions: Annotated[list[Session], BeforeValidator(_many)] = []
     gold: _Gold = _Gold()
     meta: _Meta = _Meta()
@@ -140,7 +140,7 @@ class AnnotatedRecord(_Lenient):
         return self.id.split("/")[0]
 
     @property
-    def said(self) -> dict[str, str]:
+    def texts(self) -> dict[str, str]:
         """Return the texts by message id."""
         return {message.id: message.text for message in self.messages}
 
@@ -186,13 +186,13 @@ def annotated(
 
 def _checked(where: str, value: dict[str, Any]) -> AnnotatedRecord:
     gold, meta = value.get("gold"), value.get("meta")
-    told = {
+    fields = {
         **without_instructions(value)[0],
         "where": where,
         "gold": gold if isinstance(gold, dict) else {},
         "meta": meta if isinstance(meta, dict) else {},
     }
     try:
-        return AnnotatedRecord.model_validate(told)
+        return AnnotatedRecord.model_validate(fields)
     except ValidationError as error:
         raise RecordError(f"{where}: {first_problem(error)}") from error

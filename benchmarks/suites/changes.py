@@ -113,7 +113,7 @@ def _dialogue_cases(records: Iterable[AnnotatedRecord]) -> Iterator[Case]:
 
 
 def _dialogue_case(record: AnnotatedRecord, form: str, arrangement: str) -> Case:
-    write = _Writer(record.id, form, record.said)
+    write = _Writer(record.id, form, record.texts)
     first, later, again, changes = _changed(record.gold.updates, write, arrangement)
     unrelated, reworded = ([], []) if form == QUOTED else _unchanged(record, write)
     sessions = [[*unrelated, *first], later, [*reworded, *again]]
@@ -132,7 +132,7 @@ def _dialogue_case(record: AnnotatedRecord, form: str, arrangement: str) -> Case
 def _changed(
     updates: Sequence[Update], write: "_Writer", arrangement: str
 ) -> tuple[list[Note], list[Note], list[Note], list[Change]]:
-    """Return the notes of the first session, those of the later one, the old values said again, and the changes."""
+    """Return the notes of the first session, those of the later one, the old values said again and the changes."""
     final = {(update.service, update.slot): update for update in updates}
     first: list[Note] = []
     later: list[Note] = []
@@ -156,7 +156,7 @@ def _changed(
 
 def _unchanged(record: AnnotatedRecord, write: "_Writer") -> tuple[list[Note], list[Note]]:
     """Return the notes of the values that did not change, and the same said again."""
-    told: list[Note] = []
+    unrelated: list[Note] = []
     reworded: list[Note] = []
     changed = {_subject(update) for update in record.gold.updates}
     for slot in record.gold.slots:
@@ -165,9 +165,9 @@ def _unchanged(record: AnnotatedRecord, write: "_Writer") -> tuple[list[Note], l
         note = write(_subject(slot), slot.values[0], slot.evidence, _DAYS[0])
         other = write.again(_subject(slot), slot.values, slot.evidence, _DAYS[2])
         if _are_allowed(note, other):
-            told.append(note)
+            unrelated.append(note)
             reworded.append(other)
-    return told, reworded
+    return unrelated, reworded
 
 
 def _are_allowed(*notes: Note) -> bool:
@@ -183,20 +183,20 @@ def _is_allowed(text: str) -> bool:
 class _Writer:
     """Writes the notes of one conversation in one form, and knows which of them mean the same."""
 
-    def __init__(self, name: str, form: str, said: dict[str, str]) -> None:
+    def __init__(self, name: str, form: str, texts: dict[str, str]) -> None:
         self.meanings: dict[str, str] = {}
         self._name = name
         self._pattern = {**FORMS, **_BY_THEMSELVES}[form]
-        self._said = said
+        self._texts = texts
 
     def __call__(self, subject: str, value: str, evidence: Sequence[str], day: str, salt: str = "") -> Note:
-        quote = " ".join(self._said.get(known, "") for known in evidence[-1:])
+        quote = " ".join(self._texts.get(message_id, "") for message_id in evidence[-1:])
         text = self._pattern.format(subject=subject, value=value, quote=quote)
         return self._note(text, f"{subject}={_canonical(value)}", evidence, quote, day, salt)
 
     def again(self, subject: str, values: Sequence[str], evidence: Sequence[str], day: str) -> Note:
         """Write a value as it might be said again: in its other spelling, or in other wording."""
-        quote = " ".join(self._said.get(known, "") for known in evidence[-1:])
+        quote = " ".join(self._texts.get(message_id, "") for message_id in evidence[-1:])
         value = values[-1] if len(values) > 1 else values[0].lower()
         text = "User said: " + self._pattern.format(subject=subject.lower(), value=value, quote=quote).rstrip(".")
         return self._note(text, f"{subject}={_canonical(values[0])}", evidence, quote, day, "again")
@@ -217,31 +217,31 @@ class _Writer:
 def _chat_cases(updates: Iterable[AnnotatedRecord], chats: Sequence[AnnotatedRecord]) -> Iterator[Case]:
     """Make a case of every changed fact of a chat, with the evidence of the chat's other questions beside it."""
     for record in updates:
-        gold, chat, said = record.gold, record.id.rsplit("/", 1)[0], record.said
-        if missing := {gold.stale[0], gold.current[0]} - said.keys():
+        gold, chat, texts = record.gold, record.id.rsplit("/", 1)[0], record.texts
+        if missing := {gold.stale[0], gold.current[0]} - texts.keys():
             raise RecordError(f"{record.where}: `gold` names {min(missing)!r}, which is no message")
         elsewhere = {
             message.id: message.text
             for other in chats
             if other.id.startswith(chat + "/") and other.meta.type in _UNCHANGED
             for message in other.messages
-            if message.role == "user" and message.id not in said
+            if message.role == "user" and message.id not in texts
         }
-        notes = {known: _chat_note(chat, known, text) for known, text in {**said, **elsewhere}.items()}
+        notes = {message_id: _chat_note(chat, message_id, text) for message_id, text in {**texts, **elsewhere}.items()}
         stale, current = notes[gold.stale[0]], notes[gold.current[0]]
         if not _are_allowed(stale, current):
             continue
-        order = sorted(notes, key=lambda known: int(re.sub(r"\D", "", known) or 0))
-        order = [known for known in order if _are_allowed(notes[known])]
-        unrelated = [notes[known] for known in order if known in elsewhere]
-        sessions = [[notes[known]] for known in order]
+        order = sorted(notes, key=lambda message_id: int(re.sub(r"\D", "", message_id) or 0))
+        order = [message_id for message_id in order if _are_allowed(notes[message_id])]
+        unrelated = [notes[message_id] for message_id in order if message_id in elsewhere]
+        sessions = [[notes[message_id]] for message_id in order]
         yield Case(record.id, "memory_updates", "messages", "later", sessions, [Change(stale, current)], unrelated)
 
 
 def _preference_cases(records: Iterable[AnnotatedRecord]) -> Iterator[Case]:
     """Make one case of the preferences that people state for good, as if they were all one user's."""
-    told = [one.text for record in records for one in record.gold.preferences]
-    notes = [_chat_note("preferences", f"p{number}", text) for number, text in enumerate(dict.fromkeys(told))]
+    texts = dict.fromkeys(preference.text for record in records for preference in record.gold.preferences)
+    notes = [_chat_note("preferences", f"p{number}", text) for number, text in enumerate(texts)]
     notes = [note for note in notes if _are_allowed(note)]
     if notes:
         yield Case("preferences", "prefeval", "preferences", "later", [[note] for note in notes], [], notes)

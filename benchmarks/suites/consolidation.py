@@ -149,8 +149,8 @@ def _measured(case: Case, consolidate: Consolidator) -> Outcome:
         notes = consolidate(session, notes)
     active = [note for note in notes if note.status == "active"]
     texts = {note.text for note in active}
-    given = [note.text for session in case.sessions for note in session]
-    words = frozenset(word for text in given for word in wording(text).words)
+    inputs = [note.text for session in case.sessions for note in session]
+    words = frozenset(word for text in inputs for word in wording(text).words)
     meanings = [case.same[note.text] for note in active if note.text in case.same]
     stale = [change for change in case.changes if _means(case, change.stale, texts)]
     gone = [change for change in case.changes if not _means(case, change.current, texts)]

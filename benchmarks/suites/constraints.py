@@ -5,7 +5,7 @@ them soon leave the prompt:
 
 - `planted`: one sentence of `planted.py` at the end of an early message of the user, in every recorded
   conversation and in conversations made for this (40 turns). Nobody tells Everthread about it.
-- `found`: the standing instructions that the rules recognise in the recorded messages themselves.
+- `found`: the constraints that the rules recognise in the recorded messages themselves.
 - `pinned`: the planted sentence again, this time as `Context.pins`.
 
 `in_prompts` is the share of pairs of a constraint and a prompt that has to have it; `always` is the share of
@@ -36,7 +36,7 @@ from everthread.tools.read_tool_output import read_tool_output
 from everthread.tools.recall_history import recall_history
 from everthread.window.tokens import TokenCounter, counter_for
 
-from .planted import WORDINGS, made, planted
+from .planted import WORDINGS, make_records, plant
 
 __all__ = ["run"]
 
@@ -75,7 +75,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     """
     history = options.budget or BUDGET
     picked = playable(paths, options.limit)
-    records = [*picked.records, *made(_MADE, _TURNS, options.seed)]
+    records = [*picked.records, *make_records(_MADE, _TURNS, options.seed)]
     work = partial(measured, history=history, seed=options.seed)
     results = spread(work, records, options.jobs, tick)
     kept = [row for rows in results if not isinstance(rows, str) for row in rows]
@@ -98,8 +98,8 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
 def measured(record: Record, history: int, seed: int) -> list[Kept] | str:
     """Play one conversation under every method; a text says why it could not be played."""
     counter = counter_for(OURS)
-    told, stated, category = planted(record, seed)
-    context = roomy(told, history, counter)
+    planted, stated, category = plant(record, seed)
+    context = roomy(planted, history, counter)
     sentences = tuple(stated.values())
     settings: dict[str, Context] = {
         "everthread": context,
@@ -107,20 +107,20 @@ def measured(record: Record, history: int, seed: int) -> list[Kept] | str:
     }
     rows: list[Kept] = []
     for method, dials in settings.items():
-        look = _Look(told, stated)
-        result = trace(told, dials, watch=look).result
+        probe = _Probe(planted, stated)
+        result = trace(planted, dials, watch=probe).result
         if result.outcome != "replayed":
             return f"{record.id}: {result.error}"
-        rows += look.rows(method, category)
-    look = _Look(told, stated, pins=sentences)
+        rows += probe.rows(method, category)
+    probe = _Probe(planted, stated, pins=sentences)
     wider = replace(context, window=(context.window or 0) + 100, pins=sentences)
-    if sentences and trace(told, wider, watch=look).result.outcome == "replayed":
-        rows += [row for row in look.rows("everthread, pinned", category) if row.kind == PINNED]
+    if sentences and trace(planted, wider, watch=probe).result.outcome == "replayed":
+        rows += [row for row in probe.rows("everthread, pinned", category) if row.kind == PINNED]
     for name in BASELINES:
-        look = _Look(told, stated)
+        probe = _Probe(planted, stated)
         window = context.window or 0
-        play_baseline(told, name, window=window, counter=counter, watch=look, reserve=RESERVE)
-        rows += look.rows(name, category)
+        play_baseline(planted, name, window=window, counter=counter, watch=probe, reserve=RESERVE)
+        rows += probe.rows(name, category)
     return rows
 
 
@@ -134,13 +134,13 @@ def roomy(record: Record, history: int, counter: TokenCounter) -> Context:
     )
 
 
-class _Look:
+class _Probe:
     """Check every prompt of one conversation."""
 
-    def __init__(self, record: Record, stated: dict[str, str], pins: Sequence[str] = ()) -> None:
-        self._sentence = next(iter(stated.values()), "")
-        listed = {message_id: [sentence] for message_id, sentence in stated.items()}
-        self._rules = {PLANTED: Rules(record, listed), FOUND: Rules(record, _others(record, stated))}
+    def __init__(self, record: Record, sentences: dict[str, str], pins: Sequence[str] = ()) -> None:
+        self._sentence = next(iter(sentences.values()), "")
+        listed = {message_id: [sentence] for message_id, sentence in sentences.items()}
+        self._rules = {PLANTED: Rules(record, listed), FOUND: Rules(record, _others(record, sentences))}
         if pins:
             self._rules = {PINNED: Rules(record, {}, pins)}
 
@@ -166,15 +166,15 @@ class _Look:
         ]
 
 
-def _others(record: Record, stated: dict[str, str]) -> dict[str, list[str]]:
-    """Return the standing instructions that were there before one was planted."""
-    planted_texts = set(stated.values())
-    found = {
-        str(message.id): [one for one in constraints_in(str(message.text)) if one not in planted_texts]
+def _others(record: Record, sentences: dict[str, str]) -> dict[str, list[str]]:
+    """Return the constraints of the recording itself."""
+    own = set(sentences.values())
+    by_message = {
+        str(message.id): [one for one in constraints_in(str(message.text)) if one not in own]
         for message in record.messages
         if message.type == "human"
     }
-    return {message_id: sentences for message_id, sentences in found.items() if sentences}
+    return {message_id: constraints for message_id, constraints in by_message.items() if constraints}
 
 
 def _figures(rows: Sequence[Kept]) -> dict[str, float]:
@@ -208,7 +208,9 @@ def _tables(rows: Sequence[Kept], history: int) -> list[Table]:
     ours = [row for row in rows if row.kind == PLANTED and row.method == "everthread"]
     categories = tuple((name, *_shares([row for row in ours if row.category == name])) for name in WORDINGS)
     tables.append(Table("planted, by category", columns, categories))
-    wordings = [(one, [row for row in ours if row.wording == one]) for told in WORDINGS.values() for one in told]
+    wordings = [
+        (one, [row for row in ours if row.wording == one]) for category in WORDINGS.values() for one in category
+    ]
     cells = tuple((one, *_shares(mine)) for one, mine in wordings if mine)
     tables.append(Table("planted, by wording", columns, cells))
     return tables

@@ -64,13 +64,13 @@ def _has_evidence(question: object) -> bool:
 
 def _conversation(record: AnnotatedRecord) -> Conversation:
     dates = {place: session.date for session in record.sessions for place in range(session.start, session.end)}
-    known = record.said
+    texts = record.texts
     for question in record.gold.questions:
-        if missing := set(question.evidence) - known.keys():
+        if missing := set(question.evidence) - texts.keys():
             raise RecordError(
                 f"{record.id}: question {question.qid!r} cites {sorted(missing)[0]!r}, which is no message"
             )
-    told = reduce_messages([], [record.as_messages()])
-    messages = [marked(message, at=dates.get(place) or UNDATED) for place, message in enumerate(told)]
+    messages_in_order = reduce_messages([], [record.as_messages()])
+    messages = [marked(message, at=dates.get(place) or UNDATED) for place, message in enumerate(messages_in_order)]
     usable = [question for question in record.gold.questions if question.evidence and not question.suspect]
     return Conversation(record.id, tuple(messages), tuple(usable), len(record.gold.questions) - len(usable))

@@ -40,7 +40,7 @@ from everthread.memory.distill import Candidate, candidates
 from everthread.memory.distill.sentences import own_sentences
 from everthread.memory.text.wording import wording
 
-from .annotations import AnnotatedRecord, Said, Slot, annotated
+from .annotations import AnnotatedRecord, Message, Slot, annotated
 from .tally import Tally
 
 __all__ = ["is_held_out", "run"]
@@ -60,14 +60,14 @@ _STATEMENTS: dict[str, list[str]] = yaml.safe_load(
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Note:
     message_id: str
-    found: Candidate
+    candidate: Candidate
 
 
 @dataclass
-class _Found(Tally):
-    """What a distiller found."""
+class Outcome(Tally):
+    """Counts of the notes that a distiller made."""
 
     gold: int = 0
     met: int = 0
@@ -98,7 +98,7 @@ class _Found(Tally):
         return share(self.lasting, self.messages)
 
 
-_Tallies = dict[tuple[str, str, str], _Found]
+_Tallies = dict[tuple[str, str, str], Outcome]
 """By distiller, part and half."""
 
 
@@ -115,14 +115,14 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         chains="named",
         limit=options.limit,
     )
-    tallies: _Tallies = defaultdict(_Found)
+    tallies: _Tallies = defaultdict(Outcome)
     for done, record in enumerate(picked.records, start=1):
         half = "held_out" if is_held_out(record.id) else "open"
         for name, distiller in _DISTILLERS.items():
-            for part, found in _measured(record, distiller):
+            for part, outcome in _measured(record, distiller):
                 label = part if part != "slots" else f"slots.{record.source}"
-                tallies[name, label, half].add(found)
-                tallies[name, label, "all"].add(found)
+                tallies[name, label, half].add(outcome)
+                tallies[name, label, "all"].add(outcome)
         tick(done, len(picked.records), record.id)
     return Report(
         suite="distillation",
@@ -157,35 +157,35 @@ def _keyword(text: str, question: str) -> list[Candidate]:
 _DISTILLERS: dict[str, Distiller] = {"rules": _rules, "keyword": _keyword, "every sentence": _every_sentence}
 
 
-def _measured(record: AnnotatedRecord, distiller: Distiller) -> Iterator[tuple[str, _Found]]:
-    made = list(_distilled(record.messages, distiller))
-    said = sum(message.role == "user" for message in record.messages)
+def _measured(record: AnnotatedRecord, distiller: Distiller) -> Iterator[tuple[str, Outcome]]:
+    notes = list(_distilled(record.messages, distiller))
+    user_messages = sum(message.role == "user" for message in record.messages)
     if record.gold.preferences:
-        yield "preferences", _preferences(record, made, said)
+        yield "preferences", _preferences(record, notes, user_messages)
         yield "explicit", _explicit(record, distiller)
     if record.gold.slots:
-        yield "slots", _slots(record.gold.slots, made, said)
+        yield "slots", _slots(record.gold.slots, notes, user_messages)
 
 
-def _distilled(messages: Sequence[Said], distiller: Distiller) -> Iterator[_Made]:
+def _distilled(messages: Sequence[Message], distiller: Distiller) -> Iterator[_Note]:
     question = ""
     for message in messages:
         if message.role == "user":
-            for found in distiller(message.text, question):
-                yield _Made(message.id, found)
+            for candidate in distiller(message.text, question):
+                yield _Note(message.id, candidate)
         question = message.text if message.role == "assistant" else ""
 
 
-def _preferences(record: AnnotatedRecord, made: Sequence[_Made], said: int) -> _Found:
-    lasting = [one for one in made if one.found.scope == "durable"]
-    tally = _Found(messages=said, notes=len(lasting), lasting=len(lasting))
+def _preferences(record: AnnotatedRecord, notes: Sequence[_Note], user_messages: int) -> Outcome:
+    lasting = [one for one in notes if one.candidate.scope == "durable"]
+    tally = Outcome(messages=user_messages, notes=len(lasting), lasting=len(lasting))
     right: set[int] = set()
     for wanted in record.gold.preferences:
         words = wording(wanted.text).words | wording(wanted.explicit_form).words
         hits = {
             place
             for place, one in enumerate(lasting)
-            if one.message_id in wanted.evidence and wording(one.found.text).words & words
+            if one.message_id in wanted.evidence and wording(one.candidate.text).words & words
         }
         tally.gold += 1
         tally.met += bool(hits)
@@ -196,40 +196,40 @@ def _preferences(record: AnnotatedRecord, made: Sequence[_Made], said: int) -> _
     return tally
 
 
-def _explicit(record: AnnotatedRecord, distiller: Distiller) -> _Found:
-    tally = _Found()
+def _explicit(record: AnnotatedRecord, distiller: Distiller) -> Outcome:
+    tally = Outcome()
     for form in (wanted.explicit_form for wanted in record.gold.preferences if wanted.explicit_form):
         words = wording(form).words
-        found = [one for one in distiller(form, "") if one.scope == "durable"]
-        matched = [one for one in found if wording(one.text).words & words]
+        durable = [one for one in distiller(form, "") if one.scope == "durable"]
+        matched = [one for one in durable if wording(one.text).words & words]
         tally.gold += 1
         tally.met += bool(matched)
         tally.matched += len(matched)
-        tally.notes += len(found)
-    for asked in record.gold.questions:
+        tally.notes += len(durable)
+    for probe in record.gold.questions:
         tally.messages += 1
-        false_alarms = sum(one.scope == "durable" for one in distiller(asked.question, ""))
+        false_alarms = sum(one.scope == "durable" for one in distiller(probe.question, ""))
         tally.notes += false_alarms
         tally.lasting += false_alarms
     return tally
 
 
-def _slots(slots: Sequence[Slot], made: Sequence[_Made], said: int) -> _Found:
-    asked = [slot for slot in slots if slot.durable and slot.stated_by == "user"]
-    return _Found(
-        messages=said,
-        gold=len(asked),
-        met=sum(any(_is_about(one, slot) for one in made) for slot in asked),
-        notes=len(made),
-        matched=sum(any(_is_about(one, slot) for slot in slots) for one in made),
-        lasting=sum(one.found.scope == "durable" for one in made),
+def _slots(slots: Sequence[Slot], notes: Sequence[_Note], user_messages: int) -> Outcome:
+    wanted = [slot for slot in slots if slot.durable and slot.stated_by == "user"]
+    return Outcome(
+        messages=user_messages,
+        gold=len(wanted),
+        met=sum(any(_is_about(one, slot) for one in notes) for slot in wanted),
+        notes=len(notes),
+        matched=sum(any(_is_about(one, slot) for slot in slots) for one in notes),
+        lasting=sum(one.candidate.scope == "durable" for one in notes),
     )
 
 
-def _is_about(one: _Made, slot: Slot) -> bool:
+def _is_about(one: _Note, slot: Slot) -> bool:
     if one.message_id not in slot.evidence:
         return False
-    text = one.found.text.lower()
+    text = one.candidate.text.lower()
     values = [value.lower() for value in (*slot.values, slot.canonical) if value]
     words = [word for value in values for word in re.findall(r"\w+", value) if len(word) >= _SHORTEST_VALUE]
     # "yes" to parking has no word of its own: the slot's name stands for it.

@@ -141,7 +141,7 @@ def _by_category(rows: Sequence[Labelled], blocked: Sequence[bool], *, is_bad: b
     for row, hit in zip(rows, blocked, strict=True):
         if row.is_bad == is_bad:
             hits[row.category].append(hit)
-    return [(name, sum(found) / len(found), len(found)) for name, found in sorted(hits.items())]
+    return [(name, sum(flags) / len(flags), len(flags)) for name, flags in sorted(hits.items())]
 
 
 def _tables(rows: Sequence[Labelled], blocked: dict[str, list[bool]]) -> Iterator[Table]:
@@ -153,8 +153,8 @@ def _tables(rows: Sequence[Labelled], blocked: dict[str, list[bool]]) -> Iterato
     yield Table("labelled notes", heads, tuple(cells))
     for is_bad, title in ((True, "recall by class"), (False, "false positives by class")):
         columns = {method: _by_category(rows, hits, is_bad=is_bad) for method, hits in blocked.items()}
-        found = [dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)]
+        classes = [dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)]
         lines: list[tuple[str | int | float, ...]] = [
-            (one["everthread"][0], *(share for _, share, _ in one.values()), one["everthread"][2]) for one in found
+            (one["everthread"][0], *(share for _, share, _ in one.values()), one["everthread"][2]) for one in classes
         ]
         yield Table(title, ("class", *columns, "notes"), tuple(lines))

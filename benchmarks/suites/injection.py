@@ -32,7 +32,7 @@ from everthread.state import Context
 from everthread.state.notes import Note, Source
 from everthread.window.tokens import TokenCounter, counter_for
 
-from .annotations import AnnotatedRecord, Question, Said, Session, annotated
+from .annotations import AnnotatedRecord, Message, Question, Session, annotated
 from .tally import Tally
 
 __all__ = ["run"]
@@ -130,25 +130,25 @@ def _lived(record: AnnotatedRecord) -> tuple[list[Note], str]:
     today = _UNDATED
     for session in record.sessions or [Session(start=0, end=len(record.messages))]:
         today = (session.date or today)[:10]
-        told = list(_session_notes(record.id, record.messages[session.start : session.end], today))
-        long_term = list(plan(told, long_term, today).after().values())
+        session_notes = list(_session_notes(record.id, record.messages[session.start : session.end], today))
+        long_term = list(plan(session_notes, long_term, today).after().values())
     return long_term, today
 
 
-def _session_notes(thread_id: str, messages: Sequence[Said], day: str) -> Iterator[Note]:
+def _session_notes(thread_id: str, messages: Sequence[Message], day: str) -> Iterator[Note]:
     question = ""
     for message in messages:
-        for found in candidates(message.text, question=question) if message.role == "user" else ():
+        for candidate in candidates(message.text, question=question) if message.role == "user" else ():
             note, _, _ = capture(
-                found.text,
-                keywords(found.quote),
-                scope=found.scope,
-                source=Source(thread_id=thread_id, message_ids=(message.id,), quote=found.quote),
+                candidate.text,
+                keywords(candidate.quote),
+                scope=candidate.scope,
+                source=Source(thread_id=thread_id, message_ids=(message.id,), quote=candidate.quote),
                 date=day,
                 salt=message.id,
-                kind=found.kind,
-                subject=found.subject,
-                confidence=found.confidence,
+                kind=candidate.kind,
+                subject=candidate.subject,
+                confidence=candidate.confidence,
             )
             if note is not None:
                 yield note
@@ -171,32 +171,32 @@ def _notes(probes: Sequence[Question], notes: Sequence[Note], limit: int, counte
         tally.over += tokens > limit
 
 
-def _baselines(messages: Sequence[Said], counter: TokenCounter) -> dict[str, Callable[[str, int], frozenset[str]]]:
-    told = [(message.id, message.text) for message in messages if message.text]
-    sizes = {message_id: counter.text(text) + 4 for message_id, text in told}
-    terms = {message_id: Counter(re.findall(r"\w+", text.lower())) for message_id, text in told}
-    known: Counter[str] = Counter(term for found in terms.values() for term in found)
-    average = sum(found.total() for found in terms.values()) / max(len(terms), 1)
+def _baselines(messages: Sequence[Message], counter: TokenCounter) -> dict[str, Callable[[str, int], frozenset[str]]]:
+    texts = [(message.id, message.text) for message in messages if message.text]
+    sizes = {message_id: counter.text(text) + 4 for message_id, text in texts}
+    terms = {message_id: Counter(re.findall(r"\w+", text.lower())) for message_id, text in texts}
+    frequency: Counter[str] = Counter(term for counts in terms.values() for term in counts)
+    average = sum(counts.total() for counts in terms.values()) / max(len(terms), 1)
 
     def recent(question: str, budget: int) -> frozenset[str]:
-        return _filled([message_id for message_id, _ in reversed(told)], budget)
+        return _filled([message_id for message_id, _ in reversed(texts)], budget)
 
     def lexical(question: str, budget: int) -> frozenset[str]:
-        asked = set(re.findall(r"\w+", question.lower()))
-        ranked = sorted(terms, key=lambda message_id: -score(terms[message_id], asked))
+        query = set(re.findall(r"\w+", question.lower()))
+        ranked = sorted(terms, key=lambda message_id: -score(terms[message_id], query))
         return _filled(ranked, budget)
 
     def both(question: str, budget: int) -> frozenset[str]:
         return recent(question, budget // 2) | lexical(question, budget // 2)
 
-    def score(found: Counter[str], asked: set[str]) -> float:
-        norm = _K1 * (1 - _B + _B * found.total() / average)
+    def score(counts: Counter[str], query: set[str]) -> float:
+        norm = _K1 * (1 - _B + _B * counts.total() / average)
         return sum(
-            math.log(1 + (len(terms) - known[term] + 0.5) / (known[term] + 0.5))
-            * found[term]
+            math.log(1 + (len(terms) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+            * counts[term]
             * (_K1 + 1)
-            / (found[term] + norm)
-            for term in asked & found.keys()
+            / (counts[term] + norm)
+            for term in query & counts.keys()
         )
 
     def _filled(ranked: Sequence[str], budget: int) -> frozenset[str]:

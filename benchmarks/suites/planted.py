@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from everthread.evals.records import Record, Toolkit
 
-__all__ = ["WORDINGS", "made", "planted"]
+__all__ = ["WORDINGS", "make_records", "plant"]
 
 WORDINGS: dict[str, tuple[str, ...]] = {
     "approval": (
@@ -61,7 +61,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
 _TOPICS = ("a hotel near the station", "the morning train", "a table for two", "the museum tickets", "a rental car")
 
 
-def planted(record: Record, seed: int) -> tuple[Record, dict[str, str], str]:
+def plant(record: Record, seed: int) -> tuple[Record, dict[str, str], str]:
     """Put one constraint at the end of an early message of the user.
 
     Returns:
@@ -71,13 +71,13 @@ def planted(record: Record, seed: int) -> tuple[Record, dict[str, str], str]:
     dice = random.Random(f"{seed}/{record.id}")
     category = dice.choice(list(WORDINGS))
     sentence = dice.choice(WORDINGS[category])
-    told = [message for message in record.messages if isinstance(message, HumanMessage) and _is_text(message)]
-    early = told[1:4] or told[:1]
+    candidates = [message for message in record.messages if isinstance(message, HumanMessage) and _is_text(message)]
+    early = candidates[1:4] or candidates[:1]
     if not early:
         return record, {}, category
     chosen = dice.choice(early)
-    said = chosen.model_copy(update={"content": f"{chosen.text} {sentence}".strip()})
-    messages = tuple(said if message is chosen else message for message in record.messages)
+    changed = chosen.model_copy(update={"content": f"{chosen.text} {sentence}".strip()})
+    messages = tuple(changed if message is chosen else message for message in record.messages)
     return replace(record, messages=messages), {str(chosen.id): sentence}, category
 
 
@@ -85,7 +85,7 @@ def _is_text(message: HumanMessage) -> bool:
     return isinstance(message.content, str)
 
 
-def made(count: int, turns: int, seed: int) -> Iterator[Record]:
+def make_records(count: int, turns: int, seed: int) -> Iterator[Record]:
     """Make conversations of turns with a tool call each, long enough that their beginning leaves every small window."""
     for number in range(count):
         dice = random.Random(f"{seed}/{number}")

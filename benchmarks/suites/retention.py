@@ -64,13 +64,13 @@ Shown = dict[str, str]
 class Score:
     """One question: how much of its evidence the prompt shows."""
 
-    found: int
+    shown: int
     wanted: int
 
     @property
     def parts(self) -> tuple[float, float, float]:
         """Fraction, all and any."""
-        return self.found / self.wanted, float(self.found == self.wanted), float(self.found > 0)
+        return self.shown / self.wanted, float(self.shown == self.wanted), float(self.shown > 0)
 
 
 Scores = dict[tuple[str, int, str], list[Score]]
@@ -93,7 +93,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         for key, values in parts.items():
             scores[key] += values
     most = max(used for _, used in results)
-    ours = {name: _means(found) for (by, limit, name), found in scores.items() if (by, limit) == (METHODS[0], budget)}
+    ours = {name: _means(values) for (by, limit, name), values in scores.items() if (by, limit) == (METHODS[0], budget)}
     figures = {f"{name}.{part}": value for name, parts in ours.items() for part, value in parts.items()}
     left_out = sum(one.left_out for one in conversations)
     return Report(
@@ -148,8 +148,8 @@ def _tables(scores: Scores, budgets: Sequence[int], conversations: Sequence[Conv
     yield Table(f"by category, {first:,} tokens", ("category", "fraction", "all", "any", "questions"), tuple(rows))
 
 
-def _row(name: str, found: Sequence[Score]) -> tuple[str | int | float, ...]:
-    return (name, *_means(found).values(), len(found))
+def _row(name: str, scores: Sequence[Score]) -> tuple[str | int | float, ...]:
+    return (name, *_means(scores).values(), len(scores))
 
 
 class _Thread:
@@ -184,13 +184,13 @@ class _Thread:
 
     def score(self, question: Question, shown: Shown) -> Score:
         """Count the evidence whose whole text is shown."""
-        found = sum(self._texts[key] in shown.get(key, "") for key in question.evidence if key in shown)
-        return Score(found, len(question.evidence))
+        count = sum(self._texts[key] in shown.get(key, "") for key in question.evidence if key in shown)
+        return Score(count, len(question.evidence))
 
     def _recalled(self, question: str, limit: int) -> tuple[Shown, int]:
         """Run the real nodes up to the model's prompt."""
         last = self._conversation.messages[-1]
-        asked = marked(HumanMessage(question, id="question"), seq=sequence(last) + 1, previous=last.id)
+        current = marked(HumanMessage(question, id="question"), seq=sequence(last) + 1, previous=last.id)
         context = Context(window=_WINDOW, recall_tokens=limit)
         events: list[dict[str, Any]] = []
         runtime = Runtime(
@@ -201,7 +201,7 @@ class _Thread:
         )
         # Every question is a turn of its own; a turn that was there before would be a fork.
         self._turns += 1
-        state: State = {"messages": [asked], "turns": self._turns}
+        state: State = {"messages": [current], "turns": self._turns}
         state = _merged(state, inject_memory(state, runtime, self._deps))
         if needs_trim(PromptSize.of(state, state["plan"], self._deps.model), context):
             state = _merged(state, trim(state, runtime, self._deps))
@@ -212,7 +212,7 @@ class _Thread:
         prompt = self._prompts[0]
         used = next(event["breakdown"] for event in events if event["event"] == "prompt_assembled")
         text = "\n".join(_plain(str(message.text)) for message in prompt)
-        taken = used["summary"] + used["recalled"] + used["history"] - _COUNTER.message(asked)
+        taken = used["summary"] + used["recalled"] + used["history"] - _COUNTER.message(current)
         return dict.fromkeys(chosen, text), taken
 
     def _searched(self, question: str, limit: int) -> tuple[Shown, int]:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.suites import constraints
 from benchmarks.suites.constraints import roomy
-from benchmarks.suites.planted import WORDINGS, made, planted
+from benchmarks.suites.planted import WORDINGS, make_records, plant
 from everthread.evals.suites import Options, Report
 from everthread.memory.text.constraints import constraints_in
 from everthread.window.tokens import counter_for
@@ -39,7 +39,7 @@ def test_the_baselines_of_constraints_lose_some_and_full_history_none(kept: Repo
 
 def test_a_lost_constraint_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constraints, "_MADE", 0)
-    monkeypatch.setattr("everthread.window.compaction.constraints_in", lambda text: [])
+    monkeypatch.setattr("everthread.window.compaction.constraints_in", lambda *_: [])
 
     report = measured(write(tmp_path / "r.jsonl", long_record(24)), budget=700)
 
@@ -47,7 +47,7 @@ def test_a_lost_constraint_is_found_out(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_planted_sentence_stands_in_an_early_message_and_nowhere_else() -> None:
-    record, stated, category = planted(long_record(8), seed=3)
+    record, stated, category = plant(long_record(8), seed=3)
 
     ((message_id, sentence),) = stated.items()
     holders = [message.id for message in record.messages if sentence in str(message.text)]
@@ -62,7 +62,7 @@ def test_some_planted_wordings_are_unknown_to_the_rules() -> None:
 
 
 def test_made_conversations_are_the_same_for_one_seed() -> None:
-    one, same, other = (next(made(1, 4, seed)).messages for seed in (1, 1, 2))
+    one, same, other = (next(make_records(1, 4, seed)).messages for seed in (1, 1, 2))
 
     assert one == same
     assert one != other
