@@ -38,4 +38,4 @@ def test_a_refusal_takes_a_tenth_off_what_was_sent() -> None:
 
 
 def test_a_refusal_that_names_its_sizes_takes_off_what_is_needed() -> None:
-    assert stepped_down(10_000, 8_000, told=(8_000, 4_000)) == 3_600
+    assert stepped_down(10_000, 8_000, reported=(8_000, 4_000)) == 3_600

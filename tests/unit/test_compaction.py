@@ -19,7 +19,7 @@ from everthread.window.folding import Fold, plan_fold
 from everthread.window.tokens import counter_for
 
 COUNTER = counter_for("gpt-4o")
-LIMITS = Limits(story=300, identifiers=200, standing=100)
+LIMITS = Limits(story=300, identifiers=200, constraints=100)
 
 
 def folded(messages: list[BaseMessage], target: int, **dials: object) -> Fold:
@@ -155,7 +155,7 @@ def test_a_summarizer_sees_tool_results_cut_short() -> None:
 
 
 def test_limits_shrink_story_and_identifiers_before_the_rules() -> None:
-    assert LIMITS.within(140) == Limits(story=0, identifiers=0, standing=100)
+    assert LIMITS.within(140) == Limits(story=0, identifiers=0, constraints=100)
 
 
 def test_places_in_the_thread_do_not_change_when_messages_are_folded() -> None:

@@ -116,7 +116,7 @@ def _stepped_down(
         ) from error
     sizes = overflow_sizes(error)
     used = sum(prompt.breakdown[name] for name in ("summary", "session_notes", "recalled", "history"))
-    ceiling = stepped_down(budget.tokens, used, told=sizes)
+    ceiling = stepped_down(budget.tokens, used, reported=sizes)
     event = Overflow(attempt=attempt, tokens=prompt.tokens, budget=budget.tokens, next_budget=ceiling)
     _record([event], state, runtime)
     reported, limit = sizes

@@ -52,7 +52,7 @@ class PromptSize:
         limits = Limits.of(budget.tokens)
         if plan.context.policy != "summarize":
             # Under every other policy only the user's own rules are kept of what leaves.
-            limits = Limits(0, 0, limits.standing)
+            limits = Limits(0, 0, limits.constraints)
         return cls(budget, parts_of(plan, state.get("messages", [])), model.counter, plan.summary, limits)
 
     @cached_property

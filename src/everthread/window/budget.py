@@ -81,15 +81,15 @@ class Budget:
         )
 
 
-def stepped_down(budget: int, used: int, *, told: tuple[int | None, int | None] = (None, None)) -> int:
+def stepped_down(budget: int, used: int, *, reported: tuple[int | None, int | None] = (None, None)) -> int:
     """Return the history's ceiling after a refusal: a tenth less than what was refused, or what the provider says.
 
     Args:
         budget: tokens the history was allowed.
         used: tokens the history took in the refused prompt.
-        told: tokens of the refused prompt and the limit, as the provider counts them, when it says so.
+        reported: tokens of the refused prompt and the limit, as the provider counts them, when it says so.
     """
-    prompt, limit = told
+    prompt, limit = reported
     share = 1 - OVERFLOW_STEP
     if prompt and limit and limit < prompt:
         share = min(share, share * limit / prompt)

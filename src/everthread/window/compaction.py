@@ -28,7 +28,7 @@ STORY_SHARE, STORY_TOKENS = 0.20, 600
 IDENTIFIER_SHARE, IDENTIFIER_TOKENS = 0.30, 600
 """Of the budget, and tokens at the most, for the index of identifiers."""
 
-STANDING_SHARE, STANDING_TOKENS = 0.10, 400
+CONSTRAINT_SHARE, CONSTRAINT_TOKENS = 0.10, 400
 """Of the budget, and tokens at the most, for the user's constraints; the newest stay."""
 
 _HEADINGS = 40
@@ -78,7 +78,7 @@ class Limits:
 
     story: int
     identifiers: int
-    standing: int
+    constraints: int
 
     @classmethod
     def of(cls, budget: int) -> "Limits":
@@ -86,20 +86,20 @@ class Limits:
         return cls(
             story=min(int(budget * STORY_SHARE), STORY_TOKENS),
             identifiers=min(int(budget * IDENTIFIER_SHARE), IDENTIFIER_TOKENS),
-            standing=min(int(budget * STANDING_SHARE), STANDING_TOKENS),
+            constraints=min(int(budget * CONSTRAINT_SHARE), CONSTRAINT_TOKENS),
         )
 
     def within(self, tokens: int) -> "Limits":
         """Return limits that leave a summary of at most so many tokens; the constraints go last."""
         left = tokens - _HEADINGS
-        standing = max(min(self.standing, left), 0)
-        share = min(max(left - standing, 0) / max(self.story + self.identifiers, 1), 1.0)
-        return Limits(int(self.story * share), int(self.identifiers * share), standing)
+        constraints = max(min(self.constraints, left), 0)
+        share = min(max(left - constraints, 0) / max(self.story + self.identifiers, 1), 1.0)
+        return Limits(int(self.story * share), int(self.identifiers * share), constraints)
 
     @property
     def total(self) -> int:
         """Tokens of a rendered summary at the most, headings included."""
-        return self.story + self.identifiers + self.standing + _HEADINGS
+        return self.story + self.identifiers + self.constraints + _HEADINGS
 
 
 # The summary by rules.
@@ -130,7 +130,9 @@ def absorb(
     summary = previous or Summary()
     constraints = [entry for entry in summary.entries if entry.section == STANDING] + _constraints_of(folded, rules)
     story = [entry for entry in summary.entries if entry.section != STANDING] + _story_of(folded)
-    entries = _newest_constraints(constraints, limits.standing, counter) + _newest_story(story, limits.story, counter)
+    entries = _newest_constraints(constraints, limits.constraints, counter) + _newest_story(
+        story, limits.story, counter
+    )
     summary = summary.model_copy(
         update={
             "entries": tuple(entries),
