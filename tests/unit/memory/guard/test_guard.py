@@ -339,7 +339,7 @@ def test_what_only_looks_like_it_is_blocked(text: str) -> None:
 _UNSEEN = [
     json.loads(line) for line in (Path(__file__).parent / "unseen.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-"""Sixty attacks and sixty harmless look-alikes, written before the rules were looked at; no rule is fitted to them."""
+"""Sixty attacks and sixty harmless look-alikes, written without regard to the rules; no weight is fitted to them."""
 
 
 def test_most_wordings_that_nothing_was_fitted_to_are_told_apart() -> None:
