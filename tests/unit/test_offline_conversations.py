@@ -102,6 +102,21 @@ def test_a_flight_is_asked_for_in_three_messages(concierge: Say) -> None:
     assert (args["origin"], args["destination"], args["date"]) == ("Paris", "Tokyo", "2027-05-03")
 
 
+def test_a_date_with_two_readings_is_asked_for_until_it_is_clear(concierge: Say) -> None:
+    assert "Please write it as YYYY-MM-DD" in concierge("Find me a flight to Madrid on 3/4").reply
+    assert not concierge("ok").calls
+
+    concierge("Find me a flight to Madrid on 3/4")
+    assert only_call(concierge("2027-04-03"))[1]["date"] == "2027-04-03"
+
+
+def test_where_the_user_lives_is_taken_from_the_same_message(storage: Storage) -> None:
+    turn = talk(storage, travel, "eve")("I live in Lisbon. Book me a flight to rome on 2027-05-03")
+
+    assert [name for name, _ in calls(turn)] == ["save_memory_note", "search_flights"]
+    assert calls(turn)[1][1]["origin"] == "Lisbon"
+
+
 def test_without_a_home_the_place_of_departure_is_asked_for(storage: Storage) -> None:
     say = talk(storage, travel, "eve")
 
@@ -302,6 +317,12 @@ def test_a_question_to_the_desk_calls_the_tool_for_it(desk: Say, text: str, tool
     assert name == tool
     assert args.items() <= given.items()
     assert "did not work" not in turn.reply
+
+
+def test_a_statement_about_a_problem_is_noted_and_searched(desk: Say) -> None:
+    names = [name for name, _ in calls(desk("I use Linux and the VPN drops every hour"))]
+
+    assert names == ["save_memory_note", "search_knowledge_base"]
 
 
 def test_a_bare_code_is_searched_together_with_the_problem_before(desk: Say) -> None:

@@ -70,6 +70,9 @@ def _plan(prompt: Prompt, domain: _Domain) -> list[Step]:
     notes, rest = memory_steps(prompt)
     if is_memory_question(rest):
         return [*notes, Say(recollection(prompt))]
+    if domain is _SUPPORT and support.is_problem(prompt.text):
+        # "I use Linux and the VPN drops" says both.
+        rest = prompt.text
     return [*notes, *(domain.plan(prompt, rest) if rest else [])] or memory_steps(prompt, wishes=True)[0]
 
 

@@ -137,6 +137,11 @@ def describe(prompt: Prompt, result: Result, remark: str) -> str:
     return f"{text}\n\n{remark}" if remark else text
 
 
+def is_problem(text: str) -> bool:
+    """Tell whether a text says that something does not work."""
+    return _PROBLEM.search(text) is not None and _THING.search(text) is not None
+
+
 def without_secrets(text: str) -> str:
     """Take passwords and codes that somebody wrote down out of a text; "my password is expired" stays."""
     return _SECRET.sub("[secret left out]", text)

@@ -88,8 +88,9 @@ class Trip:
     cost: float | None = None
 
     def or_else(self, earlier: "Trip") -> "Trip":
-        """Fill in what only an earlier message said."""
-        return replace(earlier, **{one.name: value for one in fields(self) if (value := getattr(self, one.name))})
+        """Fill in what only an earlier message said; a day settles an earlier doubt about the date."""
+        values = {one.name: value for one in fields(self) if (value := getattr(self, one.name))}
+        return replace(earlier, **values | ({"is_ambiguous": None} if self.days else {}))
 
 
 def plan(prompt: Prompt, text: str) -> list[Step]:
@@ -155,7 +156,7 @@ def trip_in(text: str, today: date) -> Trip:
         place=_place(text.strip(" .!,?")),
         days=days or None,
         vague=vague,
-        is_ambiguous=is_ambiguous,
+        is_ambiguous=is_ambiguous or None,
         people=count_of(people[1].lower()) if people else None,
         cabin=cabin,
         category=category[1].lower() if category else None,
@@ -261,13 +262,17 @@ def _search(prompt: Prompt, text: str, trip: Trip) -> Step | None:
 
 def _completed(prompt: Prompt, answer: Trip, text: str, asked: str) -> Trip:
     """Put an answer to our question together with the request that it completes."""
-    place = answer.place or answer.destination or answer.origin or text.strip(" .!?")
-    if asked == "origin":
-        answer = replace(answer, origin=place, destination=None if answer.place else answer.destination, place=None)
+    # A place that no list has is taken as it is written.
+    other = text.strip(" .!?") if len(text.split()) <= 3 and not answer_of(text)[0] else None
+    if asked == "origin" and not answer.origin:
+        answer = replace(answer, origin=answer.place or answer.destination or other, destination=None)
     elif asked in ("destination", "city") and not answer.destination:
-        answer = replace(answer, destination=place, place=None)
+        answer = replace(answer, destination=answer.place or other)
     elif asked == "trip_cost" and (amount := re.search(r"\d[\d,]*", text)):
         answer = replace(answer, cost=_amount(amount.group()))
+    answer = replace(answer, place=None)
+    if answer == Trip():
+        return answer
     for turn in reversed(prompt.turns):
         answer = answer.or_else(trip_in(turn.user, prompt.today))
         if answer.tool:
@@ -365,8 +370,8 @@ def _home(prompt: Prompt) -> str | None:
     """Return where the user lives or flies from, by what is remembered."""
     named = prompt.profile.get("home_airport") or prompt.profile.get("home_city")
     lines = (
-        re.search(r"\b(?:[Ll]ives in|[Mm]oved to|[Hh]ome (?:city|airport)(?: is|:)) ([^.,;()]+)", line)
-        for line in preferences(prompt)
+        re.search(r"\b(?:[Ll]ives? in|[Mm]oved to|[Hh]ome (?:city|airport)(?: is|:)) ([^.,;()]+)", line)
+        for line in (prompt.text, *preferences(prompt))
     )
     return str(named) if named else next((match[1].strip() for match in lines if match), None)
 
