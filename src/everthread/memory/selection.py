@@ -130,7 +130,7 @@ def _values(text: str) -> dict[str, set[tuple[str, bool]]]:
     for sentence in sentences(text):
         for attribute in attributes(sentence):
             # `A table by the window` names no seat.
-            if attribute.subject not in SUBJECTS or not any(SUBJECTS[attribute.subject].told(sentence)):
+            if attribute.subject not in SUBJECTS or not any(SUBJECTS[attribute.subject].values_in(sentence)):
                 continue
             value = value_of(attribute.subject, attribute.phrase) or attribute.phrase.lower()
             values.setdefault(attribute.subject, set()).add((value, attribute.is_negated))

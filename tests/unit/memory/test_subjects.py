@@ -45,7 +45,7 @@ def test_a_subject_may_have_other_names() -> None:
     )
 
 
-@pytest.mark.parametrize("name", sorted(name for name, subject in SUBJECTS.items() if subject.phrase))
+@pytest.mark.parametrize("name", sorted(name for name, subject in SUBJECTS.items() if subject.request))
 def test_what_a_request_names_is_a_value_that_consolidation_knows(name: str) -> None:
     told = {one.phrase for text in _REQUESTS for one in attributes(text) if one.subject == name}
 

@@ -94,8 +94,8 @@ def _of_named_subject(subject: str, value: str) -> list[Claim]:
     words = _subject(subject)
     read = [Claim(words, _value(value))]
     if name := named(words):
-        choice = value_of(name, value) if SUBJECTS[name].values else ""
-        if choice or not SUBJECTS[name].values:
+        choice = value_of(name, value) if SUBJECTS[name].choices else ""
+        if choice or not SUBJECTS[name].choices:
             read.append(Claim(frozenset({f"{name}?"}), frozenset({choice}) if choice else _value(value)))
     return read
 
@@ -112,7 +112,7 @@ def _of_closed_lists(plain: str) -> Iterator[Claim]:
     # `From coffee to tea` rules coffee out, as does `not coffee`.
     former = _words_of(match.group() for match in cue("former").finditer(plain)) if is_change(plain) else _NONE
     for name, subject in SUBJECTS.items():
-        choices = list(subject.told(plain))
+        choices = list(subject.values_in(plain))
         if not choices or not (subject.has_cue(plain) or _says_only(plain, [words for _, words in choices])):
             continue
         excluded = frozenset(value for value, words in choices if wording(words).words & (read.denied | former))
@@ -195,13 +195,12 @@ def _conditions(plain: str, subject: Subject | None = None) -> frozenset[str]:
     match = cue("condition").search(plain)
     if match is None:
         return _NONE
-    if subject is None or not any(subject.told(match.group())):
+    if subject is None or not any(subject.values_in(match.group())):
         return wording(match[1]).words
     phrases = [phrase.group() for phrase in cue("phrase").finditer(match.group())]
-    is_exchange = cue("former").search(plain) is not None
-    return _words_of(
-        phrase for phrase in phrases if (is_exchange or cue("occasion").match(phrase)) and not any(subject.told(phrase))
-    )
+    if cue("former").search(plain) is None:
+        phrases = [phrase for phrase in phrases if cue("occasion").match(phrase)]
+    return _words_of(phrase for phrase in phrases if not any(subject.values_in(phrase)))
 
 
 def _words_of(texts: Iterable[str]) -> frozenset[str]:

@@ -180,12 +180,8 @@ def _rule(entry: object, section: str, schema: _Schema, source: str) -> Rule:
         raise SettingsError(f"{place}: `pattern` must be a regular expression, or a list of alternatives")
     alternatives = [pattern] if isinstance(pattern, str) else pattern
     text = "|".join(_filled(part, schema.fragments, place) for part in alternatives)
-    try:
-        compiled = re.compile(f"(?{about.flags}:{text})")
-    except re.error as error:
-        raise SettingsError(f"{place}: not a regular expression: {error}") from error
-    _check_values(values, about.fields, place)
-    rule = Rule(name, compiled, about.where, values)
+    compiled = _compiled(f"(?{about.flags}:{text})", place)
+    rule = Rule(name, compiled, about.where, _values(values, about.fields, schema.fragments, place))
     for example in catches:
         if not rule.match(_as_read(example, about)):
             raise SettingsError(f"{place} does not catch its own example {example!r}")
@@ -199,21 +195,45 @@ def _as_read(example: str, about: _Section) -> str:
     return folded(example).low if about.reads == "folded" else example
 
 
-def _check_values(values: Mapping[str, Any], allowed: Mapping[str, Any], place: str) -> None:
-    """Compare the fields of a rule with those that its section declares: a list of values, `number` or `text`."""
+def _values(
+    values: Mapping[str, Any], allowed: Mapping[str, Any], fragments: Mapping[str, str], place: str
+) -> dict[str, Any]:
+    """Check the fields of a rule against those that its section declares.
+
+    Args:
+        values: the fields.
+        allowed: by name a list of values, `number`, `text` or `pattern`; with `?` behind it, the field may be missing.
+        fragments: parts of patterns.
+        place: file and rule, for errors.
+
+    Returns:
+        The fields, patterns compiled.
+    """
+    read = {}
     for key, value in values.items():
         kind = allowed.get(key)
         if kind is None:
             raise SettingsError(
                 f"{place}: unknown field {key!r}; allowed are {', '.join(['name', 'pattern', *allowed])}"
             )
+        kind = kind if isinstance(kind, list) else kind.removesuffix("?")
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         fits = value in kind if isinstance(kind, list) else is_number if kind == "number" else isinstance(value, str)
         if not fits:
             expected = f"one of {', '.join(map(str, kind))}" if isinstance(kind, list) else f"a {kind}"
             raise SettingsError(f"{place}: {key!r} is {value!r} but must be {expected}")
+        read[key] = _compiled(_filled(value, fragments, place), place) if kind == "pattern" else value
     for key in allowed.keys() - values.keys():
-        raise SettingsError(f"{place}: field {key!r} is missing")
+        if not str(allowed[key]).endswith("?"):
+            raise SettingsError(f"{place}: field {key!r} is missing")
+    return read
+
+
+def _compiled(pattern: str, place: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise SettingsError(f"{place}: not a regular expression: {error}") from error
 
 
 def _examples(value: object, place: str) -> Sequence[str]:
