@@ -72,7 +72,7 @@ def test_what_is_no_message_is_refused_before_anything_is_saved(storage: Storage
 def test_an_input_without_anything_to_do_says_what_to_send(storage: Storage) -> None:
     graph, _ = graph_of(storage)
 
-    with pytest.raises(SettingsError, match="send `messages` or `end_session`, not 'msgs'"):
+    with pytest.raises(SettingsError, match="no input 'msgs'; send `messages` or `end_session`"):
         graph.invoke({"msgs": ["hi"]}, CONFIG)
 
 

@@ -6,15 +6,14 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt
 
 from everthread.cli.reading import is_open
-from everthread.state import Context, Input, Output, State
+from everthread.graph.guard import GuardedGraph
+from everthread.state import Context
 
-__all__ = ["Call", "Conversation", "Decide", "Graph", "Turn", "Watcher"]
+__all__ = ["Call", "Conversation", "Decide", "Turn", "Watcher"]
 
-Graph = CompiledStateGraph[State, Context, Input, Output]
 
 Decide = Callable[[Interrupt], Any]
 """Shows what a run asks and returns the answer that the run resumes with."""
@@ -79,7 +78,7 @@ class Conversation:
     """
 
     def __init__(
-        self, graph: Graph, thread_id: str, context: Context, decide: Decide, watcher: Watcher | None = None
+        self, graph: GuardedGraph, thread_id: str, context: Context, decide: Decide, watcher: Watcher | None = None
     ) -> None:
         self._graph = graph
         self._context = context

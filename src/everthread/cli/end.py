@@ -8,7 +8,6 @@ import typer
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
-from everthread.cli.conversation import Graph
 from everthread.cli.options import (
     DEFAULT_DATABASE,
     WAIT_SECONDS,
@@ -30,6 +29,7 @@ from everthread.cli.reading import (
 )
 from everthread.errors import StorageError
 from everthread.graph.agent import build_graph
+from everthread.graph.guard import GuardedGraph
 from everthread.nodes.consolidate import KEPT, end_session, preview
 from everthread.state import Context, Note, namespaces
 from everthread.storage.open import Storage, open_storage
@@ -142,7 +142,7 @@ def _brief(note: Note) -> dict[str, Any]:
     return {"id": note.id, "text": note.text, "date": note.date, "keywords": list(note.keywords), "scope": note.scope}
 
 
-def end_thread(graph: Graph, storage: Storage, thread_id: str, user_id: str) -> Ending:
+def end_thread(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str) -> Ending:
     """End the session of a thread.
 
     The graph ends it, unless a turn waits for an approval or an answer: that turn would be lost, so

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 
 from everthread.errors import BudgetError, RecordError, ScriptError
@@ -26,7 +25,8 @@ from everthread.evals.recording import (
 )
 from everthread.evals.records import Record
 from everthread.graph.agent import build_graph
-from everthread.state import Context, Input, Output, State
+from everthread.graph.guard import GuardedGraph
+from everthread.state import Context
 from everthread.storage.open import open_storage
 from everthread.storage.transcript import transcript
 from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve
@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 OURS = "replay"
 """Name of the replayed model, whose tokens are o200k tokens."""
 
-Graph = CompiledStateGraph[State, Context, Input, Output]
 
 Outcome = Literal["replayed", "refused", "failed"]
 """`refused`: the documented error, such as a window too small for the tool schemas; `failed`: any other."""
@@ -222,7 +221,7 @@ class _Run:
             yield any(before < end <= place for end in self._record.session_ends)
             before = place
 
-    def _send(self, graph: Graph, run: Exchange) -> None:
+    def _send(self, graph: GuardedGraph, run: Exchange) -> None:
         """Run the graph once.
 
         Raises:
@@ -240,7 +239,7 @@ class _Run:
         if self._model.left:
             raise ScriptError(f"the run ended with {self._model.left} recorded replies left after call {before}")
 
-    def _stream(self, graph: Graph, update: Any) -> None:
+    def _stream(self, graph: GuardedGraph, update: Any) -> None:
         for event in graph.stream(update, _CONFIG, context=self._context, stream_mode="custom"):
             self.events.append(event)
 

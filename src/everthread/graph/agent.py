@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, partial
+from typing import overload
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
@@ -11,7 +12,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from everthread.errors import SettingsError
 from everthread.graph import routing
-from everthread.graph.threads import ThreadGraph
+from everthread.graph.guard import GuardedGraph
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.nodes.consolidate import consolidate
@@ -30,13 +31,33 @@ from everthread.tools.recall_history import recall_history
 from everthread.tools.save_memory_note import memory_tool, save_memory_note
 
 
+@overload
+def build_graph(
+    agent: Agent | None = None,
+    *,
+    model: BaseChatModel | str | None = None,
+    summarizer: BaseChatModel | str | None = None,
+    storage: None = None,
+) -> CompiledStateGraph[State, Context, Input, Output]: ...
+
+
+@overload
+def build_graph(
+    agent: Agent | None = None,
+    *,
+    model: BaseChatModel | str | None = None,
+    summarizer: BaseChatModel | str | None = None,
+    storage: Storage,
+) -> GuardedGraph: ...
+
+
 def build_graph(
     agent: Agent | None = None,
     *,
     model: BaseChatModel | str | None = None,
     summarizer: BaseChatModel | str | None = None,
     storage: Storage | None = None,
-) -> CompiledStateGraph[State, Context, Input, Output]:
+) -> CompiledStateGraph[State, Context, Input, Output] | GuardedGraph:
     """Build the graph of an agent.
 
     Args:
@@ -47,7 +68,7 @@ def build_graph(
             which brings its own checkpointer and store.
 
     Returns:
-        A compiled graph. With `storage`, every run holds the lock of its thread.
+        A compiled graph; with `storage`, one whose runs hold the lock of their thread and are the owner's alone.
 
     Raises:
         SettingsError: the model cannot be made; the message says what to set or install.
@@ -67,7 +88,7 @@ def build_graph(
     if storage is None:
         return graph.compile(name=agent.name)
     compiled = graph.compile(checkpointer=storage.checkpointer, store=storage.store, name=agent.name)
-    return ThreadGraph.locked(compiled, storage)
+    return GuardedGraph(compiled, storage)
 
 
 def ready_agents() -> Mapping[str, Agent]:

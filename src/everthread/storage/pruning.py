@@ -9,6 +9,7 @@ from everthread.ledger import retention
 from everthread.state import Context, namespaces
 from everthread.storage.open import Storage
 from everthread.storage.prune import MARK
+from everthread.storage.summaries import prune_summaries
 
 __all__ = ["Pruner", "dial_metadata", "dial_of"]
 
@@ -41,19 +42,23 @@ class Pruner:
         self._runs = Counter[tuple[str, int | None]]()
 
     def after_run(self, thread_id: str, keep: int | None, keep_events: int | None) -> None:
-        """Prune a thread whose lock the caller holds, when it is due; the reply is saved, so no failure is raised."""
+        """Prune a thread whose lock the caller holds, when it is due; the reply is saved, so no failure is raised.
+
+        Args:
+            thread_id: a thread that has just been run.
+            keep: turns whose checkpoints stay; None keeps all.
+            keep_events: turns whose events stay; None keeps all.
+        """
         runs = self._runs[thread_id, keep]
         self._runs[thread_id, keep] += 1
         try:
             if keep is not None and runs % RUNS_BETWEEN == 0:
                 self._storage.checkpointer.prune_turns(thread_id, keep)
+                # Until the next pruning, the checkpoints of so many more turns stay.
+                prune_summaries(self._storage.store, thread_id, keep + 2 * RUNS_BETWEEN)
             if keep_events is not None and runs % retention.RUNS_BETWEEN == 0:
                 session = self._storage.store.get(namespaces.SESSIONS, thread_id)
                 turns = int(session.value.get("turns") or 0) if session else 0
                 retention.prune(self._storage.store, thread_id, turns - keep_events)
         except StorageError as error:
             logger.warning("could not prune thread %r: %s", thread_id, error)
-
-    async def aafter_run(self, thread_id: str, keep: int | None, keep_events: int | None) -> None:
-        """Do what `after_run` does without blocking the event loop."""
-        await self._storage.worker.call(self.after_run, thread_id, keep, keep_events)

@@ -12,7 +12,10 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.state import Summary, namespaces
 
-__all__ = ["get_operation", "load_summary", "put_operation"]
+__all__ = ["get_operation", "load_summary", "prune_summaries", "put_operation"]
+
+_MOST = 10_000
+"""Versions that are looked at in one pruning."""
 
 
 def put_operation(thread_id: str, summary: Summary) -> tuple[str, PutOp]:
@@ -31,3 +34,23 @@ def load_summary(store: BaseStore, thread_id: str, name: str | None) -> dict[str
     """Return a summary as JSON; None when there is none of that name."""
     item = store.get(namespaces.summaries(thread_id), name) if name else None
     return item.value if item else None
+
+
+def prune_summaries(store: BaseStore, thread_id: str, keep: int) -> int:
+    """Delete all but the newest versions of a thread's summary.
+
+    Args:
+        store: has the summaries.
+        thread_id: the thread.
+        keep: versions that stay; a turn makes one at most, so as many as turns whose checkpoints may name one.
+
+    Returns:
+        Versions that went.
+    """
+    namespace = namespaces.summaries(thread_id)
+    items = store.search(namespace, limit=_MOST)
+    newest_first = sorted(items, key=lambda item: item.updated_at, reverse=True)
+    gone = [PutOp(namespace, item.key, None) for item in newest_first[keep:]]
+    if gone:
+        store.batch(gone)
+    return len(gone)

@@ -99,14 +99,5 @@ def test_a_run_prunes_by_its_dial(on_disk: Storage) -> None:
     assert len(turns(on_disk)) > 50
 
 
-async def test_an_asynchronous_run_prunes_too(on_disk: Storage) -> None:
-    tell(on_disk, Injected(), 10)
-    on_disk.store.put(namespaces.SESSIONS, "t", {"turns": 10})
-
-    await Pruner(on_disk).aafter_run("t", None, 3)
-
-    assert turns(on_disk) == [8, 9, 10]
-
-
 def test_a_thread_without_a_ledger_is_left_alone(on_disk: Storage) -> None:
     assert prune(on_disk.store, "t", 1) == 0

@@ -1,0 +1,511 @@
+"""Run any compiled graph on a shared database: one run at a time on a thread, and each by the thread's owner."""
+
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import uuid4
+
+from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, merge_configs
+from langchain_core.runnables.graph import Graph
+from langgraph.graph import END, START
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel.protocol import PregelProtocol
+from langgraph.store.base import Item
+from langgraph.types import Command, GraphOutput, StateSnapshot, StateUpdate
+from pydantic import BaseModel
+
+from everthread.errors import SettingsError
+from everthread.graph.resend import arrival
+from everthread.ledger.record import now
+from everthread.state import Context, namespaces
+from everthread.state.marks import sequence
+from everthread.state.messages import clean_content
+from everthread.storage.open import Storage
+from everthread.storage.pruning import Pruner, dial_metadata
+from everthread.storage.worker import RunScope, current_run
+
+__all__ = ["GuardedGraph"]
+
+
+@dataclass
+class _Holding:
+    """A run that holds a thread, as those that it calls see it."""
+
+    thread_id: str
+    is_over: bool = False
+    """Told by a flag: an abandoned stream is closed in another context than it was begun in."""
+
+
+_holdings: ContextVar[tuple[_Holding, ...]] = ContextVar("holdings", default=())
+"""Of the run that calls; asking for one of its threads again would wait for itself."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One call of a guarded graph."""
+
+    input: Any
+    config: RunnableConfig
+    options: dict[str, Any]
+    thread_id: str
+    user_id: str | None
+    keep_checkpoints: int | None
+    ledger_turns: int | None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it begins with an input, rather than resuming where the last run stopped."""
+        return self.input is not None and not isinstance(self.input, Command)
+
+    @property
+    def latest(self) -> RunnableConfig:
+        """The config without the checkpoint that it names: of the newest one."""
+        configurable = {name: value for name, value in self.config["configurable"].items() if name != "checkpoint_id"}
+        return {**self.config, "configurable": configurable}
+
+
+@dataclass(frozen=True)
+class _Input:
+    """The graph is to run."""
+
+    input: Any
+    config: RunnableConfig
+
+    @classmethod
+    def of(cls, given: Any, config: RunnableConfig, *, is_first: bool = True) -> "_Input":
+        """Give the run an id, by which the checkpointer knows its checkpoints.
+
+        LangGraph takes a run with the id of the newest checkpoint for its continuation, so no two runs may share one.
+        """
+        configurable = config["configurable"]
+        named = configurable.get("run_id") if is_first else None
+        return cls(given, {**config, "configurable": {**configurable, "run_id": str(named or uuid4())}})
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Nothing has to run: the record has the answer."""
+
+    values: dict[str, Any]
+
+
+_Steps = Generator[_Input | _Answer, None, None]
+
+
+class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
+    """A compiled graph whose runs hold the lock of their thread.
+
+    A run is refused unless it is the thread owner's. A message that is sent again gets the answer that it has, a turn
+    that was cut off goes on, and old checkpoints are pruned afterwards. Inside another graph, where the parent owns
+    thread and context, it runs as the plain graph.
+
+    Args:
+        graph: compiled with the checkpointer and the store of `storage`.
+        storage: an open database.
+
+    Raises:
+        SettingsError: the graph has another checkpointer.
+    """
+
+    def __init__(self, graph: CompiledStateGraph[Any, Any, Any, Any], storage: Storage) -> None:
+        if graph.checkpointer is not storage.checkpointer:
+            raise SettingsError(
+                "the graph to guard has another checkpointer: compile it with `checkpointer=storage.checkpointer` "
+                "and `store=storage.store`"
+            )
+        self.graph = graph
+        self.storage = storage
+        self.name = graph.name
+        self._pruner = Pruner(storage)
+
+    def __getattr__(self, name: str) -> Any:
+        # What is not asked of a run, such as `nodes`, `builder` and `channels`, is the graph's.
+        if name in ("graph", "storage"):
+            raise AttributeError(name)
+        return getattr(self.graph, name)
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
+        """Stream a run while holding the thread's lock; arguments as in LangGraph.
+
+        Raises:
+            ThreadBusyError: another run kept the lock for longer than the timeout.
+            SettingsError: no thread is named, its owner is another user, or the input cannot be read.
+            StorageError: the database failed.
+        """
+        if _is_nested(config):
+            yield from self.graph.stream(input, config, **options)
+            return
+        run = self._run(input, config, options)
+        with self._hold(run.thread_id):
+            for step in self._steps(run):
+                if isinstance(step, _Answer):
+                    yield from _streamed(step, run.options)
+                else:
+                    yield from self.graph.stream(step.input, step.config, **run.options)
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
+        """Stream a run asynchronously while holding the thread's lock; see `stream`."""
+        if _is_nested(config):
+            async for part in self.graph.astream(input, config, **options):
+                yield part
+            return
+        run = self._run(input, config, options)
+        async with self._ahold(run.thread_id):
+            steps = self._steps(run)
+            while (step := await self.storage.worker.call(next, steps, None)) is not None:
+                if isinstance(step, _Answer):
+                    for part in _streamed(step, run.options):
+                        yield part
+                else:
+                    async for part in self.graph.astream(step.input, step.config, **run.options):
+                        yield part
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
+        """Run the graph while holding the thread's lock; arguments and errors as in `stream`."""
+        if _is_nested(config):
+            return self.graph.invoke(input, config, **options)
+        run, result = self._run(input, config, options), None
+        with self._hold(run.thread_id):
+            for step in self._steps(run):
+                if isinstance(step, _Answer):
+                    result = _output(step, run.options)
+                else:
+                    result = self.graph.invoke(step.input, step.config, **run.options)
+        return result
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
+        """Run the graph asynchronously while holding the thread's lock; see `invoke`."""
+        if _is_nested(config):
+            return await self.graph.ainvoke(input, config, **options)
+        run, result = self._run(input, config, options), None
+        async with self._ahold(run.thread_id):
+            steps = self._steps(run)
+            while (step := await self.storage.worker.call(next, steps, None)) is not None:
+                if isinstance(step, _Answer):
+                    result = _output(step, run.options)
+                else:
+                    result = await self.graph.ainvoke(step.input, step.config, **run.options)
+        return result
+
+    # The protocol of a run, the same under `invoke` and `ainvoke`: what it asks of the database is synchronous, and
+    # the async methods let the storage's worker thread take one step after the other.
+
+    def _steps(self, run: _Run) -> _Steps:
+        """Claim the thread, yield what is to run one by one, and prune at the end."""
+        session = self._claim(run)
+        snapshot = self.graph.get_state(run.config)
+        self._leave_branch(run.config, snapshot, session)
+        config = run.config
+        if run.is_new and START in snapshot.next:
+            # The last run died before its input was consumed; a new input would take its place.
+            for _ in self.graph.stream(None, config, **{**run.options, "interrupt_before": "*"}):
+                pass
+            config = run.latest
+            snapshot = self.graph.get_state(config)
+        for place, step in enumerate(self._inputs(run, config, snapshot)):
+            if place and isinstance(step, _Input) and self.graph.get_state(run.latest).tasks:
+                break
+            yield step
+        self._pruner.after_run(run.thread_id, run.keep_checkpoints, run.ledger_turns)
+
+    def _inputs(self, run: _Run, config: RunnableConfig, snapshot: StateSnapshot) -> Iterator[_Input | _Answer]:
+        """Yield what is to run: the input as it is, or what it means on a thread that knows it."""
+        if not run.is_new or not isinstance(run.input, dict) or "messages" not in self.graph.channels:
+            yield _Input.of(run.input, config)
+            return
+        store = self.storage.store
+        come = arrival(run.input, snapshot.values, store, run.thread_id, is_cut_off=bool(snapshot.tasks))
+        if come.writes:
+            store.batch(list(come.writes))
+        if come.answer:
+            yield _Answer({**self._output_of(snapshot.values), "messages": list(come.answer)})
+        elif snapshot.tasks and not come.continues and "checkpoint_id" not in config["configurable"]:
+            # Keeps what the finished tasks of the step returned, which a new input alone would drop.
+            self.graph.update_state(config, None, as_node=END)
+        for place, given in enumerate(come.inputs):
+            yield _Input.of(given, run.latest if place or come.answer else config, is_first=not place)
+
+    def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        names = self.graph.output_channels
+        return {name: values[name] for name in ([names] if isinstance(names, str) else names) if name in values}
+
+    def _run(self, given: Any, config: RunnableConfig | None, options: dict[str, Any]) -> _Run:
+        """Read the arguments of a call; nothing is claimed or saved before they are found to be in order."""
+        merged = merge_configs(self.graph.config, ensure_config(config))
+        configurable = merged.get("configurable", {})
+        thread_id = configurable.get("thread_id")
+        if not thread_id:
+            raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
+        thread_id = namespaces.checked("thread_id", str(thread_id))
+        context = self._context(options.get("context"), configurable)
+        user_id = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
+        user_id = user_id or configurable.get("user_id")
+        if user_id is None and self.graph.context_schema is Context:
+            user_id = Context.user_id
+        keep = getattr(context, "keep_checkpoints", Context.keep_checkpoints)
+        # Tools have side effects: each step is saved before the next one starts, unless the caller wants otherwise.
+        durability = options.get("durability") or "sync"
+        return _Run(
+            self._readable(given),
+            {
+                **(config or {}),
+                "configurable": {**configurable, "thread_id": thread_id},
+                "metadata": {**merged.get("metadata", {}), **dial_metadata(keep)},
+            },
+            {**options, "context": context, "durability": durability},
+            thread_id,
+            None if user_id is None else namespaces.checked("user_id", user_id),
+            keep,
+            getattr(context, "ledger_turns", Context.ledger_turns),
+        )
+
+    def _context(self, context: Any, configurable: Mapping[str, Any]) -> Any:
+        """Return the context of a run; our own graph takes its user from `configurable` when there is none."""
+        if self.graph.context_schema is not Context or isinstance(context, Context):
+            return context
+        user = {"user_id": configurable["user_id"]} if configurable.get("user_id") else {}
+        dials = {**user, **dict(context or {})}
+        return Context.from_mapping(dials) if dials else None
+
+    def _readable(self, given: Any) -> Any:
+        """Return an input whose messages are messages with ids, which every channel can tell apart.
+
+        Raises:
+            SettingsError: they are nothing that LangChain reads as messages; saved, they would stop every later run.
+        """
+        if not isinstance(given, dict) or "messages" not in self.graph.channels:
+            return given
+        if unknown := given.keys() - self.graph.channels.keys():
+            keys = " or ".join(f"`{name}`" for name in self.graph.get_input_jsonschema().get("properties", {}))
+            raise SettingsError(f"the graph has no input {', '.join(map(repr, sorted(unknown)))}; send {keys}")
+        if given.get("messages", []) == []:
+            return given
+        sent = given["messages"] if isinstance(given["messages"], list) else [given["messages"]]
+        try:
+            messages = convert_to_messages(sent)
+        except (ValueError, TypeError, NotImplementedError) as error:
+            raise SettingsError(
+                f"`messages` cannot be read: {error}; send a text, {{'role': 'user', 'content': 'a text'}}, "
+                "a message of LangChain, or a list of these"
+            ) from error
+        # A crashed run may have left its wish to end the session in the state.
+        ends = {"end_session": False} if "end_session" in self.graph.channels else {}
+        return {**ends, **given, "messages": [_identified(message) for message in messages]}
+
+    def _claim(self, run: _Run) -> Item | None:
+        """Make a new thread the user's, ahead of its first checkpoint.
+
+        Raises:
+            SettingsError: it belongs to another user; nothing of theirs may enter it, and no approval either.
+        """
+        store = self.storage.store
+        session = store.get(namespaces.SESSIONS, run.thread_id)
+        owner = session.value.get("user_id") if session else None
+        if owner is not None and owner != run.user_id:
+            who = f"another user than {run.user_id!r}" if run.user_id else "a user, and this run names none"
+            raise SettingsError(f"thread {run.thread_id!r} belongs to {who}; use a thread of their own")
+        if session is not None and owner == run.user_id:
+            return session
+        at = now()
+        value = session.value if session else {"agent": self.name, "began": at, "turns": 0, "consolidated_turns": 0}
+        value = {"shared": None, "last_activity": at, **value, "thread_id": run.thread_id, "user_id": run.user_id}
+        store.put(namespaces.SESSIONS, run.thread_id, value, index=False)
+        return session
+
+    def _leave_branch(self, config: RunnableConfig, snapshot: StateSnapshot, session: Item | None) -> None:
+        """Note the last place that all branches share, when a thread goes on from an older checkpoint.
+
+        From there on its transcript is told apart. A run that only answers an old question again brings no new message
+        by which the graph could tell; neither does an edit.
+        """
+        named = config["configurable"].get("checkpoint_id")
+        if not named or session is None:
+            return
+        latest = {name: value for name, value in config["configurable"].items() if name != "checkpoint_id"}
+        newest = self.storage.checkpointer.get_tuple({"configurable": {"checkpoint_ns": "", **latest}})
+        if newest is None or newest.config["configurable"].get("checkpoint_id") == named:
+            return
+        messages = snapshot.values.get("messages") or []
+        here, earlier = sequence(messages[-1]) if messages else -1, session.value.get("shared")
+        if earlier is None or earlier > here:
+            value = {**session.value, "shared": here}
+            self.storage.store.put(namespaces.SESSIONS, session.key, value, index=False)
+
+    @contextmanager
+    def _hold(self, thread_id: str) -> Iterator[None]:
+        with _entered(thread_id), self.storage.locks.hold(thread_id):
+            yield
+
+    @asynccontextmanager
+    async def _ahold(self, thread_id: str) -> AsyncIterator[None]:
+        with _entered(thread_id):
+            async with self.storage.locks.ahold(thread_id):
+                # LangGraph's saves of a cancelled run come in late; the lock has to wait for those under way.
+                scope = RunScope()
+                token = current_run.set(scope)
+                try:
+                    yield
+                finally:
+                    scope.close()
+                    _reset(current_run, token)
+                    await scope.drain()
+
+    # The state, and what a graph tells of itself.
+
+    def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """Return the state of a thread; see LangGraph."""
+        return self.graph.get_state(config, subgraphs=subgraphs)
+
+    async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """Return the state of a thread; see LangGraph."""
+        return await self.graph.aget_state(config, subgraphs=subgraphs)
+
+    def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[StateSnapshot]:
+        """Return the states of a thread, newest first; see LangGraph."""
+        return self.graph.get_state_history(config, **options)
+
+    def aget_state_history(self, config: RunnableConfig, **options: Any) -> AsyncIterator[StateSnapshot]:
+        """Return the states of a thread, newest first; see LangGraph."""
+        return self.graph.aget_state_history(config, **options)
+
+    def update_state(
+        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
+    ) -> RunnableConfig:
+        """Edit the state while holding the thread's lock; see LangGraph."""
+        return self.bulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
+
+    async def aupdate_state(
+        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
+    ) -> RunnableConfig:
+        """Edit the state while holding the thread's lock; see LangGraph."""
+        return await self.abulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
+
+    def bulk_update_state(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """Edit the state while holding the thread's lock; see LangGraph."""
+        if _is_nested(config):
+            return self.graph.bulk_update_state(config, updates)
+        with self._hold(_thread_of(merge_configs(self.graph.config, config))):
+            return self._edit(config, updates)
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Edit the state while holding the thread's lock; see LangGraph."""
+        if _is_nested(config):
+            return await self.graph.abulk_update_state(config, updates)
+        async with self._ahold(_thread_of(merge_configs(self.graph.config, config))):
+            return await self.storage.worker.call(self._edit, config, updates)
+
+    def _edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        if config.get("configurable", {}).get("checkpoint_id"):
+            session = self.storage.store.get(namespaces.SESSIONS, _thread_of(config))
+            self._leave_branch(config, self.graph.get_state(config), session)
+        return self.graph.bulk_update_state(config, updates)
+
+    def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Self:
+        """Return the same guard around the graph with another config."""
+        return type(self)(self.graph.with_config(config, **kwargs), self.storage)
+
+    def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """Return the drawable graph."""
+        return self.graph.get_graph(config, xray=xray)
+
+    async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """Return the drawable graph."""
+        return await self.graph.aget_graph(config, xray=xray)
+
+    def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
+        """Return the graph's name."""
+        return self.graph.get_name(suffix, name=name)
+
+    @property
+    def InputType(self) -> Any:  # noqa: N802 - the name is LangChain's
+        """What a run takes."""
+        return self.graph.InputType
+
+    @property
+    def OutputType(self) -> Any:  # noqa: N802 - the name is LangChain's
+        """What a run returns."""
+        return self.graph.OutputType
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """Return the schema of the input."""
+        return self.graph.get_input_schema(config)
+
+    def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """Return the schema of the output."""
+        return self.graph.get_output_schema(config)
+
+    def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        """Return the JSON Schema of the input."""
+        return self.graph.get_input_jsonschema(config)
+
+    def get_output_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        """Return the JSON Schema of the output."""
+        return self.graph.get_output_jsonschema(config)
+
+    def config_schema(self, *, include: Sequence[str] | None = None) -> type[BaseModel]:
+        """Return the schema of the config."""
+        return self.graph.config_schema(include=include)
+
+
+def _is_nested(config: RunnableConfig | None) -> bool:
+    """Tell whether a call comes from a node of another graph, which owns the thread."""
+    return bool(ensure_config(config).get("configurable", {}).get("checkpoint_ns"))
+
+
+def _thread_of(config: RunnableConfig) -> str:
+    thread_id = config.get("configurable", {}).get("thread_id")
+    if not thread_id:
+        raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
+    return namespaces.checked("thread_id", str(thread_id))
+
+
+@contextmanager
+def _entered(thread_id: str) -> Iterator[None]:
+    """Refuse to wait for a lock that this very run holds."""
+    if any(holding.thread_id == thread_id and not holding.is_over for holding in _holdings.get()):
+        raise SettingsError(
+            f"thread {thread_id!r} is being run by the run or the unfinished stream that calls this one, which would "
+            "wait for itself; leave `thread_id` out to run as part of it, finish the stream, or name another thread"
+        )
+    holding = _Holding(thread_id)
+    token = _holdings.set((*_holdings.get(), holding))
+    try:
+        yield
+    finally:
+        holding.is_over = True
+        _reset(_holdings, token)
+
+
+def _reset(variable: ContextVar[Any], token: Token[Any]) -> None:
+    # An abandoned stream is closed in another context than it was begun in.
+    with suppress(ValueError):
+        variable.reset(token)
+
+
+def _identified(message: BaseMessage) -> BaseMessage:
+    content = clean_content(message.content)
+    if message.id is not None and content == message.content:
+        return message
+    return message.model_copy(update={"id": message.id or str(uuid4()), "content": content})
+
+
+def _output(answer: _Answer, options: Mapping[str, Any]) -> Any:
+    """Return an answer as `invoke` would."""
+    return GraphOutput(value=answer.values) if options.get("version") == "v2" else answer.values
+
+
+def _streamed(answer: _Answer, options: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield an answer as `stream` would yield the values of the last step."""
+    modes = options.get("stream_mode")
+    if options.get("version") == "v2":
+        yield {"type": "values", "ns": (), "data": answer.values, "interrupts": ()}
+    elif isinstance(modes, list | tuple) and "values" in modes:
+        yield ((), "values", answer.values) if options.get("subgraphs") else ("values", answer.values)
+    elif modes == "values":
+        yield ((), answer.values) if options.get("subgraphs") else answer.values

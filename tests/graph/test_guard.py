@@ -1,0 +1,358 @@
+"""Any compiled graph under a guard: one run at a time, by the owner, and each message answered once."""
+
+import asyncio
+import operator
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph, add_messages
+from langgraph.types import Command, Send, interrupt
+from typing_extensions import TypedDict
+
+from everthread import Context, open_storage
+from everthread.errors import SettingsError, ThreadBusyError
+from everthread.graph.guard import GuardedGraph
+from everthread.storage.open import Storage
+
+CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "ann"}}
+
+
+class Chat(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    seen: Annotated[list[str], operator.add]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[Storage]:
+    with open_storage(f"sqlite:///{tmp_path}/a.db", lock_timeout_seconds=0) as opened:
+        yield opened
+
+
+def answer(state: Chat) -> Chat:
+    return {"messages": [AIMessage(f"re: {state['messages'][-1].text}")], "seen": ["answer"]}
+
+
+def chat(storage: Storage, node: Any = answer) -> GuardedGraph:
+    """Guard a graph that knows nothing of Everthread."""
+    graph = StateGraph(Chat)
+    graph.add_node("answer", node)
+    graph.add_edge(START, "answer")
+    return storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store, name="chat"))
+
+
+def say(graph: Any, text: str, name: str | None = None, config: Any = CONFIG) -> list[str]:
+    result = graph.invoke({"messages": [HumanMessage(text, id=name)]}, config)
+    return [message.text for message in result["messages"]]
+
+
+def test_a_plain_graph_keeps_its_thread(storage: Storage) -> None:
+    graph = chat(storage)
+    say(graph, "one")
+
+    assert say(graph, "two") == ["one", "re: one", "two", "re: two"]
+
+
+def test_a_graph_with_another_checkpointer_is_refused(storage: Storage) -> None:
+    with open_storage("sqlite://") as other:
+        foreign = chat(other).graph
+        with pytest.raises(SettingsError, match="another checkpointer"):
+            storage.guard(foreign)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"config": {"configurable": {"thread_id": "t", "user_id": "eve"}}},
+        {"config": {"configurable": {"thread_id": "t"}}, "context": {"user_id": "eve"}},
+        {"config": {"configurable": {"thread_id": "t"}}, "context": Context(user_id="eve")},
+    ],
+    ids=["configurable", "mapping", "object"],
+)
+def test_another_user_is_refused_however_named(storage: Storage, named: Any) -> None:
+    graph = chat(storage)
+    say(graph, "one")
+
+    with pytest.raises(SettingsError, match="belongs to another user than 'eve'"):
+        graph.invoke({"messages": "planted"}, **named)
+    assert [one.text for one in graph.get_state(CONFIG).values["messages"]] == ["one", "re: one"]
+
+
+def test_a_missing_user_is_named_as_missing(storage: Storage) -> None:
+    graph = chat(storage)
+    say(graph, "one")
+
+    with pytest.raises(SettingsError, match="this run names none"):
+        graph.invoke({"messages": "planted"}, {"configurable": {"thread_id": "t"}})
+
+
+def test_the_first_user_who_names_himself_owns_a_thread_without_a_user(storage: Storage) -> None:
+    graph = chat(storage)
+    say(graph, "one", config={"configurable": {"thread_id": "t"}})
+    say(graph, "two")
+
+    with pytest.raises(SettingsError, match="another user"):
+        say(graph, "three", config={"configurable": {"thread_id": "t", "user_id": "eve"}})
+
+
+def test_an_unknown_input_is_named(storage: Storage) -> None:
+    with pytest.raises(SettingsError, match="no input 'mesages'; send `messages` or `seen`"):
+        chat(storage).invoke({"mesages": "hi"}, CONFIG)
+
+
+def test_a_run_without_a_thread_says_how_to_name_one(storage: Storage) -> None:
+    with pytest.raises(SettingsError, match="thread_id"):
+        chat(storage).invoke({"messages": "hi"})
+
+
+def test_a_message_that_is_sent_again_gets_its_own_answer_and_runs_nothing(storage: Storage) -> None:
+    graph = chat(storage)
+    for name in "abc":
+        say(graph, name, name)
+
+    assert say(graph, "b", "b") == ["a", "re: a", "b", "re: b"]
+    assert graph.get_state(CONFIG).values["seen"] == ["answer"] * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"stream_mode": "values"}, lambda part: part["messages"][-1].text),
+        ({"stream_mode": ["values", "updates"]}, lambda part: part[1]["messages"][-1].text),
+        ({"stream_mode": "values", "subgraphs": True}, lambda part: part[1]["messages"][-1].text),
+        ({"stream_mode": "values", "version": "v2"}, lambda part: part["data"]["messages"][-1].text),
+    ],
+    ids=["values", "list", "subgraphs", "v2"],
+)
+def test_the_answer_of_a_message_sent_again_is_streamed_like_any_other(
+    storage: Storage, options: Any, expected: Any
+) -> None:
+    graph = chat(storage)
+    for name in "ab":
+        say(graph, name, name)
+
+    again = {"messages": [HumanMessage("a", id="a")]}
+    (part,) = graph.stream(again, CONFIG, **options)
+
+    assert expected(part) == "re: a"
+
+
+def test_messages_get_ids_before_the_graph_has_them(storage: Storage) -> None:
+    graph = chat(storage)
+    graph.invoke({"messages": ("user", "hi")}, CONFIG)
+
+    assert all(message.id for message in graph.get_state(CONFIG).values["messages"])
+
+
+def test_a_turn_that_failed_goes_on_when_its_message_is_sent_again(storage: Storage) -> None:
+    calls: list[str] = []
+
+    def fails_once(state: Chat) -> Chat:
+        calls.append("call")
+        if len(calls) == 1:
+            raise ConnectionError("down")
+        return answer(state)
+
+    graph = chat(storage, fails_once)
+    with pytest.raises(ConnectionError):
+        say(graph, "a", "a")
+
+    assert say(graph, "a", "a") == ["a", "re: a"]
+
+
+def fan_out(state: Chat) -> list[Send]:
+    return [Send("tool", {"seen": [name]}) for name in ("quick", "asks")]
+
+
+def tool(state: Chat) -> Chat:
+    (name,) = state["seen"]
+    result = interrupt("may I?") if name == "asks" else "done"
+    return {"messages": [ToolMessage(f"{name}: {result}", tool_call_id=name)], "seen": [name]}
+
+
+def test_what_finished_beside_a_pending_approval_survives_a_new_message(storage: Storage) -> None:
+    graph = StateGraph(Chat)
+    graph.add_node("plan", lambda state: {"seen": ["plan"]})
+    graph.add_node("tool", tool)
+    graph.add_edge(START, "plan")
+    graph.add_conditional_edges("plan", fan_out, ["tool"])
+    graph.add_edge("tool", END)
+    guarded = storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store))
+    guarded.invoke({"messages": "go"}, CONFIG)
+
+    guarded.invoke({"messages": "never mind"}, CONFIG)
+
+    texts = [message.text for message in guarded.get_state(CONFIG).values["messages"]]
+    assert texts[:3] == ["go", "quick: done", "never mind"]
+
+
+def test_a_run_on_a_thread_that_another_one_holds_finds_it_busy(storage: Storage) -> None:
+    graph = chat(storage)
+    with storage.locks.hold("t"), pytest.raises(ThreadBusyError, match="another run of this process"):
+        say(graph, "one")
+
+    assert say(graph, "two") == ["two", "re: two"]
+
+
+def test_a_run_beside_an_unfinished_stream_of_its_thread_does_not_wait_for_it(storage: Storage) -> None:
+    graph = chat(storage)
+    first = graph.stream({"messages": "one"}, CONFIG)
+    next(first)
+
+    with pytest.raises(SettingsError, match="finish the stream"):
+        say(graph, "two")
+    first.close()
+    assert say(graph, "three")[-1] == "re: three"
+
+
+async def test_an_abandoned_stream_leaves_its_thread_free(storage: Storage) -> None:
+    graph = chat(storage)
+    first = graph.astream({"messages": "one"}, CONFIG)
+    await anext(first)
+    await asyncio.create_task(first.aclose())  # in another context, as the event loop closes what nobody reads
+
+    assert (await graph.ainvoke({"messages": "two"}, CONFIG))["messages"][-1].text == "re: two"
+
+
+def test_a_run_that_asks_for_its_own_thread_is_told_so(storage: Storage) -> None:
+    def calls_itself(state: Chat) -> Chat:
+        graph.invoke({"messages": "again"}, {"configurable": {"thread_id": "t", "user_id": "ann"}})
+        return {}
+
+    graph = chat(storage, calls_itself)
+
+    with pytest.raises(SettingsError, match="being run by the run"):
+        say(graph, "one")
+
+
+def test_an_edit_waits_for_the_lock(storage: Storage) -> None:
+    graph = chat(storage)
+    with storage.locks.hold("t"), pytest.raises(ThreadBusyError):
+        graph.update_state(CONFIG, {"seen": ["edited"]})
+
+    graph.update_state(CONFIG, {"seen": ["edited"]})
+    assert graph.get_state(CONFIG).values["seen"] == ["edited"]
+
+
+def test_each_run_has_an_id_in_its_checkpoints_that_no_other_run_has(storage: Storage) -> None:
+    graph = chat(storage)
+    for name in "ab":
+        say(graph, name)
+
+    runs = {(state.metadata or {}).get("run_id") for state in graph.get_state_history(CONFIG)}
+    assert len(runs) == 2
+    assert None not in runs
+
+
+def test_with_config_returns_a_guard(storage: Storage) -> None:
+    graph = chat(storage).with_config({"configurable": {"thread_id": "t", "user_id": "ann"}})
+
+    assert isinstance(graph, GuardedGraph)
+    assert graph.invoke({"messages": "hi"})["messages"][-1].text == "re: hi"
+
+
+async def test_one_graph_answers_sync_and_async_calls(storage: Storage) -> None:
+    graph = chat(storage)
+    say(graph, "one")
+    await graph.ainvoke({"messages": "two"}, CONFIG)
+    parts = [part async for part in graph.astream({"messages": "three"}, CONFIG, stream_mode="values")]
+    events = [event async for event in graph.astream_events({"messages": "four"}, CONFIG, version="v2")]
+
+    assert [one.text for one in parts[-1]["messages"]][-2:] == ["three", "re: three"]
+    assert events[-1]["event"] == "on_chain_end"
+    assert len(say(graph, "five")) == 10
+
+
+# Inside another graph, as a node, a subgraph or a tool: the parent owns thread and context.
+
+NESTED = ["node", "subgraph", "tool"]
+
+
+def parent_of(child: Any, kind: str, checkpointer: Any, *, is_async: bool) -> Any:
+    """Build a graph that runs another one, in each of the ways in which people do it."""
+
+    def call(state: Chat, config: RunnableConfig) -> Chat:
+        done = child.invoke({"messages": state["messages"][-1:]}, config)
+        return {"messages": done["messages"][-1:], "seen": ["node"]}
+
+    async def acall(state: Chat, config: RunnableConfig) -> Chat:
+        done = await child.ainvoke({"messages": state["messages"][-1:]}, config)
+        return {"messages": done["messages"][-1:], "seen": ["node"]}
+
+    def as_tool(state: Chat) -> Chat:
+        done = child.invoke({"messages": state["messages"][-1:]})  # no config: LangChain passes it on
+        return {"messages": done["messages"][-1:], "seen": ["tool"]}
+
+    async def as_atool(state: Chat) -> Chat:
+        done = await child.ainvoke({"messages": state["messages"][-1:]})
+        return {"messages": done["messages"][-1:], "seen": ["tool"]}
+
+    nodes = {"subgraph": child, "node": acall if is_async else call, "tool": as_atool if is_async else as_tool}
+    graph = StateGraph(Chat)
+    graph.add_node("child", nodes[kind])
+    graph.add_edge(START, "child")
+    return graph.compile(checkpointer=checkpointer)
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("has_checkpointer", [True, False])
+def test_inside_another_graph_it_runs_as_part_of_that(storage: Storage, kind: str, has_checkpointer: bool) -> None:
+    child = chat(storage)
+    parent = parent_of(child, kind, storage.checkpointer if has_checkpointer else None, is_async=False)
+
+    done = parent.invoke({"messages": "hi"}, {"configurable": {"thread_id": "p"}})
+
+    assert [message.text for message in done["messages"]] == ["hi", "re: hi"]
+    assert storage.store.search(("sessions",)) == []
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("has_checkpointer", [True, False])
+async def test_inside_another_async_graph_too(storage: Storage, kind: str, has_checkpointer: bool) -> None:
+    child = chat(storage)
+    parent = parent_of(child, kind, storage.checkpointer if has_checkpointer else None, is_async=True)
+
+    done = await parent.ainvoke({"messages": "hi"}, {"configurable": {"thread_id": "p"}})
+
+    assert [message.text for message in done["messages"]] == ["hi", "re: hi"]
+    assert storage.store.search(("sessions",)) == []
+
+
+def test_an_approval_inside_another_graph_is_the_parents(storage: Storage) -> None:
+    child = chat(storage, lambda state: {"messages": [AIMessage(f"you said {interrupt('sure?')}")]})
+    parent = parent_of(child, "subgraph", storage.checkpointer, is_async=False)
+    config: Any = {"configurable": {"thread_id": "p"}}
+    parent.invoke({"messages": "hi"}, config)
+
+    assert [one.value for one in parent.get_state(config).interrupts] == ["sure?"]
+    assert parent.invoke(Command(resume="yes"), config)["messages"][-1].text == "you said yes"
+
+
+def test_a_stream_of_subgraphs_shows_its_steps(storage: Storage) -> None:
+    parent = parent_of(chat(storage), "subgraph", None, is_async=False)
+
+    spaces = [space for space, _ in parent.stream({"messages": "hi"}, subgraphs=True, stream_mode="updates")]
+
+    assert any(space and space[0].startswith("child:") for space in spaces)
+
+
+def test_a_drawing_of_the_parent_looks_inside(storage: Storage) -> None:
+    parent = parent_of(chat(storage), "subgraph", None, is_async=False)
+
+    assert "child:answer" in parent.get_graph(xray=True).nodes
+
+
+def test_a_thread_of_its_own_inside_another_graph_is_guarded(storage: Storage) -> None:
+    child = chat(storage)
+    own = {"configurable": {"thread_id": "own", "user_id": "ann"}}
+    graph = StateGraph(Chat)
+    graph.add_node("child", lambda state: {"seen": [child.invoke({"messages": "hi"}, own)["messages"][-1].text]})
+    graph.add_edge(START, "child")
+
+    done = graph.compile(checkpointer=storage.checkpointer).invoke({}, {"configurable": {"thread_id": "p"}})
+
+    assert done["seen"] == ["re: hi"]
+    assert [item.key for item in storage.store.search(("sessions",))] == ["own"]
