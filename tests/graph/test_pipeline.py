@@ -32,7 +32,7 @@ def test_a_turn_that_fits_skips_the_nodes_that_would_do_nothing(storage: Storage
 
     steps = [next(iter(part)) for part in graph.stream({"messages": "hi"}, CONFIG, stream_mode="updates")]
 
-    assert steps == ["inject_memory", "model", "tools", "trim", "model"]
+    assert steps == ["inject_memory", "model", "tools", "model"]
 
 
 @pytest.mark.parametrize(

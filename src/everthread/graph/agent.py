@@ -134,13 +134,13 @@ def pipeline(deps: NodeDeps) -> StateGraph[State, Context, Input, Output]:
 
     after_reply = ["summarize", "consolidate", END]
     graph.add_conditional_edges(START, routing.after_start, ["inject_memory", "consolidate", END])
-    graph.add_conditional_edges("inject_memory", partial(routing.after_inject_memory, deps=deps), ["trim", "model"])
+    graph.add_conditional_edges("inject_memory", partial(routing.before_model, deps=deps), ["trim", "model"])
     graph.add_edge("trim", "model")
     graph.add_conditional_edges(
         "model", partial(routing.after_model, deps=deps), ["tools", "trim", "distill_notes", *after_reply]
     )
     graph.add_conditional_edges(
-        "tools", partial(routing.after_tools, deps=deps), ["trim", "distill_notes", "consolidate", END]
+        "tools", partial(routing.after_tools, deps=deps), ["trim", "model", "distill_notes", "consolidate", END]
     )
     graph.add_conditional_edges("distill_notes", partial(routing.after_distill_notes, deps=deps), after_reply)
     graph.add_conditional_edges("summarize", routing.after_summarize, ["consolidate", END])

@@ -28,7 +28,7 @@ def after_start(state: State) -> str:
     return "inject_memory"
 
 
-def after_inject_memory(state: State, deps: NodeDeps) -> str:
+def before_model(state: State, deps: NodeDeps) -> str:
     """Go to the model, by way of `trim` when the working set does not surely fit the budget."""
     plan = state.get("plan")
     return "model" if plan and not needs_trim(_size(state, plan, deps), plan.context) else "trim"
@@ -45,14 +45,15 @@ def after_model(state: State, deps: NodeDeps) -> str | list[Send]:
 
 
 def after_tools(state: State, deps: NodeDeps) -> str:
-    """Go back to the model by way of `trim`, unless the results are the reply.
+    """Go back to the model, unless the results are the reply.
 
-    Every task of a round decides for itself and sees its own result only, so the decision rests on the calls alone.
+    Every task of a round decides for itself and sees its own result only, so with several calls the decision rests on
+    the calls alone: `trim` sees all results.
     """
     call = last_call(state)
-    if call is None or not returns_directly(call, deps):
-        return "trim"
-    return "distill_notes" if _distills(state) else _end(state)
+    if call is not None and returns_directly(call, deps):
+        return "distill_notes" if _distills(state) else _end(state)
+    return before_model(state, deps) if call is not None and len(call.tool_calls) == 1 else "trim"
 
 
 def after_distill_notes(state: State, deps: NodeDeps) -> str:

@@ -37,20 +37,23 @@ class ModelWithTools:
 
     def bound(self, *, reads_back: bool) -> Runnable[Any, Any]:
         """Return the model with its tools bound."""
-        return self._with_readers if reads_back else self._without_readers
-
-    # Bound once per graph and not once per call: converting schemas takes a millisecond.
-    @cached_property
-    def _with_readers(self) -> Runnable[Any, Any]:
-        return self.chat.bind_tools([*self.tools, *self.readers])
-
-    @cached_property
-    def _without_readers(self) -> Runnable[Any, Any]:
-        return self.chat.bind_tools(list(self.tools)) if self.tools else self.chat
+        return self._with_readers[0] if reads_back else self._without_readers[0]
 
     def tool_tokens(self, *, reads_back: bool) -> int:
         """Return the tokens of the bound schemas."""
-        return self.counter.tools([*self.tools, *(self.readers if reads_back else ())])
+        return self._with_readers[1] if reads_back else self._without_readers[1]
+
+    # Once per graph and not once per call: converting and counting schemas takes a tenth of a turn.
+    @cached_property
+    def _with_readers(self) -> tuple[Runnable[Any, Any], int]:
+        return self._bind([*self.tools, *self.readers])
+
+    @cached_property
+    def _without_readers(self) -> tuple[Runnable[Any, Any], int]:
+        return self._bind(self.tools)
+
+    def _bind(self, tools: Sequence[BaseTool]) -> tuple[Runnable[Any, Any], int]:
+        return self.chat.bind_tools(list(tools)) if tools else self.chat, self.counter.tools(tools)
 
     @property
     def window(self) -> int:
