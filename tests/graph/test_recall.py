@@ -13,11 +13,13 @@ from everthread import Context, build_graph
 from everthread.ledger import events
 from everthread.ledger.lineage import is_about
 from everthread.models.scripted import ScriptedModel
-from everthread.state import Agent, namespaces
+from everthread.state import Agent, Note, namespaces
 from everthread.state.marks import marks
 from everthread.storage.open import Storage
+from everthread.storage.transcript import transcript
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
+CITIES = ["Aarhus", "Bergen", "Ghent", "Graz", "Leipzig", "Lyon", "Porto", "Seville", "Split", "Turin"]
 FILLER = "We spoke of the weather for a while. " * 30
 DIALS: dict[str, Any] = {"window": 2400, "max_output_tokens": 100, "policy": "token_budget", "recall_tokens": 300}
 
@@ -153,6 +155,66 @@ def test_recall_does_not_move_the_head_of_the_next_prompt(storage: Storage) -> N
     last = next(event for event in reversed(events(storage.store, "t")) if event.event == "prompt_assembled")
     assert last.head_moved == ""
     assert last.breakdown["recalled"] > 0
+
+
+def test_what_was_recalled_stays_in_view_and_is_not_recalled_again(storage: Storage) -> None:
+    graph, model = long_thread(storage, "4711.", "Yes.")
+
+    ask(graph, "What was my locker code?")
+    ask(graph, "Was the locker code short?")
+
+    assert [block.count("My locker code is 4711.") for block in blocks(model)] == [1]
+    assert model.prompts[-1][: len(model.prompts[-2])] == model.prompts[-2]
+
+
+def test_what_was_recalled_leaves_with_the_next_eviction(storage: Storage) -> None:
+    graph, model = long_thread(storage, "4711.", *["Yes."] * 6)
+    ask(graph, "What was my locker code?")
+
+    for text in [FILLER] * 6:
+        ask(graph, text)
+
+    assert blocks(model) == []
+    texts = [message.text for message in transcript(storage.store, "t", graph.get_state(CONFIG).values["messages"])]
+    assert not any("<recalled>" in text for text in texts)
+
+
+def test_what_was_recalled_leaves_with_the_next_compaction(storage: Storage) -> None:
+    _, model = long_thread(storage, "4711.", "Yes.")
+    graph = build_graph(AGENT, model=model, summarizer="offline", storage=storage)
+    ask(graph, "What was my locker code?", policy="summarize", context_limit=2, keep_last_turns=1)
+
+    ask(graph, "Thank you!", policy="summarize", recall_tokens=0)
+
+    assert blocks(model) == []
+
+
+def test_a_day_on_which_nothing_was_said_recalls_nothing(storage: Storage) -> None:
+    graph, model = long_thread(storage, "None.")
+
+    ask(graph, "Which trip starts on 2001-02-03?")
+
+    assert blocks(model) == []
+
+
+def test_a_recalled_note_that_was_corrected_leaves_the_prompt(storage: Storage) -> None:
+    graph, model = graph_of(storage, *["Yes."] * 3)
+    dials: dict[str, Any] = {"window": 8_000, "notes_tokens": 100}
+    notes = [
+        Note(id=f"n{number}", text=f"Likes the city {name}.", date="2026-01-01") for number, name in enumerate(CITIES)
+    ]
+    for note in notes:
+        storage.store.put(namespaces.notes("local"), note.id, note.value())
+    ask(graph, "Tell me about the zoo of Turin.", **dials)
+    shown = blocks(model)
+    ask(graph, "And its harbour?", **dials)
+    assert blocks(model) == shown
+
+    storage.store.delete(namespaces.notes("local"), "n9")
+    ask(graph, "And its museum?", **dials)
+
+    assert "Turin" in shown[0]
+    assert blocks(model) == []
 
 
 def test_a_fork_never_recalls_what_the_left_branch_said(storage: Storage) -> None:

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Tool
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from conversation import conversation, tool_round
-from everthread.state.marks import marked, marks, sequence
+from everthread.state.marks import RECALLED, marked, marks, sequence, synthetic
 from everthread.state.messages import clean, reduce_messages
 
 
@@ -127,3 +127,21 @@ def test_lone_surrogates_and_nul_are_cleaned_at_the_boundary() -> None:
     messages = reduce_messages([], [ToolMessage("a\x00b\ud800c", tool_call_id="x")])
 
     assert messages[0].text.encode("utf-8") == "a�b�c".encode()
+
+
+def test_what_was_recalled_goes_ahead_of_its_question_and_takes_no_place() -> None:
+    block = synthetic(RECALLED, "<recalled>", before="h1").model_copy(update={"id": "r"})
+    messages = [*conversation(1), HumanMessage("and?", id="h1")]
+
+    reduced = reduce_messages([], [messages, block, AIMessage("so", id="b1")])
+
+    assert [message.id for message in reduced] == ["h0", "b0", "r", "h1", "b1"]
+    assert [sequence(message) for message in reduced if message.id != "r"] == [0, 1, 2, 3]
+    assert [marks(message).get("previous") for message in reduced] == [None, "h0", None, "b0", "h1"]
+    assert reduce_messages(reduced, [block]) == reduced
+
+
+def test_what_was_recalled_for_a_question_that_is_gone_is_left_out() -> None:
+    block = synthetic(RECALLED, "<recalled>", before="gone").model_copy(update={"id": "r"})
+
+    assert reduce_messages(conversation(1), [block]) == conversation(1)

@@ -4,6 +4,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from conversation import conversation
 from everthread.state import Note
+from everthread.state.marks import synthetic
 from everthread.window.assembly import Parts, assemble
 from everthread.window.budget import Budget
 from everthread.window.pricing import pays
@@ -35,7 +36,9 @@ def test_a_pin_in_view_is_not_repeated() -> None:
 
 def test_the_summary_stands_after_the_anchor_and_before_the_recent_turns() -> None:
     note = Note(id="n", text="Wants tea.", date="2026-01-01")
-    parts = Parts(SystemMessage("s"), conversation(2), summary="So far.", session_notes=[note], recalled="Old.")
+    messages = conversation(2)
+    messages.insert(2, synthetic("recalled", "Old."))
+    parts = Parts(SystemMessage("s"), messages, summary="So far.", session_notes=[note])
 
     texts = [message.text.split(" word")[0].split("\n")[0] for message in assemble(parts, BUDGET, COUNTER).messages]
 

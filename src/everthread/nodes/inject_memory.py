@@ -16,8 +16,8 @@ from everthread.memory.guard import check, is_safe
 from everthread.memory.rules import Rules
 from everthread.memory.selection import overruled
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
-from everthread.nodes.prompt_plan import StoredMemory, carried, make_plan, own_session, read_memory
-from everthread.nodes.recall import recall, shared_past
+from everthread.nodes.prompt_plan import StoredMemory, carried, make_plan, own_session, read_memory, usable
+from everthread.nodes.recall import outdated, recall, shared_past
 from everthread.nodes.sizes import is_evicted
 from everthread.state import Context, PromptPlan, State, Update, namespaces
 from everthread.state.marks import MARK, marks
@@ -44,7 +44,8 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     shared = shared_past(session, turn, messages, len(arrived.new))
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
     plan = make_plan(memory, messages, store, thread_id, context, deps)
-    plan, recalled = recall(state, plan, runtime, deps, shared)
+    passages, recalled = recall(state, plan, runtime, deps, shared)
+    stale = outdated(messages, usable(memory.long_term, plan.today, deps.rules))
     digest = hashlib.sha256("\x00".join((plan.today, plan.profile, plan.notes_block)).encode()).hexdigest()[:8]
     event = Injected(
         changed=digest != state.get("memory_digest"),
@@ -54,7 +55,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         session_note_ids=[note.id for note in plan.session_notes],
         tokens=plan.sizes["profile"] + plan.sizes["notes"],
     )
-    events: list[Event] = [event, *([recalled] if recalled else []), *_overruled(plan, arrived.new)]
+    events: list[Event] = [event, *recalled, *_overruled(plan, arrived.new)]
     if event.changed:
         # Only when the block is new: a note that stays refused is no news on every turn.
         events += _refused(memory, deps.rules)
@@ -74,13 +75,17 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     update: Update = {
         **carried(state, plan),
-        "messages": [*(RemoveMessage(id=name) for name in arrived.again), *map(_dated, arrived.new)],
+        "messages": [
+            *(RemoveMessage(id=name) for name in (*arrived.again, *stale)),
+            *map(_dated, arrived.new),
+            *passages,
+        ],
         "turns": turn,
     }
     if event.changed:
         update["memory_digest"] = digest
-        if state.get("memory_digest"):
-            update["moved"] = "memory"
+    if stale or (event.changed and state.get("memory_digest")):
+        update["moved"] = "memory"
     if state.get("overflows") or state.get("ceiling") is not None:
         update |= {"overflows": 0, "ceiling": None}
     return update

@@ -17,7 +17,6 @@ from everthread.memory.rendering import render_notes, render_profile
 from everthread.memory.rules import Rules
 from everthread.memory.selection import chosen, holding, within
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
-from everthread.nodes.recall import recall
 from everthread.prompts import render
 from everthread.state import Agent, Context, Note, PromptPlan, State, Summary, Update, namespaces
 from everthread.state.marks import sequence
@@ -49,9 +48,7 @@ def plan_of(state: State, runtime: Runtime[Context], deps: NodeDeps) -> PromptPl
         return plan
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
-    plan = make_plan(memory, state.get("messages", []), store, thread_id, context, deps)
-    shared = own_session(store, thread_id, context).get("shared")
-    return recall(state, plan, runtime, deps, shared)[0]
+    return make_plan(memory, state.get("messages", []), store, thread_id, context, deps)
 
 
 def carried(state: State, plan: PromptPlan) -> Update:
@@ -86,7 +83,7 @@ def make_plan(
     context: Context,
     deps: NodeDeps,
 ) -> PromptPlan:
-    """Choose, render and measure what stands beside the messages; passages of the transcript come with `recall`.
+    """Choose, render and measure what stands beside the messages.
 
     Args:
         memory: what the store knows.
@@ -98,8 +95,8 @@ def make_plan(
     """
     counter, today = deps.model_for(context).counter, datetime.now(UTC).date().isoformat()
     question = next((str(message.text) for message in reversed(messages) if opens_turn(message)), "")
-    notes, asked = chosen(_usable(memory.long_term, today, deps.rules), question, context.notes_tokens, counter.text)
-    own = _of_this_branch(_usable(memory.session, today, deps.rules), store, thread_id, messages)
+    notes, asked = chosen(usable(memory.long_term, today, deps.rules), question, context.notes_tokens, counter.text)
+    own = _of_this_branch(usable(memory.session, today, deps.rules), store, thread_id, messages)
     session = within(own, context.notes_tokens, counter.text)
     profile, block = render_profile(memory.profile), render_notes("Long-term notes", notes)
     system = system_message(deps.agent, today, profile, block)
@@ -113,7 +110,6 @@ def make_plan(
         notes=tuple(notes),
         asked_notes=tuple(asked),
         session_notes=tuple(session),
-        recalled=render_notes("Long-term notes for this message", asked),
         pins=tuple(dict.fromkeys((*context.pins, *(note.text for note in session if note.kind == "constraint")))),
     )
     return with_summary(plan, memory.summary, deps.agent)
@@ -158,7 +154,7 @@ def readable(items: Sequence[Item]) -> list[Note]:
     return notes
 
 
-def _usable(notes: Sequence[Note], today: str, rules: Rules) -> list[Note]:
+def usable(notes: Sequence[Note], today: str, rules: Rules) -> list[Note]:
     """Return the notes that hold today and pass the guard: some are older than the guard, or come from elsewhere."""
     return [note for note in holding(notes, today) if is_safe(note.text, rules)]
 

@@ -9,14 +9,16 @@ from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from everthread.ledger.events import Recalled
+from everthread.ledger.record import now
 from everthread.memory.recall import Question
+from everthread.memory.rendering import note_line, render_notes
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.sizes import PromptSize, is_evicted
-from everthread.state import Context, PromptPlan, State
-from everthread.state.marks import sequence
-from everthread.storage.recall import mentioned, recalled, search_of
+from everthread.state import Context, Note, PromptPlan, State
+from everthread.state.marks import RECALLED, is_recalled, marks, sequence, synthetic
+from everthread.storage.recall import dated, mentioned, recalled, search_of
 from everthread.storage.transcript import message_text
-from everthread.window.turns import opens_turn
+from everthread.window.turns import opens_turn, question_of
 
 _LEAST_TOKENS = 64
 """Below this a block holds too little to help."""
@@ -27,47 +29,85 @@ _LEAST_SHARE = 0.1
 
 def recall(
     state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps, shared: int | None
-) -> tuple[PromptPlan, Recalled | None]:
-    """Pick messages that were evicted for the current question.
+) -> tuple[list[BaseMessage], list[Recalled]]:
+    """Bring back evicted messages that the current question needs, and notes that only it brings.
 
-    Nothing is searched while the whole thread is in the working set.
+    They stand ahead of the question and stay in the working set until a compaction, so that the cached prompt goes on
+    behind them. Nothing is recalled that is in view, and nothing is searched while the whole thread is.
 
     Args:
         state: the working set, which ends with the question.
-        plan: of this turn, without passages.
+        plan: of this turn.
         runtime: store and thread; `context` has `recall_tokens` and the window.
         deps: the run's model.
         shared: see `shared_past`.
 
     Returns:
-        The plan with the passages, and the event when there are any.
+        The message for the working set and its event; both empty when there is nothing to show.
     """
+    messages = state.get("messages", [])
+    question = question_of(messages)
+    if question is None:
+        return [], []
+    in_view = {line for message in messages if is_recalled(message) for line in marks(message)["notes"]}
+    lines = [line for line in map(note_line, plan.asked_notes) if line not in in_view]
+    notes = [note for note in plan.asked_notes if note_line(note) in lines]
+    passages, events = _passages(state, plan, runtime, deps, shared)
+    blocks = [render_notes("Long-term notes for this message", notes), passages]
+    if not any(blocks):
+        return [], []
+    ids = [name for event in events for name in event.message_ids]
+    message = synthetic(
+        RECALLED, "\n\n".join(filter(None, blocks)), before=question.id, shows=ids, notes=lines, at=now()
+    )
+    return [message.model_copy(update={"id": f"{RECALLED}-{question.id}"})], events
+
+
+def outdated(messages: Sequence[BaseMessage], notes: Sequence[Note]) -> list[str]:
+    """Return the ids of recalled messages that show a note which was corrected, replaced or deleted since.
+
+    Args:
+        messages: the working set.
+        notes: the long-term notes that hold.
+    """
+    shown = {str(message.id): set(marks(message)["notes"]) for message in messages if is_recalled(message)}
+    lines = set(map(note_line, notes)) if any(shown.values()) else set()
+    return [name for name, known in shown.items() if not known <= lines]
+
+
+def _passages(
+    state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps, shared: int | None
+) -> tuple[str, list[Recalled]]:
+    """Search the transcript when the question points at something that is not in view."""
     context, messages = context_of(runtime), state.get("messages", [])
     if not context.recall_tokens or not is_evicted(messages):
-        return plan, None
+        return "", []
     size = PromptSize.of(state, plan, deps.model_for(context))
     free = max(size.room - size.used, int(size.budget.tokens * _LEAST_SHARE))
     limit = min(context.recall_tokens, free)
     question = _question(messages, date.fromisoformat(plan.today))
     if limit < _LEAST_TOKENS or not question.query:
-        return plan, None
+        return "", []
     search = search_of(store_of(runtime), thread_of(runtime), messages, shared)
+    in_view = (name for message in messages if is_recalled(message) for name in marks(message)["shows"])
+    search = replace(search, hidden=search.hidden.union(in_view))
     if not (question.looks_back or question.asks_advice):
         # The prompt has what the message talks about, or nothing was ever said of it: every passage would
-        # cost tokens and the cached prompt behind it, and tell nothing.
+        # cost tokens and tell nothing.
         unseen = question.unseen(_visible(plan, messages))
-        if not unseen or not mentioned(search, unseen):
-            return plan, None
-    found, searched = recalled(search, question, limit, size.counter)
-    if not found.passages:
-        return plan, None
+        days = [dated(search, span.first.isoformat(), span.last.isoformat()) for span in question.spans]
+        if not (unseen and mentioned(search, unseen)) and not any(mentioned(day, question.words) for day in days):
+            return "", []
+    chosen, searched = recalled(search, question, limit, size.counter)
+    if not chosen.passages:
+        return "", []
     event = Recalled(
-        message_ids=[passage.id for passage in found.passages],
-        scores=[round(score, 6) for score in found.scores],
-        tokens=found.tokens,
+        message_ids=[passage.id for passage in chosen.passages],
+        scores=[round(score, 6) for score in chosen.scores],
+        tokens=chosen.tokens,
         searched=searched,
     )
-    return replace(plan, recalled="\n\n".join(filter(None, (plan.recalled, found.text)))), event
+    return chosen.text, [event]
 
 
 def _visible(plan: PromptPlan, messages: Sequence[BaseMessage]) -> str:

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 
 from everthread.nodes.deps import ModelWithTools
 from everthread.state import Context, PromptPlan, State, Summary
-from everthread.state.marks import sequence
+from everthread.state.marks import is_recalled, sequence
 from everthread.window.assembly import Parts, reserved
 from everthread.window.budget import Budget, reply_reserve
 from everthread.window.calibration import Calibration
@@ -62,7 +62,7 @@ class PromptSize:
 
     @cached_property
     def room(self) -> int:
-        """Tokens that the messages may take beside the summary, session notes, pins and recalled passages."""
+        """Tokens that the messages may take beside the summary, session notes and pins."""
         return self.budget.tokens - reserved(self.parts, self.counter)
 
     @property
@@ -88,9 +88,11 @@ class PromptSize:
         summary = self.counter.text(self.parts.summary) if self.parts.summary else 0
         return self.limits.within(min(self.room - used + summary, self.limits.total))
 
-    def without_recalled(self) -> "PromptSize":
-        """Return the size of the same prompt without its recalled passages."""
-        return replace(self, parts=replace(self.parts, recalled=""))
+    def without(self, messages: Sequence[BaseMessage]) -> "PromptSize":
+        """Return the size of the same prompt without some of its messages."""
+        ids = {message.id for message in messages}
+        kept = [message for message in self.parts.working_set if message.id not in ids]
+        return replace(self, parts=replace(self.parts, working_set=kept))
 
 
 def needs_trim(size: PromptSize, context: Context) -> bool:
@@ -109,8 +111,6 @@ def is_full(size: PromptSize, context: Context) -> bool:
         return False
     if context.context_limit is not None and len(split(messages)) > context.context_limit:
         return True
-    # What was recalled leaves the prompt by itself, so it is no reason to compact; the next turn recalls again.
-    size = size.without_recalled()
     room, used = size.room, size.used
     if used + size.budget.tokens - room <= size.budget.tokens * context.high_watermark:
         return False
@@ -126,7 +126,6 @@ def parts_of(plan: PromptPlan, messages: Sequence[BaseMessage]) -> Parts:
         working_set=messages,
         summary=plan.summary_text,
         session_notes=plan.session_notes,
-        recalled=plan.recalled,
         pins=plan.pins,
     )
 
@@ -151,7 +150,8 @@ def reads_back(state: State) -> bool:
 
 def is_evicted(messages: Sequence[BaseMessage]) -> bool:
     """Tell whether messages of the thread have left the working set."""
-    return bool(messages) and sequence(messages[-1]) >= len(messages)
+    own = [message for message in messages if not is_recalled(message)]
+    return bool(own) and sequence(own[-1]) >= len(own)
 
 
 def input_limit(context: Context, model: ModelWithTools) -> int:

@@ -16,6 +16,7 @@ from everthread.nodes.sizes import PromptSize
 from everthread.nodes.trim import leaving, masked_events, removals
 from everthread.prompts import render
 from everthread.state import Context, PromptPlan, State, Summary, Update
+from everthread.state.marks import is_recalled
 from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.budget import UNKNOWN_WINDOW
@@ -63,6 +64,8 @@ class _Work:
     unread: Sequence[BaseMessage] = ()
     """What the summariser would read: messages folded since it was last asked; empty when it is not asked."""
     deferred: Deferred | None = None
+    recalled: Sequence[BaseMessage] = ()
+    """Recalled messages, which leave with the first compaction after their question."""
 
 
 def summarize(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
@@ -82,6 +85,8 @@ def summarize(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelC
 def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps) -> _Work:
     context = context_of(runtime)
     size = PromptSize.of(state, plan, deps.model_for(context))
+    recalled = [message for message in size.parts.working_set if is_recalled(message)]
+    size = size.without(recalled) if recalled else size
     messages = size.parts.working_set
     target = int(size.room * context.low_watermark)
     kept = int(size.budget.tokens * context.low_watermark)
@@ -94,14 +99,14 @@ def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: No
     if deferred is not None:
         return _Work(Fold(), size, deferred=deferred)
     if not gone:
-        return _Work(fold, size)
+        return _Work(fold, size, recalled=recalled)
     by_rules = absorb(size.summary, fold.folded, remaining, limits=size.limits, counter=size.counter, rules=deps.rules)
     unread: list[BaseMessage] = []
     is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(deps))
     if is_worth_it and _may_ask(by_rules, deps):
         earlier = [name for name in by_rules.pending if name not in gone]
         unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.folded]
-    return _Work(fold, size, by_rules, unread)
+    return _Work(fold, size, by_rules, unread, recalled=recalled)
 
 
 def _priced(fold: Fold, remaining: Sequence[BaseMessage], size: PromptSize, state: State) -> Deferred | None:
@@ -246,7 +251,7 @@ def _applied(
     operations = leaving(fold.folded, fold.masked, state, thread_id, context_of(runtime))
     if fold.folded or fold.masked:
         events += masked_events(fold.masked, size, "high watermark")
-        update["messages"] = removals(fold.folded, list(fold.masked.values()))
+        update["messages"] = removals([*fold.folded, *work.recalled], list(fold.masked.values()))
         update["moved"] = "compacted" if fold.folded else "masked"
     if summary is not None:
         update["summary_id"], write = put_operation(thread_id, summary)

@@ -1,8 +1,6 @@
 """Trim the working set before a model call."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from functools import partial
 
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
@@ -15,13 +13,14 @@ from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.prompt_plan import carried, plan_of, with_summary
 from everthread.nodes.sizes import PromptSize
 from everthread.state import Context, State, Update, namespaces
-from everthread.state.marks import marks
+from everthread.state.marks import is_recalled, marks
 from everthread.storage.refetches import left_operations
 from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import append_operations
 from everthread.window.compaction import absorb
 from everthread.window.eviction import Plan, plan_trim
 from everthread.window.masking import handle_of
+from everthread.window.turns import question_of
 
 
 def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
@@ -45,7 +44,7 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
     prompt_plan, messages = plan_of(state, runtime, deps), state.get("messages", [])
     size = PromptSize.of(state, prompt_plan, deps.model_for(context))
     try:
-        size, plan = _fitted(size, context)
+        size, plan, dropped = _fitted(size, context)
     except BudgetError as failure:
         if refusals := state.get("overflows", 0):
             raise BudgetError(
@@ -53,15 +52,13 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
             ) from failure
         raise
     shrinks = plan.tokens_after > size.room
-    if prompt_plan.recalled and not size.parts.recalled:
-        prompt_plan = replace(prompt_plan, recalled="")
-    if not plan.evicted and not plan.masked and not shrinks:
+    if not plan.evicted and not plan.masked and not shrinks and not dropped:
         return carried(state, prompt_plan)
-    update: Update = {"messages": removals(plan.evicted, list(plan.masked.values()))}
+    update: Update = {"messages": removals([*plan.evicted, *dropped], list(plan.masked.values()))}
     operations = leaving(plan.evicted, plan.masked, state, thread_id, context)
     if plan.evicted or shrinks:
         # By rules: there is no time for a model ahead of a call.
-        gone = {str(message.id) for message in plan.evicted}
+        gone = {str(message.id) for message in (*plan.evicted, *dropped)}
         remaining = [plan.masked.get(str(one.id), one) for one in messages if str(one.id) not in gone]
         limits = size.limits_beside(plan.tokens_after)
         summary = absorb(size.summary, plan.evicted, remaining, limits=limits, counter=size.counter, rules=deps.rules)
@@ -82,31 +79,40 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
         )
     turn, write_event = state.get("turns", 0), runtime.stream_writer
     record(store_of(runtime), thread_id, events, write=write_event, turn=turn, operations=operations)
-    update["moved"] = "evicted" if plan.evicted else "masked" if plan.masked else "summary shortened"
+    causes = {"evicted": plan.evicted, "masked": plan.masked, "summary shortened": shrinks, "recalled left": dropped}
+    update["moved"] = next(cause for cause, is_so in causes.items() if is_so)
     return {**carried(state, prompt_plan), **update}
 
 
-def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, Plan]:
-    """Plan what leaves. When that is not enough, the summary gives way, then what was recalled.
+def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, Plan, list[BaseMessage]]:
+    """Plan what leaves: first what was recalled for earlier questions; then the summary gives way, then this recall.
 
     Returns:
-        The size of what was planned for, and the plan; it may leave more than `size.room`: the summary has to shrink.
+        The size of what was planned for, the plan, and the recalled messages that go. The plan may leave more than
+        `size.room`: the summary has to shrink.
 
     Raises:
         BudgetError: what is pinned needs more than the budget.
     """
-    plan_with = partial(plan_trim, size.parts.working_set, context=context, counter=size.counter)
-    smaller = size.without_recalled()
-    attempts = [(size, size.room), (size, size.room_without_story)]
-    if size.parts.recalled:
-        attempts += [(smaller, smaller.room), (smaller, smaller.room_without_story)]
-    for attempt, room in attempts[:-1]:
-        try:
-            return attempt, plan_with(room=room)
-        except BudgetError:
-            continue
-    last, room = attempts[-1]
-    return last, plan_with(room=room)
+    recalled = [message for message in size.parts.working_set if is_recalled(message)]
+    question = question_of(size.parts.working_set)
+    current = [message for message in recalled if question is not None and marks(message)["before"] == question.id]
+    earlier = [message for message in recalled if message not in current]
+    # A prompt that fits keeps all of it: only a policy that counts messages has something to do then.
+    for dropped in ([] if size.used <= size.room else earlier, recalled):
+        # What was recalled for this question stands ahead of it, and would else leave with the turn before.
+        planned = size.without([*dropped, *current])
+        aside = 0 if dropped is recalled else sum(size.counter.sizes(current))
+        for room in (planned.room - aside, planned.room_without_story - aside):
+            try:
+                plan = plan_trim(planned.parts.working_set, room=room, context=context, counter=size.counter)
+            except BudgetError as error:
+                failure = error
+            else:
+                plan.tokens_before += aside
+                plan.tokens_after += aside
+                return planned, plan, dropped
+    raise failure
 
 
 def leaving(

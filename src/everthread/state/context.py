@@ -72,7 +72,7 @@ class Context:
     """Tool results above this many tokens keep head, tail and a handle; at least 64."""
 
     recall_tokens: int = 1000
-    """Tokens for evicted messages that the current question needs, placed just before it; 0 recalls none."""
+    """Tokens for evicted messages that the current question needs, placed just before it and kept; 0 recalls none."""
 
     notes_tokens: int = 600
     """Tokens for long-term notes and for session notes in the prompt, each; 0 injects none."""

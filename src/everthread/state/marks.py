@@ -10,6 +10,9 @@ from langchain_core.messages import BaseMessage, HumanMessage
 MARK = "everthread"
 """Key in `additional_kwargs` under which all our metadata lives."""
 
+RECALLED = "recalled"
+"""Kind of the synthetic messages that stay in the working set until a compaction; it has no place in the thread."""
+
 MessageT = TypeVar("MessageT", bound=BaseMessage)
 
 
@@ -33,6 +36,11 @@ def synthetic(kind: str, content: str, **values: Any) -> HumanMessage:
 def is_synthetic(message: BaseMessage) -> bool:
     """Tell whether a message was made by Everthread rather than by the user, the model or a tool."""
     return "kind" in marks(message)
+
+
+def is_recalled(message: BaseMessage) -> bool:
+    """Tell whether a message holds passages and notes that were recalled for the question behind it."""
+    return marks(message).get("kind") == RECALLED
 
 
 def is_masked(message: BaseMessage) -> bool:

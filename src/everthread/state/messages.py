@@ -25,7 +25,7 @@ from langchain_core.messages.base import BaseMessageChunk
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from everthread.state.marks import MARK, marks, sequence
+from everthread.state.marks import MARK, is_recalled, marks, sequence
 
 SNAPSHOT_EVERY = 5
 """Writes between two full snapshots: a longer walk back costs time at load, a shorter one bytes."""
@@ -38,8 +38,9 @@ def reduce_messages(current: Sequence[Any] | None, writes: Sequence[Any]) -> lis
     """Apply writes to the working set, one after the other.
 
     A message with a known id replaces it in place, a `RemoveMessage` removes it, everything else is
-    appended with an id, its place in the thread and its predecessor. The result depends only on the
-    sequence of messages, never on how they were batched or on a clock, so a replay gives the same ids.
+    appended with an id, its place in the thread and its predecessor. What was recalled for a question goes
+    ahead of it and takes no place. The result depends only on the sequence of messages, never on how they
+    were batched or on a clock, so a replay gives the same ids.
 
     Args:
         current: the working set, oldest first.
@@ -50,7 +51,8 @@ def reduce_messages(current: Sequence[Any] | None, writes: Sequence[Any]) -> lis
     """
     # The state may come from a plain `add_messages` channel, whose messages have no place yet.
     messages = list(map(_revived, current or []))
-    if messages and sequence(messages[-1]) < 0:
+    last = _last_own(messages)
+    if last is not None and sequence(last) < 0:
         messages = _stamped(messages)
     places = {message.id: place for place, message in enumerate(messages)}
     for message in _flatten(writes):
@@ -61,7 +63,14 @@ def reduce_messages(current: Sequence[Any] | None, writes: Sequence[Any]) -> lis
                 del messages[places[message.id]]
                 places = {kept.id: place for place, kept in enumerate(messages)}
             continue
-        last = messages[-1] if messages else None
+        if is_recalled(message):
+            messages = [kept for kept in messages if kept.id != message.id]
+            asked_at = [place for place, kept in enumerate(messages) if kept.id == marks(message).get("before")]
+            if asked_at:
+                messages.insert(asked_at[0], message)
+            places = {kept.id: place for place, kept in enumerate(messages)}
+            continue
+        last = _last_own(messages)
         if message.id not in places and (asked := _retried(message, messages)) is not None:
             # Without its date the message counts as new again, and the run answers it.
             messages[places[asked.id]] = _undated(asked)
@@ -114,6 +123,11 @@ def _revived(value: Any) -> BaseMessage:
         return value
     kind = _KINDS.get(value.get("type")) if isinstance(value, dict) and "additional_kwargs" in value else None
     return kind.model_validate(value) if kind is not None else convert_to_messages([value])[0]
+
+
+def _last_own(messages: Sequence[BaseMessage]) -> BaseMessage | None:
+    """Return the last message that has a place in the thread."""
+    return next((message for message in reversed(messages) if not is_recalled(message)), None)
 
 
 def _stamped(messages: list[BaseMessage]) -> list[BaseMessage]:

@@ -32,11 +32,9 @@ class PromptPlan:
     notes: tuple[Note, ...] = ()
     """Long-term notes in the head."""
     asked_notes: tuple[Note, ...] = ()
-    """Long-term notes that did not fit the head and that the current message brings."""
+    """Long-term notes that did not fit the head and that the current message brings; shown with what was recalled."""
     session_notes: tuple[Note, ...] = ()
     """Active session notes, oldest first; shown only while their source turn is out of the working set."""
-    recalled: str = ""
-    """What was picked for the current message: notes that did not fit the head, and passages of the transcript."""
     summary: Summary | None = None
     summary_text: str = ""
     """The summary as the prompt shows it."""

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from everthread.errors import BudgetError
 from everthread.memory.rendering import render_notes, render_pins
-from everthread.state.marks import MARK, marks, synthetic
+from everthread.state.marks import MARK, is_recalled, synthetic
 from everthread.state.notes import Note
 from everthread.window.budget import Budget
 from everthread.window.tokens import TokenCounter
@@ -17,9 +17,6 @@ from everthread.window.turns import legal, opens_turn, question_of
 from everthread.window.verification import verify
 
 _CHECKSUM_BYTES = 4
-
-_RECALLED = b"\x00\x00"
-"""Begins the checksum of recalled passages and of nothing else."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,6 @@ class Parts:
     session_notes: Sequence[Note] = ()
     pins: Sequence[str] = ()
     """Sentences that must be in the prompt word for word."""
-    recalled: str = ""
-    """Rendered passages for the current question; empty when none were recalled."""
 
 
 def summary_pair(text: str) -> tuple[BaseMessage, ...]:
@@ -73,7 +68,7 @@ def inserted(parts: Parts, notes: Sequence[Note], pins: Sequence[str]) -> dict[s
     """Return the synthetic messages of a prompt by category.
 
     Args:
-        parts: summary and recalled passages.
+        parts: with the summary.
         notes: session notes to show.
         pins: sentences to show.
     """
@@ -81,12 +76,11 @@ def inserted(parts: Parts, notes: Sequence[Note], pins: Sequence[str]) -> dict[s
     return {
         "summary": summary_pair(parts.summary) if parts.summary else (),
         "session_notes": (synthetic("session_notes", "\n".join(blocks)),) if blocks else (),
-        "recalled": (synthetic("recalled", parts.recalled),) if parts.recalled else (),
     }
 
 
 def reserved(parts: Parts, counter: TokenCounter) -> int:
-    """Return the tokens of what stands beside the messages: summary, session notes, pins, recalled passages.
+    """Return the tokens of what stands beside the messages: summary, session notes, pins.
 
     All session notes and pins count, since an eviction may bring back any of them.
     """
@@ -95,7 +89,7 @@ def reserved(parts: Parts, counter: TokenCounter) -> int:
 
 
 def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: bytes = b"", tools: str = "") -> Prompt:
-    """Put a prompt together: system, anchor, summary, session notes, turns, recalled passages, question.
+    """Put a prompt together: system, anchor, summary, session notes, turns with what was recalled for their questions.
 
     Args:
         parts: what goes in.
@@ -122,6 +116,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
             raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
     sizes = counter.sizes(messages)
     weights = {name: sum(counter.sizes(block)) for name, block in blocks.items()}
+    weights["recalled"] = sum(size for message, size in zip(messages, sizes, strict=True) if is_recalled(message))
     # Whatever of the conversation no block of ours is.
     weights["history"] = sum(sizes[1:]) - sum(weights.values())
     tokens = sum(budget.fixed.values()) + sum(weights.values())
@@ -133,8 +128,6 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
     checksums = [_checksum(tools), *map(_message_checksum, messages)]
     before = [previous[place : place + _CHECKSUM_BYTES] for place in range(0, len(previous), _CHECKSUM_BYTES)]
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(checksums, before, strict=False)))
-    # Recalled passages and what follows them change with every turn: the head ends ahead of them.
-    head = sum(1 for _ in takewhile(lambda checksum: not checksum.startswith(_RECALLED), before))
     return Prompt(
         messages=messages,
         tokens=tokens,
@@ -142,28 +135,20 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         prefix=b"".join(checksums),
         cacheable_tokens=budget.fixed.get("tools", 0) + sum(sizes[: same - 1]) if same else 0,
         returned_pins=len(returned),
-        head_moved=same < head,
+        head_moved=same < len(before),
     )
 
 
 def _ordered(history: Sequence[BaseMessage], blocks: Mapping[str, Sequence[BaseMessage]]) -> list[BaseMessage]:
-    """Place the summary and session notes after the anchor, recalled passages before the question."""
-    places = [place for place, message in enumerate(history) if opens_turn(message)]
-    anchor, question = places[0], places[-1]
-    stable, recalled = [*blocks["summary"], *blocks["session_notes"]], blocks["recalled"]
-    if anchor == question:
-        return [*history[:anchor], *recalled, history[anchor], *stable, *history[anchor + 1 :]]
-    middle = history[anchor + 1 : question]
-    return [*history[: anchor + 1], *stable, *middle, *recalled, *history[question:]]
+    """Place the summary and session notes after the anchor."""
+    anchor = next(place for place, message in enumerate(history) if opens_turn(message))
+    return [*history[: anchor + 1], *blocks["summary"], *blocks["session_notes"], *history[anchor + 1 :]]
 
 
 def _message_checksum(message: BaseMessage) -> bytes:
-    if marks(message).get("kind") == "recalled":
-        return _RECALLED + _checksum(str(message.content))[len(_RECALLED) :]
     calls = message.tool_calls if isinstance(message, AIMessage) else getattr(message, "tool_call_id", "")
     return _checksum(f"{message.type}\x00{message.content}\x00{calls}")
 
 
 def _checksum(text: str) -> bytes:
-    checksum = crc32(text.encode("utf-8", "replace")).to_bytes(_CHECKSUM_BYTES, "big")
-    return b"\x01" + checksum[1:] if checksum.startswith(_RECALLED) else checksum
+    return crc32(text.encode("utf-8", "replace")).to_bytes(_CHECKSUM_BYTES, "big")

@@ -50,7 +50,7 @@ class Question:
     is_first_person: bool = False
     """The user asks about themselves, so what they said themselves comes first."""
     looks_back: bool = False
-    """It comes back to something said or done, or names a day that is over."""
+    """It comes back to something said or done."""
     asks_advice: bool = False
     """The user wants a proposal, for which their tastes matter whatever words they are in."""
     speakers: frozenset[str] = frozenset()
@@ -73,7 +73,7 @@ class Question:
             words=tuple(asked[:_MOST_WORDS]),
             spans=tuple(spans),
             is_first_person=bool(_FIRST_PERSON.search(text)),
-            looks_back=bool(_LOOKS_BACK.search(text)) or any(span.first < today for span in spans),
+            looks_back=bool(_LOOKS_BACK.search(text)),
             asks_advice=bool(_ADVICE.search(text)),
         )
 
