@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from conversation import conversation, tool_round
+from conversation import call, conversation, tool_round
 from everthread.errors import BudgetError
 from everthread.state import Context
 from everthread.state.context import POLICIES
@@ -166,3 +166,40 @@ def test_a_call_without_a_result_counts_with_the_answer_that_is_sent_for_it() ->
     messages = [*conversation(2), HumanMessage("and?", id="q"), *cut_off]
 
     assert planned(messages, 10_000).tokens_before == size(messages)
+
+
+ONE_MESSAGE = st.one_of(
+    st.just(HumanMessage("why?")),
+    st.just(HumanMessage("word " * 90)),
+    st.just(synthetic("recalled", "old " * 30)),
+    st.just(SystemMessage("Be brief.")),
+    st.builds(lambda words: AIMessage("word " * words), st.integers(0, 90)),
+    st.builds(
+        lambda ids: AIMessage("", tool_calls=[call("look", one) for one in ids]), st.lists(st.sampled_from("123"))
+    ),
+    st.builds(
+        lambda one, words: ToolMessage("data " * words, tool_call_id=one), st.sampled_from("123"), st.integers(0, 500)
+    ),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(ONE_MESSAGE, max_size=25), st.integers(50, 2_000), st.sampled_from(POLICIES))
+def test_a_plan_measures_what_a_provider_gets_and_trims_once(
+    shape: list[BaseMessage], budget: int, policy: str
+) -> None:
+    messages = [one.model_copy(update={"id": f"m{place}"}) for place, one in enumerate(shape)]
+    messages.append(HumanMessage("and now?", id="question"))
+
+    try:
+        plan = planned(messages, budget, policy=policy)
+    except BudgetError:
+        return
+    left = applied(messages, plan)
+
+    assert plan.tokens_before == size(messages)
+    assert plan.tokens_after == size(left) <= budget
+    assert left[-1].id == "question"
+    again = planned(left, budget, policy=policy)
+    assert not again.evicted
+    assert not again.masked
