@@ -3,6 +3,8 @@
 import asyncio
 import os
 import sqlite3
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
@@ -19,6 +21,9 @@ os.environ.setdefault("LANGSMITH_TRACING", "false")
 
 _PRAGMAS = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
 """Everthread's, so that no difference comes from how often SQLite syncs."""
+
+_BUSY_SECONDS = 30.0
+"""How long a connection waits for another one that writes."""
 
 _TURNS_BETWEEN_PRUNINGS = 16
 """Turns of a thread from one pruning to the next, as often as Everthread prunes."""
@@ -114,9 +119,8 @@ def _everthread(setup: Setup, **dials: Any) -> Iterator[Running]:
         graph = build_graph(agent, model=setup.model, summarizer=setup.summarizer, storage=storage)
         settings = {"context": {"window": setup.window, **dials}, "everything else": "defaults"}
         running = Running(graph, setup, settings, context=context)
-        if setup.runner is None:
-            running.readable = lambda thread_id: transcript(storage.store, thread_id, running.messages(thread_id))
-            running.where = "transcript"
+        running.readable = lambda thread_id: transcript(storage.store, thread_id, running.messages(thread_id))
+        running.where = "transcript"
         yield running
 
 
@@ -163,12 +167,13 @@ def summarization_archiving(setup: Setup) -> Iterator[Running]:
         running = Running(
             _agent(setup, middleware, checkpointer=saver, store=store), setup, _summary_settings(middleware)
         )
-        turns: dict[str, int] = {}
+        turns, lock = Counter[str](), threading.Lock()
 
         def prune(thread_id: str) -> None:
-            turns[thread_id] = turns.get(thread_id, 0) + 1
-            if turns[thread_id] % _TURNS_BETWEEN_PRUNINGS == 0:
-                _keep_newest_checkpoint(connection, thread_id)
+            with lock:
+                turns[thread_id] += 1
+                if turns[thread_id] % _TURNS_BETWEEN_PRUNINGS == 0:
+                    _keep_newest_checkpoint(connection, thread_id)
 
         def readable(thread_id: str) -> Sequence[BaseMessage]:
             query: Any = {"limit": 1_000_000}
@@ -339,7 +344,7 @@ def _store(setup: Setup) -> Iterator[Any]:
 
 
 def _connect(path: Path, **options: Any) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, check_same_thread=False, **options)
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False, **options)
     for pragma in _PRAGMAS:
         connection.execute(pragma)
     return connection
@@ -347,7 +352,7 @@ def _connect(path: Path, **options: Any) -> sqlite3.Connection:
 
 @asynccontextmanager
 async def _aopened(path: Path, kind: Any, **options: Any) -> Any:
-    async with aiosqlite.connect(path, **options) as connection:
+    async with aiosqlite.connect(path, timeout=_BUSY_SECONDS, **options) as connection:
         for pragma in _PRAGMAS:
             await connection.execute(pragma)
         opened = kind(connection)

@@ -23,6 +23,8 @@ from longrun.workload import INSTRUCTIONS, RULE, WORKLOADS, Workload, question, 
 _STRETCH = 100
 """Turns at the end that are compared with the 100 around turn 100."""
 
+_WARM_UP_TURNS = 16
+
 MODES = {"sync": 1, "async": 1, "async-8": 8}
 """How the graph is called, and how many threads talk at once."""
 
@@ -213,13 +215,13 @@ def database_bytes(folder: Path) -> int:
 
 
 def warm_up(job: Job) -> None:
-    """Run two turns on another database: imports and tables on first use are nobody's cost of a turn.
+    """Run some turns on another database, until there is a first summary.
 
-    Nor is the garbage collection for which imports have left enough.
+    What is loaded and compiled on first use is nobody's cost of a turn, nor is the garbage that it leaves.
     """
-    short = replace(job, workload="a", turns=2, seconds=60.0)
+    short = replace(job, workload="a", turns=_WARM_UP_TURNS, seconds=60.0)
     with tempfile.TemporaryDirectory() as name, opened(short, Path(name)) as thread:
-        thread.advance(2)
+        thread.advance(_WARM_UP_TURNS)
         thread.report()
     gc.collect()
 
@@ -246,6 +248,8 @@ def serve(job: Job, pipe: Any) -> None:
             {**report, "database_bytes": size, "database_bytes_per_unit": size / units, "warnings": sorted(heard)}
         )
     except Exception as error:  # noqa: BLE001 - a peer that cannot run is reported, not dropped
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
         reason = " ".join(str(error).split())[:300]
         pipe.send({"status": "error", "error": f"{type(error).__name__}: {reason}", "is_done": True})
 
