@@ -15,7 +15,7 @@ from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
-from everthread.cli.app import app
+from everthread.cli.app import COMMANDS, app
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces
 from everthread.storage.open import Storage
@@ -89,6 +89,20 @@ def test_a_wrong_use_exits_with_2_and_says_why(arguments: list[str]) -> None:
 
     assert shown.exit_code == 2
     assert "Error: " in shown.output
+
+
+def test_a_command_that_is_misspelt_is_named() -> None:
+    assert "No such command 'chatt'. Did you mean 'chat'?" in CliRunner().invoke(app, ["chatt"]).output
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_the_line_of_the_help_is_that_of_the_command(command: str) -> None:
+    line = COMMANDS[command][1]
+
+    shown = " ".join(CliRunner().invoke(app, [command, "--help"]).output.split())
+
+    assert line.rstrip(".") in shown
+    assert "--install-completion" not in shown
 
 
 def test_version(run: Run) -> None:

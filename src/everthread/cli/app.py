@@ -1,5 +1,6 @@
 """The commands, and the options of the program itself."""
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -52,7 +53,8 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
-            return None
+            close = get_close_matches(cmd_name, COMMANDS, n=1)
+            ctx.fail(f"No such command {cmd_name!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
         module, _ = COMMANDS[cmd_name]
         command = getattr(import_module(f"everthread.cli.{module}"), module)
         if not isinstance(command, typer.Typer):

@@ -18,7 +18,9 @@ from everthread.storage.open import open_storage
 
 __all__ = ["profile", "read_profile"]
 
-profile = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Import or show a user's profile.")
+profile = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Import or show a user's profile."
+)
 
 User = Annotated[str, typer.Argument(metavar="USER", help="Whose profile.")]
 
