@@ -8,8 +8,8 @@ from everthread.memory.text.words import fold
 __all__ = ["agrees", "answer_of", "approves"]
 
 _YES = (
-    r"yes|yeah|yep|yup|sure|correct|right|exactly|absolutely|definitely|indeed|of course|please do|do it|i do|i am"
-    r"|go ahead|go for it|sounds good|that'?s (?:right|correct|true)|confirm(?:ed)?|approved?|agreed|proceed"
+    r"yes|yeah|yep|yup|sure|correct|right|exactly|absolutely|definitely|indeed|of course|please do(?! not|n'?t)|do it"
+    r"|i do|i am|go ahead|go for it|sounds good|that'?s (?:right|correct|true)|confirm(?:ed)?|approved?|agreed|proceed"
     # Alone, or with thanks; `okay, that'll be all` and `please find me a taxi` agree to nothing.
     r"|(?:ok(?:ay)?|please|do)(?=(?:\W+(?:please|yes|sure|thanks?|thank you|go ahead|do it|sounds good|great))*\W*$)"
 )

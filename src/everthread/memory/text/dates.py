@@ -77,7 +77,9 @@ _RELATIVE = (
     rf"|\bin (?P<ahead>{_COUNT})[ -](?P<ahead_unit>day|week|month)s?\b(?! of\b)"
     rf"|\b(?P<from_now>{_COUNT}) (?P<from_now_unit>day|week|month)s? from (?:now|today)\b"
     rf"|\b(?:(?P<lead>last|next|this|on|coming) )?(?P<weekday>{'|'.join(WEEKDAYS)})\b"
-    rf"|\b(?:(?P<part2>{_PART})[ -]+(?:the )?)?(?P<which2>last|this|next|the) (?P<unit>weekend|week|month|year)\b"
+    rf"|\b(?:(?P<part2>{_PART})[ -]+(?:the )?)?"
+    # "The week" names none, but "the weekend" and "the end of the week" do.
+    r"(?P<which2>last|this|next|the(?= weekend\b)|(?(part2)the|(?!))) (?P<unit>weekend|week|month|year)\b"
 )
 _DIGITS = re.compile(_IN_DIGITS, re.IGNORECASE)
 _DATE = re.compile(_WRITTEN_OUT, re.IGNORECASE)

@@ -46,6 +46,7 @@ def test_a_reply_that_says_more_does_not_agree(text: str) -> None:
         ("No, thanks", ("no", "thanks")),
         ("Not really.", ("no", "")),
         ("please don't", ("", "please don't")),
+        ("please do not", ("", "please do not")),
         ("Aisle", ("", "Aisle")),
         ("nothing", ("", "nothing")),
     ],

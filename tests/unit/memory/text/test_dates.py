@@ -62,6 +62,8 @@ def test_a_date_of_the_past_is_read_against_today(text: str, first: str, last: s
         ("next month", "2025-07-01", "2025-07-31"),
         ("the end of next month", "2025-07-21", "2025-07-31"),
         ("this weekend", "2025-06-21", "2025-06-22"),
+        ("at the end of the month", "2025-06-21", "2025-06-30"),
+        ("on the weekend", "2025-06-21", "2025-06-22"),
         ("next year", "2026-01-01", "2026-12-31"),
     ],
 )
@@ -72,7 +74,17 @@ def test_a_date_of_the_future_is_read_against_today(text: str, first: str, last:
 
 
 @pytest.mark.parametrize(
-    "text", ["order 2025-0001", "I may march on", "room 12 of 20", "0000-13-01", "open 24/7", "see you Friday", "soon"]
+    "text",
+    [
+        "order 2025-0001",
+        "I may march on",
+        "room 12 of 20",
+        "0000-13-01",
+        "open 24/7",
+        "see you Friday",
+        "soon",
+        "the week before",
+    ],
 )
 def test_what_is_no_date_of_the_past_is_left_alone(text: str) -> None:
     assert not [mention for mention in dates_in(text, TODAY) if mention.span]
