@@ -88,7 +88,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         remarks=(
             *picked.remarks,
             f"To block: {sum(row.is_bad for row in rows):,}, to keep: {sum(not row.is_bad for row in rows):,}. "
-            "The rules were written while looking at most of these notes; docs/guard.md has the figures on the others.",
+            "The rules were written while looking at most of these notes; README.md has the figures on the others.",
         ),
         settings={"notes": len(rows)},
     )
