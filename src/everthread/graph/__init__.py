@@ -1,1 +1,1 @@
-"""Wiring: the graph of an agent."""
+"""The graph of an agent, its guard, and the consolidation job."""

@@ -20,7 +20,7 @@ from everthread.nodes.deps import ModelWithTools, NodeDeps
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
-from everthread.nodes.model_calls import model_node
+from everthread.nodes.model_calls import ModelNode
 from everthread.nodes.summarize import summarize
 from everthread.nodes.tools import tool_node
 from everthread.nodes.trim import trim
@@ -126,11 +126,11 @@ def pipeline(deps: NodeDeps) -> StateGraph[State, Context, Input, Output]:
 
     graph.add_node("inject_memory", partial(inject_memory, deps=deps))
     graph.add_node("trim", partial(trim, deps=deps))
-    graph.add_node("model", model_node(call_model, deps))
+    graph.add_node("model", ModelNode(call_model, deps=deps))
     graph.add_node("tools", tool_node(deps))
-    graph.add_node("distill_notes", model_node(distill_notes, deps))
-    graph.add_node("summarize", model_node(summarize, deps))
-    graph.add_node("consolidate", model_node(consolidate, deps))
+    graph.add_node("distill_notes", ModelNode(distill_notes, deps=deps))
+    graph.add_node("summarize", ModelNode(summarize, deps=deps))
+    graph.add_node("consolidate", ModelNode(consolidate, deps=deps))
 
     after_reply = ["summarize", "consolidate", END]
     graph.add_conditional_edges(START, routing.after_start, ["inject_memory", "consolidate", END])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
 from everthread.nodes.deps import NodeDeps
@@ -75,16 +75,20 @@ def _advance(calls: ModelCalls[T], reply: Any) -> ModelCall | _Result[T]:
         return _Result(done.value)
 
 
-def model_node(
-    node: Callable[[State, Runtime[Context], NodeDeps], ModelCalls[Update]], deps: NodeDeps
-) -> RunnableLambda[State, Update]:
-    """Make a node of a graph from a generator."""
+class ModelNode(Runnable[State, Update]):
+    """A node of a graph, made from a generator."""
 
-    def invoke(state: State, config: RunnableConfig) -> Update:
-        deps.check_sync()
-        return make_calls(node(state, get_runtime(Context), deps), config)
+    def __init__(
+        self, node: Callable[[State, Runtime[Context], NodeDeps], ModelCalls[Update]], *, deps: NodeDeps
+    ) -> None:
+        self._node = node
+        self._deps = deps
 
-    async def ainvoke(state: State, config: RunnableConfig) -> Update:
-        return await amake_calls(node(state, get_runtime(Context), deps), config)
+    def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Update:
+        """Run the node, waiting for each call."""
+        self._deps.check_sync()
+        return make_calls(self._node(input, get_runtime(Context), self._deps), config or {})
 
-    return RunnableLambda(invoke, ainvoke, name=node.__name__)
+    async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Update:
+        """Run the node, awaiting each call."""
+        return await amake_calls(self._node(input, get_runtime(Context), self._deps), config or {})
