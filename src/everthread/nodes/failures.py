@@ -1,4 +1,4 @@
-"""What went wrong in a model call, told from the provider's code and words.
+"""What went wrong in a model call, told from the provider's code and words (failures.yaml).
 
 Nodes know no provider package, so errors are recognised by what they carry: a status, a code, a body, a class name and
 a message. Class names alone are not enough: with openai 3 the text of an error no longer holds its code, and
@@ -8,164 +8,36 @@ langchain-openai then raises a plain invalid-request error for a prompt that is 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import yaml
 from langchain_core.messages import AIMessage
 
 from everthread.errors import EverthreadError, ModelError
 from everthread.state.scrubbing import scrub
 
-_OVERFLOW = re.compile(
-    "|".join(
-        (
-            r"context[_ ]?(?:length|window|size|limit)[_ ](?:has been )?exceeded",
-            r"exceed_context_size|ContextWindowExceeded",
-            r"maximum (?:context|prompt|model) length",
-            r"exceed(?:s|ed)? (?:the )?(?:model's )?(?:available |maximum |max )?context (?:length|window|size|limit)",
-            r"context (?:window|length) exceeds limit|exceeded model token limit",
-            r"(?:longer|greater) than the (?:model's )?context length",
-            r"input tokens exceed|input token count.*exceeds the maximum",
-            r"prompt (?:is )?too long|input is too long|is too long and exceeds limit|prompt exceeds max length",
-            r"reduce the length of the (?:messages|prompt)",
-            r"context the overflows|reached context length",  # LM Studio, word for word
-            r"max_tokens must be at least 1, got -",  # vLLM, when the prompt leaves less than nothing for the reply
-        )
-    ),
-    re.IGNORECASE,
-)
-"""How OpenAI, Azure, vLLM, Ollama, llama.cpp, LM Studio, Anthropic, Gemini and gateways refuse a long prompt."""
+_WORDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("failures.yaml").read_text(encoding="utf-8"))
 
-_RATE = re.compile(r"tokens per min|per minute|\bTPM\b|rate.?limit|too many requests|throttl", re.IGNORECASE)
-"""A limit per time, not per prompt, although its message speaks of tokens that are too many."""
 
-_N = r"(\d[\d,]*)"
-_PROMPT_SIZES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\({_N} (?:in the messages|in your prompt|of text input)(?:[,;] {_N} (?:in the functions|of tool input))?",
-        rf"messages resulted in {_N} tokens",
-        rf"(?:request has|(?:request|prompt) contains(?: at least)?) {_N} (?:input |prompt )?tokens",
-        rf"prompt is too long: {_N} tokens",
-        rf"exceed context limit: {_N} \+",
-        rf"input token count \(?{_N}",
-        rf"prompt \(length {_N}\)",
-        rf"keep the first {_N} tokens",
-        rf"(?:request|input|prompt|requested tokens) \({_N}(?: tokens)?\)",
-        rf"input length \(?{_N}\)? exceeds",
-        rf"prompt has {_N} tokens",
-        rf"requested (?:about )?{_N} tokens",
-    )
-]
-_LIMITS = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"> {_N}",
-        rf"{_N} maximum context length",
-        rf"(?:context|prompt|model) (?:length|window|size)(?: of)?(?: is)?(?: only)? \(?{_N}",
-        rf"limit of {_N}",
-        rf"tokens allowed \(?{_N}",
-        rf"model token limit: {_N}",
-    )
-]
-_REPLY_SIZE = re.compile(
-    rf"{_N} (?:(?:in|for) +the (?:completion|output)|output tokens|'max_tokens')|\+ {_N} >|is too large: {_N}",
-    re.IGNORECASE,
-)
+def _patterns(section: str) -> list[re.Pattern[str]]:
+    return [re.compile(text.replace("{n}", r"(\d[\d,]*)"), re.IGNORECASE) for text in _WORDS[section]]
 
-_BY_STATUS = {401: "authentication", 402: "permission", 403: "permission", 404: "not_found", 408: "timeout"}
-_BY_STATUS |= {409: "server", 429: "rate_limit"}
 
-_BY_CODE = {
-    "invalid_api_key": "authentication",
-    "authentication_error": "authentication",
-    "permission_error": "permission",
-    "model_not_found": "not_found",
-    "not_found_error": "not_found",
-    "rate_limit_exceeded": "rate_limit",
-    "rate_limit_error": "rate_limit",
-    "insufficient_quota": "rate_limit",
-    "server_error": "server",
-    "api_error": "server",
-    "overloaded_error": "server",
-    "content_filter": "invalid",
-    "invalid_prompt": "invalid",
-    "invalid_request_error": "invalid",
-}
+def _kinds(section: str) -> dict[str, str]:
+    return {name: kind for kind, names in _WORDS[section].items() for name in names}
 
-# Looked up from the most derived class upwards, so a read time-out is not taken for a lost connection.
-_BY_CLASS = {
-    "ModelAuthenticationError": "authentication",
-    "ModelPermissionDeniedError": "permission",
-    "ModelNotFoundError": "not_found",
-    "ModelRateLimitError": "rate_limit",
-    "ModelAPIError": "server",
-    "ModelTimeoutError": "timeout",
-    "APITimeoutError": "timeout",
-    "TimeoutException": "timeout",
-    "TimeoutError": "timeout",
-    "Timeout": "timeout",
-    "RemoteProtocolError": "dropped",
-    "ReadError": "dropped",
-    "ChunkedEncodingError": "dropped",
-    "ClientPayloadError": "dropped",
-    "ConnectionResetError": "dropped",
-    "ModelConnectionError": "connection",
-    "APIConnectionError": "connection",
-    "TransportError": "connection",
-    "ClientConnectionError": "connection",
-    "ConnectionError": "connection",
-    "ModelInvalidRequestError": "invalid",
-    "APIResponseValidationError": "server",
-    "APIError": "server",
-    "OpenAIError": "invalid",
-}
+
+_OVERFLOW, _RATE = _patterns("overflow"), _patterns("rate")
+_PROMPT_SIZES, _LIMITS, _REPLY_SIZES = _patterns("prompt_sizes"), _patterns("limits"), _patterns("reply_sizes")
+_BY_STATUS: dict[int, str] = _WORDS["by_status"]
+_BY_CODE, _BY_CLASS, _UNREADABLE = _kinds("by_code"), _kinds("by_class"), _kinds("unreadable")
+_AGAIN: str = _WORDS["again"]
+_WHAT: dict[str, str] = _WORDS["what"]
+_ADVICE: dict[str, str] = {kind: text.replace("{again}", _AGAIN) for kind, text in _WORDS["advice"].items()}
 
 _CODE_IN_TEXT = re.compile(r"^(\w+): |\bcode='(\w+)'")
 """How langchain-openai words a failed stream of the Responses API: `server_error: …` or `…(code='server_error', …)`."""
-
-_CLIENTS = {
-    "openai",
-    "langchain_openai",
-    "anthropic",
-    "langchain_anthropic",
-    "ollama",
-    "langchain_ollama",
-    "groq",
-    "mistralai",
-}
-"""Packages in which a reply that is not JSON is the provider's doing."""
-
-_UNREADABLE = {
-    "No generation chunks were returned": "dropped",
-    "Unexpected response type from OpenAI-compatible endpoint": "server",
-    "Response missing 'choices' key": "server",
-    "Received response with null value for 'choices'": "server",
-}
-"""Replies that are no chat completion: the client raises built-in errors for them, known only by their words."""
-
-_WHAT = {
-    "authentication": "the model provider refused the key",
-    "permission": "the model provider does not allow this account the request",
-    "not_found": "the model or its address was not found",
-    "rate_limit": "the model provider's rate limit or quota is used up",
-    "server": "the model provider failed or sent no readable reply",
-    "timeout": "the model did not answer in time",
-    "connection": "the model provider cannot be reached",
-    "dropped": "the model's reply broke off",
-    "invalid": "the model provider refused the request",
-}
-_AGAIN = "the message is kept: run the thread again to continue the turn"
-_ADVICE = {
-    "authentication": "set a valid key, such as `OPENAI_API_KEY`, or use `--model offline`, which needs none",
-    "permission": "check the account's billing and its access to this model, or choose another with `--model`",
-    "not_found": "check the name given to `--model` and, for a local server, `OPENAI_BASE_URL`",
-    "rate_limit": f"wait, or check the account's quota; {_AGAIN}",
-    "server": f"try later, and check `OPENAI_BASE_URL` if it is set; {_AGAIN}",
-    "timeout": f"try later or with a smaller prompt; {_AGAIN}",
-    "connection": f"check the network and, for a local server, `OPENAI_BASE_URL`; {_AGAIN}",
-    "dropped": _AGAIN,
-    "invalid": "change what it names, or choose another model with `--model`",
-}
 
 _FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason")
 """Where OpenAI and Gemini, Anthropic, and Ollama say why a reply ended."""
@@ -206,7 +78,7 @@ def is_overflow(error: BaseException) -> bool:
     text = "\n".join(_text(link) for link in links)
     if any(_is_rate_limit(link) for link in links) or _reply_alone_is_over(text):
         return False
-    return bool(_OVERFLOW.search(text)) or any("ContextOverflowError" in _class_names(link) for link in links)
+    return _says(_OVERFLOW, text) or any("ContextOverflowError" in _class_names(link) for link in links)
 
 
 def overflow_sizes(error: BaseException) -> tuple[int | None, int | None]:
@@ -314,7 +186,7 @@ def _unreadable(error: BaseException) -> str | None:
         if words in str(error):
             return kind
     modules = _modules(error)
-    if isinstance(error, json.JSONDecodeError) and any(name.split(".")[0] in _CLIENTS for name in modules):
+    if isinstance(error, json.JSONDecodeError) and any(name.split(".")[0] in _WORDS["clients"] for name in modules):
         return "server"
     if isinstance(error, IndexError) and modules and modules[-1].startswith("langchain_core.language_models"):
         return "server"  # langchain-core takes the first choice of a reply that has none
@@ -333,12 +205,16 @@ def _modules(error: BaseException) -> list[str]:
 def _is_rate_limit(error: BaseException) -> bool:
     if _status(error) == 429 or _by_class(error) == "rate_limit":
         return True
-    return any(_BY_CODE.get(code) == "rate_limit" for code in _codes(error)) or bool(_RATE.search(_text(error)))
+    return any(_BY_CODE.get(code) == "rate_limit" for code in _codes(error)) or _says(_RATE, _text(error))
 
 
 def _reply_alone_is_over(text: str) -> bool:
-    reply, limit = _first_size([_REPLY_SIZE], text), _first_size(_LIMITS, text)
+    reply, limit = _first_size(_REPLY_SIZES, text), _first_size(_LIMITS, text)
     return reply is not None and limit is not None and reply >= limit
+
+
+def _says(patterns: list[re.Pattern[str]], text: str) -> bool:
+    return any(pattern.search(text) for pattern in patterns)
 
 
 def _first_size(patterns: list[re.Pattern[str]], text: str) -> int | None:
