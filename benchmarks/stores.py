@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from langgraph.store.base import PutOp
+from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.sqlite import SqliteStore
 
-from everthread.storage.lexical import LexicalSqliteStore, searching
+from everthread.storage.open import open_storage
+from everthread.storage.sqlite import index
 
 VOCABULARY = 50_000
 BATCH = 100
@@ -70,7 +71,7 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def fill(store: SqliteStore, operations: list[PutOp], batch: int = BATCH) -> float:
+def fill(store: BaseStore, operations: list[PutOp], batch: int = BATCH) -> float:
     """Write in batches; return the seconds."""
     started = time.perf_counter()
     for first in range(0, len(operations), batch):
@@ -78,7 +79,7 @@ def fill(store: SqliteStore, operations: list[PutOp], batch: int = BATCH) -> flo
     return time.perf_counter() - started
 
 
-def timed(store: SqliteStore, namespace: tuple[str, ...], queries: list[str], **more: Any) -> dict[str, float]:
+def timed(store: BaseStore, namespace: tuple[str, ...], queries: list[str], **more: Any) -> dict[str, float]:
     """Search once per query; milliseconds, of the clock and of this process's CPU."""
     store.search(namespace, query=queries[0], limit=50)
     clock, cpu = [], []
@@ -107,16 +108,17 @@ def index_bytes(connection: sqlite3.Connection) -> dict[str, int]:
 def writing(folder: Path, texts: Texts, count: int) -> dict[str, Any]:
     operations = list(records(count, 1, texts))
     result: dict[str, Any] = {"messages": count}
-    for name, kind in (("stock", SqliteStore), ("lexical", LexicalSqliteStore)):
-        for batch in (BATCH, 4):
-            with closing(connect(folder / f"{name}-{batch}.db")) as connection:
-                store = kind(connection)
-                store.setup()
-                result[f"{name}_batch_{batch}_us"] = round(fill(store, operations, batch) / count * 1e6)
+    for batch in (BATCH, 4):
+        with closing(connect(folder / f"stock-{batch}.db")) as connection:
+            stock = SqliteStore(connection)
+            stock.setup()
+            result[f"stock_batch_{batch}_us"] = round(fill(stock, operations, batch) / count * 1e6)
+        with open_storage(f"sqlite:///{folder}/lexical-{batch}.db") as storage:
+            result[f"lexical_batch_{batch}_us"] = round(fill(storage.store, operations, batch) / count * 1e6)
     return result
 
 
-def quality(store: SqliteStore, namespace: tuple[str, ...], asked: list[tuple[str, str]]) -> dict[str, float]:
+def quality(store: BaseStore, namespace: tuple[str, ...], asked: list[tuple[str, str]]) -> dict[str, float]:
     """Compare with the exact ranking, for which every entry of every word is read.
 
     Args:
@@ -129,7 +131,7 @@ def quality(store: SqliteStore, namespace: tuple[str, ...], asked: list[tuple[st
     }
     for key, query in asked:
         found = [item.key for item in store.search(namespace, query=query, limit=50)]
-        with patch.multiple(searching, PROBE=1 << 40, READ=1 << 40, RANKED=1 << 40, SHARED=1 << 40):
+        with patch.multiple(index, PROBE=1 << 40, READ=1 << 40, MOST_RANKED=1 << 40):
             exact = [item.key for item in store.search(namespace, query=query, limit=50)]
         shares["agreement_50"].append(len(set(found) & set(exact)) / max(1, len(exact)))
         for depth in (10, 50):
@@ -141,9 +143,8 @@ def quality(store: SqliteStore, namespace: tuple[str, ...], asked: list[tuple[st
 def searches(folder: Path, texts: Texts, items: int, threads: int) -> dict[str, Any]:
     operations = list(records(items, threads, texts))
     text = sum(len(operation.value["text"].encode()) for operation in operations if operation.value)
-    with closing(connect(folder / f"search-{threads}.db")) as connection:
-        store = LexicalSqliteStore(connection)
-        store.setup()
+    with open_storage(f"sqlite:///{folder}/search-{threads}.db") as storage:
+        store, connection = storage.store, storage.database.connection
         seconds = fill(store, operations)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         sizes = index_bytes(connection)

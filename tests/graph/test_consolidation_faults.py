@@ -199,15 +199,15 @@ def test_a_session_whose_consolidation_broke_is_repaired_by_the_next_run(
 
 def test_a_write_that_fails_half_way_changes_nothing(storage: Storage) -> None:
     # Deletions come before insertions in a batch, and here the insertions fail, as on a full disk.
-    database: Any = storage.store
-    database.conn.execute(
+    database = storage.database.connection
+    database.execute(
         "CREATE TRIGGER full BEFORE INSERT ON store WHEN NEW.key LIKE '%oysters%'"
         " BEGIN SELECT RAISE(ABORT, 'full'); END"
     )
     with pytest.raises(StorageError):
         end(storage, "offline")
     kept = session(storage)
-    database.conn.execute("DROP TRIGGER full")
+    database.execute("DROP TRIGGER full")
     end(storage, "offline")
 
     assert sorted(kept) == sorted([*LASTING, FLEETING])

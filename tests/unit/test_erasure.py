@@ -101,7 +101,7 @@ def test_words_that_stay_in_the_index_are_reported(
     storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(storage, note("t"))
-    monkeypatch.setattr(erasure, "settle", lambda *_: None)
+    monkeypatch.setattr(storage.store, "settle", lambda *_: None)
 
     done = erase(storage, user_id="ada")
 
@@ -211,7 +211,7 @@ def test_an_interrupted_erasure_is_finished_by_a_second_one(
 ) -> None:
     talk(storage, "hello")
     with monkeypatch.context() as patched:
-        patched.setattr(erasure, "settle", _interrupt)
+        patched.setattr(storage.store, "settle", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             erase(storage, user_id="ada")
 
@@ -251,7 +251,7 @@ def test_a_reader_that_keeps_the_log_is_named_and_a_second_try_works(
 ) -> None:
     talk(storage, "hello")
     monkeypatch.setattr(erasure, "_ATTEMPTS", 1)
-    storage.store.conn.execute("PRAGMA busy_timeout = 10")  # type: ignore[attr-defined]
+    storage.database.connection.execute("PRAGMA busy_timeout = 10")
     with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM store").fetchone()
@@ -283,7 +283,7 @@ def test_runs_after_an_erasure_write_no_zeros(thread_id: str, storage: Storage) 
     with suppress(NotFoundError):
         erase(storage, thread_id=thread_id)
 
-    assert storage.store.conn.execute("PRAGMA secure_delete").fetchone() == (2,)  # type: ignore[attr-defined]
+    assert storage.database.connection.execute("PRAGMA secure_delete").fetchone() == (2,)
 
 
 def test_an_erasure_that_fails_leaves_the_connection_as_it_was(
@@ -293,8 +293,8 @@ def test_an_erasure_that_fails_leaves_the_connection_as_it_was(
         raise sqlite3.OperationalError("database or disk is full")
 
     talk(storage, AIMessage("Noted."))
-    monkeypatch.setattr(erasure, "settle", full)
+    monkeypatch.setattr(storage.store, "settle", full)
     with pytest.raises(StorageError):
         erase(storage, thread_id="t")
 
-    assert storage.store.conn.execute("PRAGMA secure_delete").fetchone() == (2,)  # type: ignore[attr-defined]
+    assert storage.database.connection.execute("PRAGMA secure_delete").fetchone() == (2,)

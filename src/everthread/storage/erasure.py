@@ -22,7 +22,6 @@ from everthread.state import namespaces
 from everthread.storage import holdings
 from everthread.storage.erased import erased_notes, tell_erased
 from everthread.storage.holdings import Holdings
-from everthread.storage.lexical import settle
 from everthread.storage.locations import locate
 from everthread.storage.open import Storage
 from everthread.storage.samples import Hit, in_files, in_index, in_tables, samples, texts_of
@@ -132,7 +131,7 @@ def erase(
             _delete(database, found, _mark(user_id, thread_id), began)
             progress("rewriting the file")
             with _told("rewrite the file"):
-                settle(database, getattr(storage.store, "text_fields", None))
+                storage.store.settle()
                 database.execute("VACUUM")
         tell_erased(storage.store, losses)
     # The leases are gone too, so that their rows are not found.

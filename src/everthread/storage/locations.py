@@ -12,7 +12,7 @@ from langgraph.store.sqlite.base import MIGRATIONS
 
 from everthread.errors import SettingsError, StorageError
 
-OUR_TABLES = frozenset({"checkpoints", "writes", "store", "store_migrations", "thread_locks"})
+OUR_TABLES = frozenset({"checkpoints", "writes", "store", "store_migrations", "thread_locks", "everthread"})
 """Tables of LangGraph's saver and store, and ours."""
 
 _SCHEMA = "SELECT max(v) FROM store_migrations"

@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import Any, Self
 
 from everthread.errors import StorageError
-from everthread.storage.lexical import LexicalSqliteStore
 from everthread.storage.locations import Location, Synchronous, level, locate, prepare
 from everthread.storage.locks import ThreadLocks
-from everthread.storage.searchable import text_fields
 from everthread.storage.sqlite.checkpointer import SqliteCheckpointer
 from everthread.storage.sqlite.database import Database
+from everthread.storage.sqlite.formats import refuse_newer, upgrade
+from everthread.storage.sqlite.store import SqliteSearchStore
 from everthread.storage.worker import Worker
 
 __all__ = ["Storage", "open_storage"]
@@ -26,10 +26,10 @@ class Storage:
         self.worker = Worker()
         self.database = Database(location)
         try:
+            refuse_newer(self.database.connection, location.path)
             self.checkpointer = SqliteCheckpointer(self.database, self.worker)
-            self.store = LexicalSqliteStore(self.database.connection, text_fields=text_fields)
-            self.store.share(self.database, self.worker)
-            self.store.setup()
+            self.store = SqliteSearchStore(self.database, self.worker)
+            self.database.write(upgrade, self.database.connection)
         except BaseException:
             self.close()
             raise

@@ -58,10 +58,9 @@ def expected(turns: int) -> list[str]:
 
 def limit(storage: Storage, pages: int | None) -> None:
     """Let the file grow by so many pages and no more; None lifts the limit."""
-    connections: Any = (storage.checkpointer, storage.store)
-    for one in connections:
-        used = one.conn.execute("PRAGMA page_count").fetchone()[0]
-        one.conn.execute(f"PRAGMA max_page_count = {2**30 if pages is None else used + pages}")
+    database = storage.database.connection
+    used = database.execute("PRAGMA page_count").fetchone()[0]
+    database.execute(f"PRAGMA max_page_count = {2**30 if pages is None else used + pages}")
 
 
 @pytest.mark.parametrize("pages", [0, 1, 4])

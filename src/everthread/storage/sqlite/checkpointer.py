@@ -22,12 +22,13 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from everthread.errors import SettingsError, StorageError
+from everthread.state import namespaces
 from everthread.state.scrubbing import scrub
-from everthread.storage.prune import Node, needed, of_turns, subgraphs_of
+from everthread.storage.prune import MARK, Node, needed, of_turns, subgraphs_of
 from everthread.storage.sqlite.database import Database
 from everthread.storage.worker import Worker
 
-__all__ = ["Pruned", "SqliteCheckpointer"]
+__all__ = ["Pruned", "SqliteCheckpointer", "mark_as_ours"]
 
 _TABLES = ("checkpoints", "writes")
 
@@ -286,6 +287,15 @@ class SqliteCheckpointer(SqliteSaver):
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> Any:
         return self.conn.execute(sql, values).fetchall()
+
+
+def mark_as_ours(connection: sqlite3.Connection) -> None:
+    """Mark the checkpoints of the threads that have a session of ours, as runs do since the mark is there."""
+    connection.execute(
+        "UPDATE checkpoints SET metadata = CAST(json_set(CAST(metadata AS TEXT), ?, 1) AS BLOB)"
+        " WHERE thread_id IN (SELECT key FROM store WHERE prefix = ?) AND json_valid(CAST(metadata AS TEXT))",
+        (f"$.{MARK}", ".".join(namespaces.SESSIONS)),
+    )
 
 
 def _metadata(blob: bytes | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.storage.lexical.ranking import K1, OFTEN_COUNTS, B, bm25, fuse, inverse_frequency
+from everthread.storage.ranking import K1, OFTEN_COUNTS, B, bm25, inverse_frequency
 
 
 def test_a_rare_word_weighs_more_and_one_that_all_have_still_weighs() -> None:
@@ -47,18 +47,3 @@ def test_a_score_is_the_sum_over_the_words_of_an_item(held: dict[str, tuple[set[
         wanted = sum(weights[word] * (K1 + 1) * count / (count + norm) for word, count in counts.items())
         assert math.isclose(score, wanted, abs_tol=1e-9)
     assert scores.keys() == lengths.keys()
-
-
-def test_fusion_prefers_what_both_rankings_name() -> None:
-    fused = fuse([["a", "b", "c"], ["d", "c", "e"]])
-
-    assert fused[0][0] == "c"
-    assert math.isclose(fused[0][1], 1 / 63 + 1 / 62)
-
-
-@given(st.lists(st.lists(st.integers(0, 20), unique=True), max_size=3))
-def test_fusion_loses_nothing_and_sorts(rankings: list[list[int]]) -> None:
-    fused = fuse(rankings)
-
-    assert {key for key, _ in fused} == {key for ranking in rankings for key in ranking}
-    assert [score for _, score in fused] == sorted((score for _, score in fused), reverse=True)

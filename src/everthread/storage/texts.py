@@ -1,6 +1,6 @@
-"""Which text of a value is indexed: all of its strings, or those that JSON paths name."""
+"""Which text of a value is indexed: all of its strings, or those that JSON paths name; the default for our records."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -8,9 +8,6 @@ from langgraph.store.base import get_text_at_path, tokenize_path
 
 Paths = Sequence[str] | Literal[False] | None
 """What LangGraph's `put(index=...)` takes: paths, False for nothing, None for the default."""
-
-TextFields = Callable[[tuple[str, ...], Mapping[str, Any]], Paths]
-"""The default of a store: from namespace and value to paths; None is all strings."""
 
 _LONGEST_UNBROKEN = 512
 """Characters; an ASCII string that goes on for longer without a space is data, such as base64."""
@@ -82,3 +79,33 @@ def _children(value: Any) -> list[Any]:
 def _is_data(text: str) -> bool:
     head = text[: _LONGEST_UNBROKEN + 1]
     return len(head) > _LONGEST_UNBROKEN and head.isascii() and len(head.split(maxsplit=1)) == 1
+
+
+_NOT_SEARCHED = frozenset({"ledger", "summaries", "handles", "left", "sessions", "profile"})
+"""Last labels of namespaces that are read by key or in order, never by words."""
+
+_SAID = ("content", "tool_calls[*].name", "tool_calls[*].args")
+_MESSAGE = {
+    (form, has_calls): ("date", *(form + name for name in (_SAID if has_calls else _SAID[:1])))
+    for form in ("message.data.", "message.")
+    for has_calls in (False, True)
+}
+"""Of LangChain's two forms of a message as JSON; a path that leads nowhere takes as long as one that gives a text."""
+
+
+def text_fields(namespace: tuple[str, ...], value: Mapping[str, Any]) -> Paths:
+    """Return the paths of the text of a record; None for all strings, as in a user's own namespaces.
+
+    Ids would be words that nobody asks for, and as many bytes of index as a short message.
+    """
+    last = namespace[-1]
+    if last in _NOT_SEARCHED and namespace[0] in ("threads", "users", "sessions"):
+        return False
+    if namespace[0] != "threads" or last != "transcript":
+        return None
+    if isinstance(value.get("text"), str):
+        return ["text", "date"]
+    message = value.get("message")
+    told = message.get("data", message) if type(message) is dict else None
+    has_calls = type(told) is dict and bool(told.get("tool_calls"))
+    return _MESSAGE["message." if told is message else "message.data.", has_calls]

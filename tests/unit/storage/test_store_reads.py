@@ -1,8 +1,6 @@
 """Reads by name answer what LangGraph's own store answers."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,8 +8,8 @@ from hypothesis import strategies as st
 from langgraph.store.base import GetOp, InvalidNamespaceError, Op, PutOp, SearchOp
 from langgraph.store.sqlite import SqliteStore
 
-from everthread.storage.lexical import LexicalSqliteStore
-from everthread.storage.lexical.reading import MOST_PARTS
+from everthread import open_storage
+from everthread.storage.sqlite.store import SqliteSearchStore
 
 LABELS = st.sampled_from(["a", "ab", "a*", "[a]", "a?", "a-b", "a!", "A", "ä"])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=2).map(tuple)
@@ -24,33 +22,31 @@ READS: st.SearchStrategy[Op] = st.one_of(GETS, SEARCHES)
 
 
 @pytest.fixture
-def stores() -> Iterator[tuple[LexicalSqliteStore, SqliteStore]]:
-    with closing(sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)) as connection:
-        ours = LexicalSqliteStore(connection)
-        ours.setup()
-        yield ours, SqliteStore(connection)
+def stores() -> Iterator[tuple[SqliteSearchStore, SqliteStore]]:
+    with open_storage("sqlite://") as storage:
+        yield storage.store, SqliteStore(storage.database.connection)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(written=st.lists(st.tuples(NAMESPACES, KEYS), max_size=12), asked=st.lists(READS, min_size=1, max_size=6))
 def test_a_batch_of_reads_is_answered_as_langgraph_does(
-    stores: tuple[LexicalSqliteStore, SqliteStore],
+    stores: tuple[SqliteSearchStore, SqliteStore],
     written: list[tuple[tuple[str, ...], str]],
     asked: list[Op],
 ) -> None:
     ours, stock = stores
-    ours.conn.execute("DELETE FROM store")
+    ours.database.connection.execute("DELETE FROM store")
     ours.batch([PutOp(namespace, key, {"of": [*namespace, key]}) for namespace, key in written])
-    for number, (rowid,) in enumerate(ours.conn.execute("SELECT rowid FROM store").fetchall()):
+    for number, (rowid,) in enumerate(ours.database.connection.execute("SELECT rowid FROM store").fetchall()):
         # Each at another time: of one time any order is right.
-        ours.conn.execute(
+        ours.database.connection.execute(
             "UPDATE store SET updated_at = ? WHERE rowid = ?", (f"2026-01-01 00:00:{number % 60:02d}", rowid)
         )
 
     assert ours.batch(asked) == stock.batch(asked)
 
 
-def test_an_item_asked_for_twice_is_there_twice(stores: tuple[LexicalSqliteStore, SqliteStore]) -> None:
+def test_an_item_asked_for_twice_is_there_twice(stores: tuple[SqliteSearchStore, SqliteStore]) -> None:
     ours, _ = stores
     ours.put(("a",), "1", {"n": 1})
 
@@ -61,16 +57,16 @@ def test_an_item_asked_for_twice_is_there_twice(stores: tuple[LexicalSqliteStore
 
 
 def test_reads_of_more_namespaces_than_a_statement_takes_are_answered(
-    stores: tuple[LexicalSqliteStore, SqliteStore],
+    stores: tuple[SqliteSearchStore, SqliteStore],
 ) -> None:
     ours, _ = stores
-    namespaces = [("n", str(number)) for number in range(MOST_PARTS * 6)]
+    namespaces = [("n", str(number)) for number in range(600)]
     ours.batch([PutOp(namespace, "1", {"n": 1}) for namespace in namespaces])
 
     assert None not in ours.batch([GetOp(namespace, "1") for namespace in namespaces])
 
 
-def test_more_items_than_a_statement_takes_are_answered(stores: tuple[LexicalSqliteStore, SqliteStore]) -> None:
+def test_more_items_than_a_statement_takes_are_answered(stores: tuple[SqliteSearchStore, SqliteStore]) -> None:
     ours, _ = stores
 
     assert ours.batch([GetOp(("a",), str(number)) for number in range(40_000)]) == [None] * 40_000
@@ -78,7 +74,7 @@ def test_more_items_than_a_statement_takes_are_answered(stores: tuple[LexicalSql
 
 @pytest.mark.parametrize("read", [GetOp(("a.b",), "1"), SearchOp(("a.b",))], ids=["item", "search"])
 def test_a_namespace_with_a_period_in_a_label_is_refused(
-    stores: tuple[LexicalSqliteStore, SqliteStore], read: Op
+    stores: tuple[SqliteSearchStore, SqliteStore], read: Op
 ) -> None:
     ours, _ = stores
 
@@ -86,7 +82,7 @@ def test_a_namespace_with_a_period_in_a_label_is_refused(
         ours.batch([read])
 
 
-def test_nothing_asked_is_nothing_answered(stores: tuple[LexicalSqliteStore, SqliteStore]) -> None:
+def test_nothing_asked_is_nothing_answered(stores: tuple[SqliteSearchStore, SqliteStore]) -> None:
     ours, _ = stores
 
     assert ours.batch([]) == []

@@ -1,4 +1,4 @@
-"""Opening a lexical store: databases of other versions, two at once, the asynchronous flavour, Everthread's own."""
+"""Opening a store: databases of other versions, two at once, Everthread's own."""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +11,9 @@ from langgraph.store.sqlite import SqliteStore
 
 from everthread.errors import StorageError
 from everthread.state import namespaces
-from everthread.storage.lexical import LexicalSqliteStore, schema
 from everthread.storage.open import open_storage
-from everthread.storage.searchable import text_fields
+from everthread.storage.sqlite import index
+from everthread.storage.texts import text_fields
 
 SPACE = ("threads", "t")
 
@@ -25,26 +25,23 @@ def filled_by_stock(path: Path, count: int) -> None:
 
 
 def found(path: Path, query: str) -> list[str]:
-    with LexicalSqliteStore.from_conn_string(str(path)) as store:
-        return [item.key for item in store.search((), query=query, limit=5000)]
+    with open_storage(f"sqlite:///{path}") as storage:
+        return [item.key for item in storage.store.search((), query=query, limit=5000)]
 
 
 def test_a_database_of_the_stock_store_is_indexed_when_opened(tmp_path: Path) -> None:
     filled_by_stock(tmp_path / "a.db", 1_200)
 
-    with LexicalSqliteStore.from_conn_string(str(tmp_path / "a.db")) as store:
-        store.setup()
-
-        assert store.conn.execute("SELECT count(*) FROM lexical_docs").fetchone() == (1_200,)
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        assert storage.database.connection.execute("SELECT count(*) FROM lexical_docs").fetchone() == (1_200,)
     assert found(tmp_path / "a.db", "777") == ["k777"]
 
 
 def test_an_interrupted_indexing_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled_by_stock(tmp_path / "a.db", 1_200)
-    with LexicalSqliteStore.from_conn_string(str(tmp_path / "a.db")) as store:
-        monkeypatch.setattr("everthread.storage.lexical.stores.catch_up", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            store.setup()
+    monkeypatch.setattr("everthread.storage.sqlite.index.index_words", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        open_storage(f"sqlite:///{tmp_path}/a.db")
     monkeypatch.undo()
 
     assert len(found(tmp_path / "a.db", "tea")) == 1_200
@@ -53,10 +50,10 @@ def test_an_interrupted_indexing_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_index_of_older_rules_is_built_again_with_the_same_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with LexicalSqliteStore.from_conn_string(str(tmp_path / "a.db")) as store:
-        store.put(SPACE, "k", {"a": "tea", "b": "milk"}, index=["a"])
-        store.put(SPACE, "not", {"a": "tea"}, index=False)
-    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        storage.store.put(SPACE, "k", {"a": "tea", "b": "milk"}, index=["a"])
+        storage.store.put(SPACE, "not", {"a": "tea"}, index=False)
+    monkeypatch.setattr(index, "VERSION", index.VERSION + 1)
 
     assert (found(tmp_path / "a.db", "tea"), found(tmp_path / "a.db", "milk")) == (["k"], [])
 

@@ -2,46 +2,53 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.store.base import PutOp
+from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.sqlite import SqliteStore
 
+from everthread import open_storage
 from everthread.memory.text.words import index_words
-from everthread.storage.lexical import LexicalSqliteStore, searching, settle
+from everthread.storage.sqlite import index
+from everthread.storage.sqlite.store import SqliteSearchStore
 
 SPACE = ("threads", "t", "transcript")
 
 
 @pytest.fixture
-def store() -> Iterator[LexicalSqliteStore]:
+def store() -> Iterator[SqliteSearchStore]:
     with opened() as store:
         yield store
 
 
-def opened(path: Path | str = ":memory:", **more: Any) -> Any:
-    return LexicalSqliteStore.from_conn_string(str(path), **more)
+@contextmanager
+def opened(path: Path | None = None) -> Iterator[SqliteSearchStore]:
+    with open_storage(f"sqlite:///{path or ''}") as storage:
+        yield storage.store
 
 
-def say(store: SqliteStore, *texts: str, space: tuple[str, ...] = SPACE) -> None:
+def say(store: BaseStore, *texts: str, space: tuple[str, ...] = SPACE) -> None:
     store.batch([PutOp(space, f"m{number}", {"text": text}) for number, text in enumerate(texts)])
 
 
-def keys(store: SqliteStore, query: str, space: tuple[str, ...] = SPACE, **more: Any) -> list[str]:
+def keys(store: BaseStore, query: str, space: tuple[str, ...] = SPACE, **more: Any) -> list[str]:
     return [item.key for item in store.search(space, query=query, **more)]
 
 
-def entries(store: LexicalSqliteStore) -> list[str]:
+def entries(store: SqliteSearchStore) -> list[str]:
     """Return all words that the index holds, read back from FTS5 itself."""
-    store.conn.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, lexical_index, row)")
-    return [row[0] for row in store.conn.execute("SELECT term FROM temp.words")]
+    store.database.connection.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, lexical_index, row)"
+    )
+    return [row[0] for row in store.database.connection.execute("SELECT term FROM temp.words")]
 
 
-def test_the_best_match_comes_first_with_the_highest_score(store: LexicalSqliteStore) -> None:
+def test_the_best_match_comes_first_with_the_highest_score(store: SqliteSearchStore) -> None:
     say(store, "The hotel in Lisbon was full.", "Book a hotel in Porto.", "A table for two.")
 
     found = store.search(SPACE, query="hotel in Porto")
@@ -54,7 +61,7 @@ def test_the_best_match_comes_first_with_the_highest_score(store: LexicalSqliteS
 
 
 @pytest.mark.parametrize("query", [None, "", "  \n", "?!…", '"', "\x00", "\ud800", "🛫"])
-def test_a_query_without_words_is_no_query(store: LexicalSqliteStore, query: str | None) -> None:
+def test_a_query_without_words_is_no_query(store: SqliteSearchStore, query: str | None) -> None:
     say(store, "one", "two", "three")
 
     assert len(store.search(SPACE, query=query)) == 3
@@ -63,7 +70,7 @@ def test_a_query_without_words_is_no_query(store: LexicalSqliteStore, query: str
 @pytest.mark.parametrize(
     "query", ["*", "a*", "a AND", "NEAR(", "text:fox", "-fox", "^fox", '"fox', "fox) OR (", "a" * 100_000]
 )
-def test_operators_are_text(store: LexicalSqliteStore, query: str) -> None:
+def test_operators_are_text(store: SqliteSearchStore, query: str) -> None:
     say(store, "the fox", "nothing else")
 
     found = keys(store, query)
@@ -71,7 +78,7 @@ def test_operators_are_text(store: LexicalSqliteStore, query: str) -> None:
     assert found == (["m0"] if "fox" in query else found)
 
 
-def test_a_word_with_a_star_is_no_prefix(store: LexicalSqliteStore) -> None:
+def test_a_word_with_a_star_is_no_prefix(store: SqliteSearchStore) -> None:
     say(store, "airport", "air")
 
     assert keys(store, "air*") == ["m1"]
@@ -86,7 +93,7 @@ def test_any_string_is_a_legal_query(query: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["word " * 20_000, " ".join(f"w{n}" for n in range(20_000)), "東京都" * 30_000])
-def test_a_very_long_query_is_legal(store: LexicalSqliteStore, query: str) -> None:
+def test_a_very_long_query_is_legal(store: SqliteSearchStore, query: str) -> None:
     say(store, "word w7 東京", "other")
 
     assert keys(store, query)[:1] in (["m0"], [])
@@ -95,14 +102,14 @@ def test_a_very_long_query_is_legal(store: LexicalSqliteStore, query: str) -> No
 @pytest.mark.parametrize(
     "query", ["zurich", "ZÜRICH", "tokyo", "東京", "京", "June 5", "2024-06-05", "5 June 2024", "June 2024"]
 )
-def test_scripts_diacritics_and_dates_are_found(store: LexicalSqliteStore, query: str) -> None:
+def test_scripts_diacritics_and_dates_are_found(store: SqliteSearchStore, query: str) -> None:
     store.put(SPACE, "a", {"text": "Zürich → Tōkyō 東京駅", "date": "2024-06-05T09:00:00+00:00"})
     store.put(SPACE, "b", {"text": "Berlin", "date": "2023-01-01"})
 
     assert keys(store, query) == ["a"]
 
 
-def test_namespaces_match_by_whole_labels(store: LexicalSqliteStore) -> None:
+def test_namespaces_match_by_whole_labels(store: SqliteSearchStore) -> None:
     for space in (
         ("users", "1"),
         ("users", "10"),
@@ -118,7 +125,7 @@ def test_namespaces_match_by_whole_labels(store: LexicalSqliteStore) -> None:
 
 
 @pytest.mark.parametrize("prefix", [("users",), ()])
-def test_a_prefix_over_many_namespaces_is_searched(store: LexicalSqliteStore, prefix: tuple[str, ...]) -> None:
+def test_a_prefix_over_many_namespaces_is_searched(store: SqliteSearchStore, prefix: tuple[str, ...]) -> None:
     store.batch([PutOp(("users", f"u{n}"), "k", {"text": f"tea {n}"}) for n in range(60)])
     store.put(("usersx", "u"), "k", {"text": "tea coffee"})
 
@@ -126,7 +133,7 @@ def test_a_prefix_over_many_namespaces_is_searched(store: LexicalSqliteStore, pr
     assert store.search(prefix, query="tea 42")[0].namespace == ("users", "u42")
 
 
-def test_the_weight_of_a_word_is_that_of_its_namespace(store: LexicalSqliteStore) -> None:
+def test_the_weight_of_a_word_is_that_of_its_namespace(store: SqliteSearchStore) -> None:
     say(store, "visa rare", "visa common", "visa common", "visa", space=("a",))
     before = [item.score for item in store.search(("a",), query="visa rare")]
 
@@ -135,7 +142,7 @@ def test_the_weight_of_a_word_is_that_of_its_namespace(store: LexicalSqliteStore
     assert [item.score for item in store.search(("a",), query="visa rare")] == before
 
 
-def test_a_filter_counts_before_the_limit(store: LexicalSqliteStore) -> None:
+def test_a_filter_counts_before_the_limit(store: SqliteSearchStore) -> None:
     store.batch(
         [PutOp(SPACE, f"k{n:03}", {"text": "tea", "n": n, "who": "eve" if n % 50 else "ada"}) for n in range(500)]
     )
@@ -145,21 +152,21 @@ def test_a_filter_counts_before_the_limit(store: LexicalSqliteStore) -> None:
     assert sorted(item.value["n"] for item in found) == [250, 300, 350, 400, 450]
 
 
-def test_a_filter_reaches_items_behind_thousands_of_better_ones(store: LexicalSqliteStore) -> None:
+def test_a_filter_reaches_items_behind_thousands_of_better_ones(store: SqliteSearchStore) -> None:
     store.put(SPACE, "old", {"text": "tea " + "and so on and on " * 30, "who": "ada"})
     store.batch([PutOp(SPACE, f"k{n}", {"text": "tea"}) for n in range(3_000)])
 
     assert keys(store, "tea", filter={"who": "ada"}) == ["old"]
 
 
-def test_a_filter_may_name_a_list(store: LexicalSqliteStore) -> None:
+def test_a_filter_may_name_a_list(store: SqliteSearchStore) -> None:
     store.put(SPACE, "a", {"text": "tea", "tags": ["x", "y"]})
     store.put(SPACE, "b", {"text": "tea", "tags": ["x"]})
 
     assert keys(store, "tea", filter={"tags": ["x", "y"]}) == ["a"]
 
 
-def test_pages_follow_each_other(store: LexicalSqliteStore) -> None:
+def test_pages_follow_each_other(store: SqliteSearchStore) -> None:
     say(store, *(f"tea {'x ' * (n % 7)}" for n in range(30)))
 
     whole = keys(store, "tea", limit=100)
@@ -169,7 +176,7 @@ def test_pages_follow_each_other(store: LexicalSqliteStore) -> None:
     assert keys(store, "tea", limit=0) == []
 
 
-def test_frequent_words_do_not_hide_a_rare_one(store: LexicalSqliteStore) -> None:
+def test_frequent_words_do_not_hide_a_rare_one(store: SqliteSearchStore) -> None:
     texts = ["what did you say about it and when"] * 3_000
     texts[17] = "you said it was the zeppelin and that is what it was about " + "and so on " * 40
 
@@ -178,33 +185,14 @@ def test_frequent_words_do_not_hide_a_rare_one(store: LexicalSqliteStore) -> Non
     assert keys(store, "what did you say about the zeppelin and when")[0] == "m17"
 
 
-def test_a_rare_word_is_found_without_reading_all_that_hold_a_frequent_one(
-    store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say(store, *("tea and a zeppelin" if number == 5 else "tea" for number in range(4_000)))
-    read, items = [], searching._items
-
-    def counted(*asked: Any) -> Any:
-        found = yield from items(*asked)
-        read.append(len(found))
-        return found
-
-    monkeypatch.setattr(searching, "READ", 500)
-    monkeypatch.setattr(searching, "_items", counted)
-    found = keys(store, "tea zeppelin", limit=20)
-
-    assert (found[0], len(set(found))) == ("m5", 20)
-    assert sum(read) < 2_000
-
-
 def test_a_large_namespace_ranks_like_one_that_is_read_whole(
-    store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: SqliteSearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(store, *(f"alpha{n % 3} beta{n % 40} gamma{n % 700} {'filler ' * (n % 9)}" for n in range(4_000)))
     query = "alpha1 beta7 gamma47"
     found = keys(store, query, limit=10)
-    for name in ("PROBE", "READ", "MET", "TOGETHER", "SURE", "RANKED"):
-        monkeypatch.setattr(searching, name, 1 << 40)
+    for name in ("PROBE", "READ", "MOST_RANKED"):
+        monkeypatch.setattr(index, name, 1 << 40)
 
     assert found == keys(store, query, limit=10)
 
@@ -212,16 +200,16 @@ def test_a_large_namespace_ranks_like_one_that_is_read_whole(
 @pytest.fixture
 def few_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a word be frequent from 50 items on."""
-    for name, bound in (("PROBE", 8), ("READ", 50), ("SURE", 100)):
-        monkeypatch.setattr(searching, name, bound)
+    for name, bound in (("PROBE", 8), ("READ", 50)):
+        monkeypatch.setattr(index, name, bound)
 
 
-def answers(store: LexicalSqliteStore, query: str) -> list[tuple[str, float | None]]:
+def answers(store: SqliteSearchStore, query: str) -> list[tuple[str, float | None]]:
     return [(item.key, item.score) for item in store.search(SPACE, query=query, limit=5)]
 
 
 @pytest.mark.usefixtures("few_entries")
-def test_a_frequent_word_tells_apart_the_items_of_a_rare_one(store: LexicalSqliteStore) -> None:
+def test_a_frequent_word_tells_apart_the_items_of_a_rare_one(store: SqliteSearchStore) -> None:
     texts = ["tea and cake"] * 400
     texts[10:40:10] = ["zeppelin and cake", "zeppelin and tea", "zeppelin and cake"]
 
@@ -231,42 +219,13 @@ def test_a_frequent_word_tells_apart_the_items_of_a_rare_one(store: LexicalSqlit
 
 
 @pytest.mark.usefixtures("few_entries")
-def test_a_rare_word_of_long_ago_is_read_whole(store: LexicalSqliteStore) -> None:
+def test_a_rare_word_of_long_ago_is_read_whole(store: SqliteSearchStore) -> None:
     say(store, *("tea and porto" if number < 20 else "tea and cake" for number in range(400)))
 
     assert set(keys(store, "tea porto", limit=20)) == {f"m{number}" for number in range(20)}
 
 
-@pytest.mark.usefixtures("few_entries")
-def test_what_a_store_remembers_changes_no_answer(store: LexicalSqliteStore) -> None:
-    say(store, *(f"tea milk{number % 2} cake{number % 30}" for number in range(400)))
-    answers(store, "tea milk1 cake7")
-    store.batch([PutOp(SPACE, f"m{number}", None) for number in range(250)])
-
-    assert answers(store, "tea milk1 cake7") == answers(LexicalSqliteStore(store.conn), "tea milk1 cake7")
-
-
-@pytest.mark.usefixtures("few_entries")
-def test_a_search_over_all_threads_tells_nothing_of_one(store: LexicalSqliteStore) -> None:
-    say(store, *(f"tea {'porto ' if number % 40 == 7 else 'cake'}{number % 3}" for number in range(400)))
-    say(store, *("porto",) * 200, space=("threads", "u", "transcript"))
-    store.search(("threads",), query="tea porto")
-    store.batch([PutOp(SPACE, f"more{number}", {"text": "tea"}) for number in range(300)])
-
-    assert answers(store, "tea porto") == answers(LexicalSqliteStore(store.conn), "tea porto")
-
-
-def test_items_keep_their_score_when_lengths_are_forgotten(
-    store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(searching, "_MOST_LENGTHS", 1)
-    say(store, "tea", "tea and tea", "milk")
-    keys(store, "tea")
-
-    assert len(keys(store, "tea milk")) == 3
-
-
-def test_a_long_query_over_many_items_is_answered(store: LexicalSqliteStore) -> None:
+def test_a_long_query_over_many_items_is_answered(store: SqliteSearchStore) -> None:
     say(store, *(f"word{number % 90} tea" for number in range(5_000)))
 
     assert keys(store, "tea " + " ".join(f"word{number}" for number in range(60)), limit=3)
@@ -275,56 +234,38 @@ def test_a_long_query_over_many_items_is_answered(store: LexicalSqliteStore) -> 
 @pytest.mark.parametrize(
     ("index", "found"), [(None, {"one", "two"}), (False, set()), (["a"], {"one"}), (["b.c"], {"two"}), ([], set())]
 )
-def test_put_says_which_text_is_indexed(store: LexicalSqliteStore, index: Any, found: set[str]) -> None:
-    store.put(SPACE, "k", {"a": "one", "b": {"c": "two"}}, index=index)
+def test_put_says_which_text_is_indexed(store: SqliteSearchStore, index: Any, found: set[str]) -> None:
+    store.put(("docs",), "k", {"a": "one", "b": {"c": "two"}}, index=index)
 
-    assert {word for word in ("one", "two") if keys(store, word)} == found
-
-
-def test_a_default_says_which_text_is_indexed_when_put_does_not() -> None:
-    with opened() as store:
-        store.text_fields = lambda namespace, value: False if namespace[0] == "log" else ["a"]
-        store.put(("log",), "k", {"a": "one"})
-        store.put(SPACE, "k", {"a": "one", "b": "two"})
-
-        assert (keys(store, "one", ()), keys(store, "two")) == (["k"], [])
+    assert {word for word in ("one", "two") if keys(store, word, ("docs",))} == found
 
 
-def test_a_changed_item_is_found_by_its_new_text_only(store: LexicalSqliteStore) -> None:
+def test_a_changed_item_is_found_by_its_new_text_only(store: SqliteSearchStore) -> None:
     store.put(SPACE, "k", {"text": "coffee"})
     store.put(SPACE, "k", {"text": "tea"})
 
     assert (keys(store, "coffee"), keys(store, "tea")) == ([], ["k"])
 
 
-def test_a_deleted_item_leaves_no_word(store: LexicalSqliteStore) -> None:
+def test_a_deleted_item_leaves_no_word(store: SqliteSearchStore) -> None:
     store.put(SPACE, "k", {"text": "my secret tea tea", "date": "2025-01-02"})
     store.delete(SPACE, "k")
-    settle(store.conn)
+    store.settle()
 
     assert entries(store) == []
     assert [
-        store.conn.execute(f"SELECT count(*) FROM lexical_{t}").fetchone()[0] for t in ("docs", "spaces", "changes")
+        store.database.connection.execute(f"SELECT count(*) FROM lexical_{t}").fetchone()[0]
+        for t in ("docs", "spaces", "changes")
     ] == [0] * 3
 
 
 def test_expired_items_leave_the_index() -> None:
-    with opened(ttl={"default_ttl": 1}) as store:
-        store.put(SPACE, "k", {"text": "tea"})
-        store.conn.execute("UPDATE store SET expires_at = '2001-01-01'")
+    with opened() as store:
+        store.put(SPACE, "k", {"text": "tea"}, ttl=1)
+        store.database.connection.execute("UPDATE store SET expires_at = '2001-01-01'")
 
         assert store.sweep_ttl() == 1
-        assert store.conn.execute("SELECT count(*) FROM lexical_docs").fetchone()[0] == 0
-
-
-def test_reading_puts_off_expiry() -> None:
-    with opened(ttl={"default_ttl": 10, "refresh_on_read": True}) as store:
-        store.put(SPACE, "k", {"text": "tea"})
-        store.conn.execute("UPDATE store SET expires_at = '2001-01-01'")
-
-        store.search(SPACE, query="tea")
-
-        assert store.sweep_ttl() == 0
+        assert store.database.connection.execute("SELECT count(*) FROM lexical_docs").fetchone()[0] == 0
 
 
 def test_what_a_stock_store_writes_is_found_and_what_it_deletes_is_gone(tmp_path: Path) -> None:
@@ -368,8 +309,7 @@ _STEPS = st.lists(
 @given(_STEPS)
 def test_the_index_is_what_the_items_say_whoever_wrote_them(steps: list[tuple[bool, str, str | None]]) -> None:
     with opened() as store:
-        stock = SqliteStore(store.conn)
-        store.setup()
+        stock = SqliteStore(store.database.connection)
         for is_ours, key, text in steps:
             writer = store if is_ours else stock
             writer.delete(SPACE, key) if text is None else writer.put(SPACE, key, {"text": text})
@@ -378,34 +318,23 @@ def test_the_index_is_what_the_items_say_whoever_wrote_them(steps: list[tuple[bo
         said = [Counter(index_words([item.value["text"]])) for item in store.search(SPACE)]
         often = {f"{word}²" for words in said for word, count in words.items() if count > 1}
         assert {word.partition("_")[0] for word in entries(store)} == often.union(*said)
-        counted = store.conn.execute("SELECT sum(docs), sum(words) FROM lexical_spaces").fetchone()
+        counted = store.database.connection.execute("SELECT sum(docs), sum(words) FROM lexical_spaces").fetchone()
         assert counted == ((len(said), sum(sum(words.values()) for words in said)) if said else (None, None))
 
 
-def test_a_failed_batch_leaves_the_index_true(store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_batch_leaves_the_index_true(store: SqliteSearchStore, monkeypatch: pytest.MonkeyPatch) -> None:
     say(store, "coffee")
-    monkeypatch.setattr("everthread.storage.lexical.indexing.index_words", lambda *_: 1 / 0)
+    monkeypatch.setattr("everthread.storage.sqlite.index.index_words", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         say(store, "tea")  # LangGraph's store would commit what it did before the error; ours takes it back
 
     assert (keys(store, "tea"), keys(store, "coffee")) == ([], ["m0"])
 
 
-def test_a_value_that_is_no_json_has_no_text(store: LexicalSqliteStore) -> None:
+def test_a_value_that_is_no_json_has_no_text(store: SqliteSearchStore) -> None:
     say(store, "tea")
-    store.conn.execute("INSERT INTO store (prefix, key, value) VALUES ('threads.t.transcript', 'x', 'broken')")
+    store.database.connection.execute(
+        "INSERT INTO store (prefix, key, value) VALUES ('threads.t.transcript', 'x', 'broken')"
+    )
 
     assert keys(store, "tea broken") == ["m0"]
-
-
-def test_without_fts5_it_is_a_plain_store(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Any:
-        yield from ()
-        return False
-
-    monkeypatch.setattr("everthread.storage.lexical.stores.has_fts5", none)
-    with opened() as store:
-        say(store, "one", "two")
-
-        assert len(keys(store, "one")) == 2
-        assert "has no FTS5" in caplog.text

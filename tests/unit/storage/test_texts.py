@@ -2,7 +2,7 @@
 
 import pytest
 
-from everthread.storage.lexical.texts import texts
+from everthread.storage.texts import texts
 
 VALUE = {
     "title": "one",

@@ -1,47 +1,53 @@
 """Batches of writes and reads: what was written is in the index at once, beside whatever others changed."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp
+from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp
 from langgraph.store.sqlite import SqliteStore
 
-from everthread.storage.lexical import LexicalSqliteStore, settle
+from everthread import open_storage
+from everthread.storage.sqlite.store import SqliteSearchStore
 
-SPACE = ("threads", "t", "transcript")
+SPACE = ("docs", "t")
 
 
 @pytest.fixture
-def store() -> Iterator[LexicalSqliteStore]:
+def store() -> Iterator[SqliteSearchStore]:
     with opened() as store:
         yield store
 
 
-def opened(path: Path | str = ":memory:", **more: Any) -> Any:
-    return LexicalSqliteStore.from_conn_string(str(path), **more)
+@contextmanager
+def opened(path: Path | None = None) -> Iterator[SqliteSearchStore]:
+    with open_storage(f"sqlite:///{path or ''}") as storage:
+        yield storage.store
 
 
 def put(key: str, text: str | None, index: Any = None, space: tuple[str, ...] = SPACE) -> PutOp:
     return PutOp(space, key, None if text is None else {"a": text, "b": "other"}, index=index)
 
 
-def keys(store: SqliteStore, query: str, space: tuple[str, ...] = SPACE) -> list[str]:
+def keys(store: BaseStore, query: str, space: tuple[str, ...] = SPACE) -> list[str]:
     return sorted(item.key for item in store.search(space, query=query))
 
 
-def entries(store: LexicalSqliteStore) -> set[str]:
+def entries(store: SqliteSearchStore) -> set[str]:
     """Return all words that the index holds without their namespace, read back from FTS5 itself."""
-    settle(store.conn)
-    store.conn.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, lexical_index, row)")
-    return {row[0].partition("_")[0] for row in store.conn.execute("SELECT term FROM temp.words")}
+    store.settle()
+    execute = store.database.connection.execute
+    execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, lexical_index, row)")
+    return {row[0].partition("_")[0] for row in execute("SELECT term FROM temp.words")}
 
 
-def counts(store: LexicalSqliteStore, *tables: str) -> list[int]:
-    return [store.conn.execute(f"SELECT count(*) FROM lexical_{table}").fetchone()[0] for table in tables]
+def counts(store: SqliteSearchStore, *tables: str) -> list[int]:
+    execute = store.database.connection.execute
+    return [execute(f"SELECT count(*) FROM lexical_{table}").fetchone()[0] for table in tables]
 
 
 def test_a_batch_carries_over_what_others_changed_before_it(tmp_path: Path) -> None:
@@ -66,7 +72,6 @@ def test_writing_over_what_another_one_just_changed_leaves_only_the_last(tmp_pat
 
 def test_an_item_that_another_one_made_is_indexed_once(tmp_path: Path) -> None:
     with opened(tmp_path / "a.db") as store, SqliteStore.from_conn_string(str(tmp_path / "a.db")) as stock:
-        store.setup()
         stock.batch([put("m0", "cocoa")])
         store.batch([put("m0", "tea")])
 
@@ -76,14 +81,14 @@ def test_an_item_that_another_one_made_is_indexed_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("index", "found"), [(None, {"tea", "other"}), (["b"], {"other"}), (False, set()), ([], set())]
 )
-def test_the_last_put_says_which_text_is_indexed(store: LexicalSqliteStore, index: Any, found: set[str]) -> None:
+def test_the_last_put_says_which_text_is_indexed(store: SqliteSearchStore, index: Any, found: set[str]) -> None:
     store.batch([put("k", "tea", ["a"])])
     store.batch([put("k", "tea", index)])
 
     assert entries(store) == found
 
 
-def test_of_several_writes_of_a_key_the_last_counts(store: LexicalSqliteStore) -> None:
+def test_of_several_writes_of_a_key_the_last_counts(store: SqliteSearchStore) -> None:
     store.batch([put("k", "coffee"), put("gone", "cake"), put("k", "tea"), put("gone", None)])
 
     assert entries(store) == {"tea", "other"}
@@ -92,15 +97,13 @@ def test_of_several_writes_of_a_key_the_last_counts(store: LexicalSqliteStore) -
 
 def test_deleting_what_never_was_hides_nothing_of_others(tmp_path: Path) -> None:
     with opened(tmp_path / "a.db") as store, SqliteStore.from_conn_string(str(tmp_path / "a.db")) as stock:
-        store.setup()
         stock.batch([put("m0", "cocoa")])
         store.batch([put("never", None), put("m1", "tea")])
 
         assert counts(store, "docs", "changes") == [2, 0]
 
 
-def test_what_is_not_searched_leaves_no_trace_in_the_index(store: LexicalSqliteStore) -> None:
-    store.text_fields = lambda namespace, value: False if namespace[-1] == "sessions" else None
+def test_what_is_not_searched_leaves_no_trace_in_the_index(store: SqliteSearchStore) -> None:
     store.batch([put("1", "tea", False, ("threads", "t", "ledger")), put("t", "tea", None, ("sessions",))])
 
     assert counts(store, "docs", "spaces", "changes") == [0, 0, 0]
@@ -108,11 +111,11 @@ def test_what_is_not_searched_leaves_no_trace_in_the_index(store: LexicalSqliteS
 
 
 def test_a_batch_that_fails_leaves_items_and_index_as_they_were(
-    store: LexicalSqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: SqliteSearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.batch([put("m0", "coffee")])
     with monkeypatch.context() as broken:
-        broken.setattr("everthread.storage.lexical.indexing.index_words", lambda *_: 1 / 0)
+        broken.setattr("everthread.storage.sqlite.index.index_words", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             store.batch([put("m0", None), put("m1", "tea")])
 
@@ -122,14 +125,14 @@ def test_a_batch_that_fails_leaves_items_and_index_as_they_were(
     assert entries(store) == {"coffee", "milk", "other"}
 
 
-def test_a_namespace_that_langgraph_refuses_is_refused_before_anything_is_written(store: LexicalSqliteStore) -> None:
+def test_a_namespace_that_langgraph_refuses_is_refused_before_anything_is_written(store: SqliteSearchStore) -> None:
     with pytest.raises(InvalidNamespaceError):
         store.batch([put("a", "tea"), put("b", "tea", None, ("a.b",))])
 
     assert store.search(()) == []
 
 
-def test_rows_are_those_of_langgraphs_store(store: LexicalSqliteStore) -> None:
+def test_rows_are_those_of_langgraphs_store(store: SqliteSearchStore) -> None:
     columns = (
         "SELECT prefix, key, value, typeof(value), length(expires_at) > 19, expires_at > '2026', ttl_minutes,"
         " length(created_at), length(updated_at) FROM store ORDER BY key"
@@ -137,26 +140,26 @@ def test_rows_are_those_of_langgraphs_store(store: LexicalSqliteStore) -> None:
     rows = []
     with SqliteStore.from_conn_string(":memory:") as stock:
         stock.setup()
-        for one in (store, stock):
+        for one, connection in ((store, store.database.connection), (stock, stock.conn)):
             one.batch([put("k", "tea"), PutOp(SPACE, "short", {"a": "東京"}, ttl=30)])
-            rows.append(one.conn.execute(columns).fetchall())
+            rows.append(connection.execute(columns).fetchall())
 
     assert rows[0] == rows[1]
 
 
 @pytest.mark.parametrize("names", [["m1"], ["m1", "missing", "m0", "m1"], ["missing"]])
-def test_reading_by_key_answers_as_langgraphs_store(store: LexicalSqliteStore, names: list[str]) -> None:
+def test_reading_by_key_answers_as_langgraphs_store(store: SqliteSearchStore, names: list[str]) -> None:
     store.batch([put("m0", "coffee"), put("m1", "tea")])
     asked = [GetOp(SPACE, name) for name in names]
 
-    assert store.batch(asked) == SqliteStore(store.conn).batch(asked)
+    assert store.batch(asked) == SqliteStore(store.database.connection).batch(asked)
 
 
-def test_reading_from_two_namespaces_answers_as_langgraphs_store(store: LexicalSqliteStore) -> None:
+def test_reading_from_two_namespaces_answers_as_langgraphs_store(store: SqliteSearchStore) -> None:
     store.batch([put("m0", "coffee"), put("m0", "tea", None, ("other",))])
     asked = [GetOp(SPACE, "m0"), GetOp(("other",), "m0")]
 
-    assert store.batch(asked) == SqliteStore(store.conn).batch(asked)
+    assert store.batch(asked) == SqliteStore(store.database.connection).batch(asked)
 
 
 _OPERATIONS = st.lists(
@@ -176,11 +179,11 @@ def test_a_batch_leaves_the_same_index_as_its_operations_one_by_one(batches: lis
     said = []
     for is_together in (True, False):
         with opened() as store:
-            store.setup()
             for batch in batches:
                 for part in [batch] if is_together else [[op] for op in batch]:
                     store.batch(part)
-            spaces = store.conn.execute("SELECT prefix, docs, words FROM lexical_spaces ORDER BY prefix").fetchall()
+            listed = "SELECT prefix, docs, words FROM lexical_spaces ORDER BY prefix"
+            spaces = store.database.connection.execute(listed).fetchall()
             said.append((entries(store), spaces, counts(store, "docs", "changes")))
 
     assert said[0] == said[1]

@@ -1,8 +1,7 @@
-"""Pure ranking: BM25 within a namespace, and the fusion of two rankings."""
+"""Pure ranking: BM25 on lists of item numbers, the same for every database."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from typing import TypeVar
+from collections.abc import Mapping, Set
 
 K1 = 1.2
 B = 0.75
@@ -11,12 +10,7 @@ B = 0.75
 OFTEN_COUNTS = 2.5
 """What "twice or more" counts as; the index knows no more. From two to five times it is at most 17 % off."""
 
-_FUSION = 60
-"""Source: Cormack, Clarke and Büttcher, "Reciprocal rank fusion", SIGIR 2009."""
-
 _NONE: frozenset[int] = frozenset()
-
-_Key = TypeVar("_Key", bound=Hashable)
 
 
 def inverse_frequency(items: int, holders: float) -> float:
@@ -65,12 +59,3 @@ def bm25(
         if item in more:
             scores[item] += more[item] * OFTEN_COUNTS / (OFTEN_COUNTS + norm)
     return scores
-
-
-def fuse(rankings: Iterable[Sequence[_Key]]) -> list[tuple[_Key, float]]:
-    """Merge rankings by reciprocal rank, best first; what several of them name comes before the rest."""
-    scores: dict[_Key, float] = {}
-    for ranking in rankings:
-        for rank, key in enumerate(ranking, start=1):
-            scores[key] = scores.get(key, 0.0) + 1 / (_FUSION + rank)
-    return sorted(scores.items(), key=lambda pair: -pair[1])

@@ -1,0 +1,387 @@
+"""The full-text index of the store: FTS5 finds candidates, `ranking.bm25` orders them.
+
+| table | holds |
+|---|---|
+| `lexical_meta` | version of the index, next free numbers |
+| `lexical_spaces` | namespaces that have indexed items: number, text, items, words, first and last item |
+| `lexical_docs` | indexed items: number, namespace, key, words, paths |
+| `lexical_paths` | the lists of paths that items were indexed by |
+| `lexical_changes` | what changed in `store` and is not yet in the index, with the value that is |
+| `lexical_index` | FTS5: from a word of a namespace to item numbers |
+
+The triggers are plain SQL and only take notes, so that a connection which knows nothing of the index (LangGraph's own
+`SqliteStore`, another language) can write to the same file.
+
+What is not plain FTS5, and why (`benchmarks/stores.py`, 100,000 messages in one namespace):
+- Each word ends with the number of its namespace, so a search reads nothing of other users and threads.
+- The table keeps no text and no positions (`content=''`, `detail=none`): 0.2 to 0.3 of the text instead of 1.4. FTS5's
+  own `bm25()` is always 0 then, and on a table with text it reads every entry of a frequent word. SQLite before 3.43
+  removes an entry from such a table only when given its words again: hence the old value in `lexical_changes`.
+- The ranking takes lists of item numbers. Reading and cutting the text of 250 candidates instead took 32 ms (p95 37).
+"""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from everthread.errors import StorageError
+from everthread.memory.text.words import VERSION as WORDS_VERSION
+from everthread.memory.text.words import index_words
+from everthread.storage.ranking import bm25, inverse_frequency
+from everthread.storage.texts import Paths, text_fields, texts
+
+__all__ = ["VERSION", "Index", "below"]
+
+VERSION = WORDS_VERSION + 1
+"""Of the index; one of an older version is built again when its file is opened."""
+
+OFTEN = "²"
+"""Ends the word of an item that holds it twice or more; without positions the index cannot count."""
+
+PROBE = 300
+"""Entries read of every word to learn how rare it is; 100,000 items: median 3 ms of CPU for eight words."""
+
+READ = 5_000
+"""Entries read of all words together, the rarest first. With 2,000 a fifth of the best fifty items were others."""
+
+MOST_RANKED = 1_000
+"""Items that are ranked at most."""
+
+_MOST_MET = 8
+"""Frequent words that are looked for among the items of the rare ones."""
+
+_MANY_SPACES = 24
+"""From so many namespaces on a word is looked up in all of them at once and the strangers are left out."""
+
+_ALL = 1 << 62
+
+_CHUNK = 500
+"""Changes carried over in one transaction."""
+
+_FTS5 = (
+    "CREATE VIRTUAL TABLE lexical_index USING fts5("
+    "words, content='', detail=none, columnsize=0, tokenize=\"ascii tokenchars '_'\")"
+)
+# An INSERT OR REPLACE fires no delete trigger, so the insert looks for the row that it is going to replace. NOT EXISTS,
+# since OR IGNORE inside a trigger gives way to the outer statement's OR REPLACE.
+_NOTE = (
+    "INSERT INTO lexical_changes SELECT {row}.prefix, {row}.key, {old}"
+    " WHERE NOT EXISTS (SELECT 1 FROM lexical_changes WHERE space = {row}.prefix AND item = {row}.key);"
+)
+_REPLACED = "(SELECT value FROM store WHERE prefix = new.prefix AND key = new.key)"
+_TABLES = (
+    "CREATE TABLE lexical_spaces (ns INTEGER PRIMARY KEY, prefix TEXT NOT NULL UNIQUE, docs INTEGER, words INTEGER,"
+    " first INTEGER, last INTEGER)",
+    "CREATE TABLE lexical_docs (doc INTEGER PRIMARY KEY, ns INTEGER NOT NULL, key TEXT NOT NULL, words INTEGER,"
+    " paths INTEGER, UNIQUE (ns, key))",
+    "CREATE TABLE lexical_paths (id INTEGER PRIMARY KEY, paths TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE lexical_changes (space TEXT NOT NULL, item TEXT NOT NULL, old BLOB, PRIMARY KEY (space, item))"
+    " WITHOUT ROWID",
+    _FTS5,
+    "CREATE TRIGGER lexical_insert BEFORE INSERT ON store BEGIN " + _NOTE.format(row="new", old=_REPLACED) + " END",
+    "CREATE TRIGGER lexical_update BEFORE UPDATE OF prefix, key, value ON store BEGIN "
+    + _NOTE.format(row="old", old="old.value")
+    + _NOTE.format(row="new", old=_REPLACED)
+    + " END",
+    "CREATE TRIGGER lexical_delete AFTER DELETE ON store BEGIN " + _NOTE.format(row="old", old="old.value") + " END",
+    "INSERT INTO lexical_changes SELECT prefix, key, NULL FROM store",
+    "INSERT INTO lexical_meta VALUES ('doc', 1), ('ns', 1)",
+)
+_AGAIN = (
+    "DROP TABLE lexical_index",
+    _FTS5,
+    "INSERT INTO lexical_changes SELECT s.prefix, d.key, NULL FROM lexical_docs d JOIN lexical_spaces s USING (ns)"
+    " WHERE NOT EXISTS (SELECT 1 FROM lexical_changes c WHERE c.space = s.prefix AND c.item = d.key)",
+    # The old entries went with the table: nothing is left to take out of it.
+    "UPDATE lexical_changes SET old = NULL",
+)
+_CHANGED = f"""
+    SELECT c.space, c.item, c.old, s.value, d.doc, d.ns, d.words, p.paths
+    FROM lexical_changes c
+    LEFT JOIN store s ON s.prefix = c.space AND s.key = c.item
+    LEFT JOIN lexical_spaces n ON n.prefix = c.space
+    LEFT JOIN lexical_docs d ON d.ns = n.ns AND d.key = c.item
+    LEFT JOIN lexical_paths p ON p.id = d.paths
+    LIMIT {_CHUNK}
+"""
+
+Told = Mapping[tuple[str, str], Paths]
+"""What `put` was told to index, by namespace text and key."""
+
+Read = Callable[[Sequence[int]], Mapping[int, Any]]
+"""Reads the rows of items by their numbers; those that a filter leaves out are not in the answer."""
+
+
+class _Spaces(NamedTuple):
+    """The namespaces that a search may see."""
+
+    numbers: tuple[int, ...]
+    docs: int
+    words: int
+    first: int
+    last: int
+
+
+class Index:
+    """The index; all but `changes` are for the inside of a transaction of the caller."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def prepare(self) -> None:
+        """Make the tables; an index of an older version is emptied, and filled again by `catch_up`.
+
+        Raises:
+            StorageError: a newer version made the index.
+        """
+        self._rows("CREATE TABLE IF NOT EXISTS lexical_meta (name TEXT PRIMARY KEY, value INTEGER)")
+        rows = self._rows("SELECT value FROM lexical_meta WHERE name = 'version'")
+        version = int(rows[0][0]) if rows else None
+        if version == VERSION:
+            return
+        if version is not None and version > VERSION:
+            raise StorageError(
+                f"the full-text index has version {version} but this library knows {VERSION}; upgrade everthread"
+            )
+        for sql in _TABLES if version is None else _AGAIN:
+            self._rows(sql)
+        self._rows("INSERT OR REPLACE INTO lexical_meta VALUES ('version', ?)", (VERSION,))
+
+    def has_changes(self) -> bool:
+        """Tell whether the store has changes that the index has not."""
+        return bool(self._rows("SELECT EXISTS (SELECT 1 FROM lexical_changes)")[0][0])
+
+    def catch_up(self, told: Told | None = None) -> int:
+        """Bring the index up to date with one chunk of changes.
+
+        Args:
+            told: what `put` said. A change of somebody else keeps the paths that its item had.
+
+        Returns:
+            Changes carried over; less than a chunk when that was all.
+        """
+        rows = self._rows(_CHANGED)
+        for space, key, old, value, doc, ns, length, known in rows:
+            if doc is not None:
+                self._remove(doc, ns, length, old, known)
+            if value is None:
+                continue
+            content = _loads(value)
+            if told is not None and (space, key) in told:
+                paths = told[space, key]
+            else:
+                paths = (json.loads(known) if known else None) if doc is not None else None
+            if paths is None:
+                paths = text_fields(tuple(space.split(".")), content)
+            if paths is not False:
+                self._add(space, key, Counter(index_words(texts(content, paths))), paths)
+        if len(rows) < _CHUNK:
+            self._rows("DELETE FROM lexical_changes")
+        else:
+            self._connection.executemany(
+                "DELETE FROM lexical_changes WHERE space = ? AND item = ?", [row[:2] for row in rows]
+            )
+        return len(rows)
+
+    def catch_up_fully(self, told: Told | None = None) -> None:
+        """Bring the index up to date."""
+        while self.catch_up(told) == _CHUNK:
+            pass
+
+    def search(self, prefix: str, words: Sequence[str], wanted: int, read: Read) -> list[tuple[Any, float]]:
+        """Return the rows that hold any of the words, best first, with their scores.
+
+        Args:
+            prefix: namespaces at and below it; empty for all.
+            words: of the query.
+            wanted: rows at most.
+            read: see `Read`.
+        """
+        spaces = self._spaces(prefix)
+        if spaces is None:
+            return []
+        found: list[tuple[Any, float]] = []
+        for budget in (READ, _ALL):
+            hits, holders, is_whole = self._hits(spaces, words, wanted, budget)
+            scores = self._scores(spaces, hits, holders, MOST_RANKED if budget == READ else _ALL)
+            found = []
+            for start in range(0, len(scores), size := max(2 * wanted, 100)):
+                part = scores[start : start + size]
+                rows = read([item for item, _ in part])
+                found += [(rows[item], score) for item, score in part if item in rows]
+                if len(found) >= wanted:
+                    return found[:wanted]
+            if is_whole and len(scores) < MOST_RANKED:
+                break
+        return found
+
+    def _hits(
+        self, spaces: _Spaces, words: Sequence[str], wanted: int, budget: int
+    ) -> tuple[dict[str, set[int]], dict[str, float], bool]:
+        """Read the entries of the rarest words; of the others only as many as fill the page.
+
+        Returns:
+            Items by word, how many items hold each word, and whether every entry was read.
+        """
+        probes: list[tuple[float, str, list[int]]] = []
+        for word in words:
+            items = self._items(spaces, [[word]], PROBE)
+            if items:
+                probes.append((self._holders(spaces, items), word, items))
+        hits: dict[str, set[int]] = {}
+        frequent: list[str] = []
+        for holders, word, items in sorted(probes):
+            if len(items) < PROBE:
+                hits[word] = set(items)
+            elif holders <= budget:
+                hits[word] = set(self._items(spaces, [[word]], _ALL))
+            else:
+                frequent.append(word)
+                continue
+            budget -= len(hits[word])
+        size = max(2 * wanted, 100)
+        if rare := [word for word in hits if len(hits[word]) <= PROBE]:
+            # A frequent word tells the items of a rare one apart; here it costs nothing but the rare one's length.
+            hits |= {word: set(self._items(spaces, [rare, [word]], _ALL)) for word in frequent[:_MOST_MET]}
+        if frequent and len(set().union(*hits.values())) < wanted:
+            # The newest items that hold the two rarest of them, or else the rarest.
+            items = self._items(spaces, [[word] for word in frequent[:2]], size, newest=True)
+            more = self._items(spaces, [frequent[:1]], size, newest=True) if len(items) < wanted else []
+            for place, word in enumerate(frequent[:2]):
+                hits[word] = hits.get(word, set()).union(items, more if place == 0 else ())
+        return hits, {word: holders for holders, word, _ in probes}, not frequent
+
+    def _scores(
+        self, spaces: _Spaces, hits: Mapping[str, set[int]], holders: Mapping[str, float], most: int
+    ) -> list[tuple[int, float]]:
+        """Rank items, best first; of equals the newest first."""
+        weights = {word: inverse_frequency(spaces.docs, holders[word]) for word in hits}
+        items = set().union(*hits.values())
+        if len(items) > most:
+            sums = Counter[int]()
+            for word, found in hits.items():
+                sums.update(dict.fromkeys(found, weights[word]))
+            items = set(sorted(items, key=lambda item: (-sums[item], -item))[:most])
+        often = {word: set(self._items(spaces, [[word + OFTEN]], _ALL)) for word in hits if len(hits[word]) < READ}
+        sql = "SELECT doc, words FROM lexical_docs WHERE doc IN (SELECT value FROM json_each(?))"
+        lengths = dict(self._rows(sql, (json.dumps(sorted(items)),)))
+        near = {word: found & items for word, found in hits.items()}
+        scores = bm25(near, often, weights, lengths, spaces.words / max(spaces.docs, 1))
+        return sorted(scores.items(), key=lambda pair: (-pair[1], -pair[0]))
+
+    def _holders(self, spaces: _Spaces, items: list[int]) -> float:
+        """Estimate how many items hold a word, of which these are the oldest."""
+        if len(items) < PROBE:
+            return len(items)
+        passed = max(items[-1] - spaces.first + 1, len(items))
+        return min(len(items) * (spaces.last - spaces.first + 1) / passed, spaces.docs)
+
+    def _items(
+        self, spaces: _Spaces, groups: Sequence[Sequence[str]], limit: int, *, newest: bool = False
+    ) -> list[int]:
+        """Return the items that hold a word of each group, the oldest first unless asked for the newest."""
+        source = "lexical_index i WHERE lexical_index MATCH ?"
+        if len(spaces.numbers) >= _MANY_SPACES:
+            numbers = ",".join(map(str, spaces.numbers))
+            source = f"lexical_index i CROSS JOIN lexical_docs d ON d.doc = i.rowid AND d.ns IN ({numbers})"
+            source += " WHERE lexical_index MATCH ?"
+            forms = [[f'"{word}_" *' for word in group] for group in groups]
+        else:
+            forms = [[f'"{_entry(word, ns)}"' for word in group for ns in spaces.numbers] for group in groups]
+        expression = " AND ".join(f"({' OR '.join(form)})" for form in forms)
+        order = "DESC" if newest else ""
+        sql = f"SELECT i.rowid AS doc FROM {source} ORDER BY i.rowid {order} LIMIT ?"
+        # One JSON list: rows would take thrice the time.
+        rows = self._rows(f"SELECT json_group_array(doc) FROM ({sql})", (expression, limit))
+        items: list[int] = orjson.loads(rows[0][0])
+        return items
+
+    def _spaces(self, prefix: str) -> _Spaces | None:
+        condition, values = below(prefix)
+        rows = self._rows(f"SELECT ns, docs, words, first, last FROM lexical_spaces WHERE {condition}", values)
+        if not rows:
+            return None
+        numbers, docs, words, first, last = zip(*rows, strict=True)
+        return _Spaces(numbers, sum(docs), sum(words), min(first), max(last))
+
+    def _add(self, space: str, key: str, words: Mapping[str, int], paths: Sequence[str] | None) -> None:
+        if not words:
+            return
+        length = sum(words.values())
+        rows = self._rows("SELECT ns FROM lexical_spaces WHERE prefix = ?", (space,))
+        # A number is never used again, so an entry that was left behind can never name another item.
+        doc = self._next("doc")
+        ns = int(rows[0][0]) if rows else self._next("ns")
+        if not rows:
+            self._rows("INSERT INTO lexical_spaces VALUES (?, ?, 0, 0, ?, 0)", (ns, space, doc))
+        self._rows("INSERT INTO lexical_docs VALUES (?, ?, ?, ?, ?)", (doc, ns, key, length, self._paths_id(paths)))
+        self._rows("INSERT INTO lexical_index (rowid, words) VALUES (?, ?)", (doc, _entries(words, ns)))
+        self._rows(
+            "UPDATE lexical_spaces SET docs = docs + 1, words = words + ?, last = max(last, ?) WHERE ns = ?",
+            (length, doc, ns),
+        )
+
+    def _remove(self, doc: int, ns: int, length: int, old: Any, paths: str | None) -> None:
+        self._rows("DELETE FROM lexical_docs WHERE doc = ?", (doc,))
+        self._rows("UPDATE lexical_spaces SET docs = docs - 1, words = words - ? WHERE ns = ?", (length, ns))
+        # An erased user's id must not stay behind in the name of an empty namespace.
+        self._rows("DELETE FROM lexical_spaces WHERE ns = ? AND docs <= 0", (ns,))
+        if old is not None:  # None: the entry went with its table
+            words = Counter(index_words(texts(_loads(old), json.loads(paths) if paths else None)))
+            self._rows(
+                "INSERT INTO lexical_index (lexical_index, rowid, words) VALUES ('delete', ?, ?)",
+                (doc, _entries(words, ns)),
+            )
+
+    def _next(self, name: str) -> int:
+        sql = "UPDATE lexical_meta SET value = value + 1 WHERE name = ? RETURNING value - 1"
+        return int(self._rows(sql, (name,))[0][0])
+
+    def _paths_id(self, paths: Sequence[str] | None) -> int | None:
+        if paths is None:
+            return None
+        text = json.dumps(list(paths))
+        self._rows("INSERT OR IGNORE INTO lexical_paths (paths) VALUES (?)", (text,))
+        return int(self._rows("SELECT id FROM lexical_paths WHERE paths = ?", (text,))[0][0])
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._connection.execute(sql, values).fetchall()
+
+
+def below(prefix: str, column: str = "prefix") -> tuple[str, tuple[str, ...]]:
+    """Return the condition for a namespace and those below it; an empty prefix has all of them below it."""
+    if not prefix:
+        return "TRUE", ()
+    # The slash is the character after the period: whole labels, and by the table's own index.
+    return f"({column} = ? OR ({column} > ? AND {column} < ?))", (prefix, f"{prefix}.", f"{prefix}/")
+
+
+def _entry(word: str, ns: int) -> str:
+    return f"{word}_{space_name(ns)}"
+
+
+def _entries(words: Mapping[str, int], ns: int) -> str:
+    """Return the words as the index holds them: each with its namespace."""
+    often = [word + OFTEN for word, count in words.items() if count > 1]
+    return " ".join(_entry(word, ns) for word in (*words, *often))
+
+
+def space_name(ns: int) -> str:
+    """Return the number of a namespace as it ends the words of its items, in base 36."""
+    name = ""
+    while ns:
+        ns, digit = divmod(ns, 36)
+        name = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + name
+    return name
+
+
+def _loads(value: Any) -> Any:
+    """Read the JSON of a row; one that another program wrote and that is no JSON has no text."""
+    try:
+        return orjson.loads(value)
+    except ValueError:
+        return {}
