@@ -22,10 +22,10 @@ def render_profile(profile: dict[str, Any] | None) -> str:
     """Render a profile as YAML front matter; empty when there is none."""
     if not profile:
         return ""
-    told = {name: value for name, value in profile.items() if value not in (None, [], {}, "")}
-    if not told:
+    filled = {name: value for name, value in profile.items() if value not in (None, [], {}, "")}
+    if not filled:
         return ""
-    text = yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=100).strip()
+    text = yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=100).strip()
     text = _OPENING.sub("<\\\\", text)
     return f"<user_profile>\n---\n{text}\n---\n</user_profile>"
 

@@ -116,12 +116,12 @@ def overruled(notes: Sequence[Note], said: str) -> list[Note]:
         said: the user's current message.
     """
     wanted = _values(said[-_LONGEST_QUESTION:])
-    found = []
+    contradicted = []
     for note in notes:
         mine = _values(note.text)
         if any(mine[subject].isdisjoint(wanted[subject]) for subject in mine.keys() & wanted.keys()):
-            found.append(note)
-    return found
+            contradicted.append(note)
+    return contradicted
 
 
 @lru_cache(maxsize=4_096)

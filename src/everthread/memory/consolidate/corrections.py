@@ -72,9 +72,9 @@ def _check_holds(note: Note) -> None:
 
 def _unmarked(notes: Mapping[str, Note], note_id: str) -> dict[str, Note]:
     return {
-        known.id: known.model_copy(
-            update={"conflicts_with": tuple(other for other in known.conflicts_with if other != note_id)}
+        other.id: other.model_copy(
+            update={"conflicts_with": tuple(marked_id for marked_id in other.conflicts_with if marked_id != note_id)}
         )
-        for known in notes.values()
-        if note_id in known.conflicts_with
+        for other in notes.values()
+        if note_id in other.conflicts_with
     }

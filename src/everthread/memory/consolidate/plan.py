@@ -103,79 +103,83 @@ class Plan:
     def added(self) -> list[Note]:
         """Session notes that become long-term, as they will be stored."""
         after = self.after()
-        return [after[made.note_id] for made in self.decisions if isinstance(made, Add)]
+        return [after[decision.note_id] for decision in self.decisions if isinstance(decision, Add)]
 
     @property
     def merged(self) -> dict[str, Note]:
         """Session note id to the note that it confirms, as that will be stored."""
         after, mine = self.after(), {note.id for note in self.session}
         return {
-            made.note_id: after[made.into]
-            for made in self.decisions
-            if isinstance(made, Merge) and made.note_id in mine
+            decision.note_id: after[decision.into]
+            for decision in self.decisions
+            if isinstance(decision, Merge) and decision.note_id in mine
         }
 
     @property
     def superseded(self) -> dict[str, str]:
         """Id of each replaced note to the id of the one in its place."""
-        return {made.note_id: made.by for made in self.decisions if isinstance(made, Supersede)}
+        return {decision.note_id: decision.by for decision in self.decisions if isinstance(decision, Supersede)}
 
     @property
     def dropped(self) -> dict[str, str]:
         """Session note id to the reason."""
-        return {made.note_id: made.reason for made in self.decisions if isinstance(made, Drop)}
+        return {decision.note_id: decision.reason for decision in self.decisions if isinstance(decision, Drop)}
 
     @property
     def expired(self) -> dict[str, str]:
         """Id of each deleted note to the reason."""
-        return {made.note_id: made.reason for made in self.decisions if isinstance(made, Expire)}
+        return {decision.note_id: decision.reason for decision in self.decisions if isinstance(decision, Expire)}
 
     @property
     def marked(self) -> list[tuple[str, str]]:
         """Pairs of notes that may contradict each other."""
-        return [(made.note_id, made.other) for made in self.decisions if isinstance(made, Mark)]
+        return [(decision.note_id, decision.other) for decision in self.decisions if isinstance(decision, Mark)]
 
     @property
     def kept(self) -> dict[str, str]:
         """Id of each session note that stays a session note, to the reason."""
         mine = {note.id for note in self.session}
-        return {made.note_id: made.reason for made in self.decisions if isinstance(made, Keep) and made.note_id in mine}
+        return {
+            decision.note_id: decision.reason
+            for decision in self.decisions
+            if isinstance(decision, Keep) and decision.note_id in mine
+        }
 
     def after(self) -> dict[str, Note]:
         """Return the long-term notes by id as they are once the plan is applied."""
         notes = {note.id: note for note in self.long_term}
         session = {note.id: note for note in self.session}
-        for made in self.decisions:
-            _apply(made, notes, session)
+        for decision in self.decisions:
+            _apply(decision, notes, session)
         return notes
 
 
-def operations(made: Plan, user_id: str, thread_id: str, further: Mapping[str, Note] | None = None) -> list[PutOp]:
+def operations(plan: Plan, user_id: str, thread_id: str, further: Mapping[str, Note] | None = None) -> list[PutOp]:
     """Return the writes of a plan for one batch: what changed among the long-term notes, and the end of the session's.
 
     Keys are the notes' own ids, so applying a plan twice changes nothing.
 
     Args:
-        made: the plan.
+        plan: the plan.
         user_id: whose long-term notes change.
         thread_id: whose session notes end.
         further: notes that were changed again since, by id.
     """
-    before, after = {note.id: note for note in made.long_term}, {**made.after(), **(further or {})}
+    before, after = {note.id: note for note in plan.long_term}, {**plan.after(), **(further or {})}
     changed = [note for note in after.values() if before.get(note.id) != note]
     return [
         *(PutOp(namespaces.notes(user_id), note.id, note.value(), index=None) for note in changed),
-        *(PutOp(namespaces.notes(user_id), known, None) for known in before if known not in after),
+        *(PutOp(namespaces.notes(user_id), note_id, None) for note_id in before if note_id not in after),
         *(
             PutOp(namespaces.session_notes(thread_id), note.id, None)
-            for note in made.session
-            if note.id not in made.kept
+            for note in plan.session
+            if note.id not in plan.kept
         ),
     ]
 
 
-def _apply(made: Decision, notes: dict[str, Note], session: Mapping[str, Note]) -> None:
-    match made:
+def _apply(decision: Decision, notes: dict[str, Note], session: Mapping[str, Note]) -> None:
+    match decision:
         case Add(note_id, text):
             note = session[note_id]
             notes[note_id] = note.model_copy(update={"text": text or note.text, "scope": "durable"})
@@ -186,12 +190,12 @@ def _apply(made: Decision, notes: dict[str, Note], session: Mapping[str, Note]) 
             notes[note_id] = notes[note_id].model_copy(update=update)
         case Mark(note_id, other):
             for one, two in ((note_id, other), (other, note_id)):
-                told = tuple(dict.fromkeys((*notes[one].conflicts_with, two)))
-                notes[one] = notes[one].model_copy(update={"conflicts_with": told})
+                marked = tuple(dict.fromkeys((*notes[one].conflicts_with, two)))
+                notes[one] = notes[one].model_copy(update={"conflicts_with": marked})
         case Expire(note_id):
             notes.pop(note_id, None)
             for note in _pointing(notes, note_id):
-                rest = tuple(known for known in note.conflicts_with if known != note_id)
+                rest = tuple(other_id for other_id in note.conflicts_with if other_id != note_id)
                 notes[note.id] = note.model_copy(update={"conflicts_with": rest})
 
 

@@ -87,17 +87,19 @@ def settle(
     settled = released(notes, profile or {}, provenance or {})
     if schema is None:
         return settled
-    told, came_from, changed = settled.profile, settled.provenance, dict(settled.notes)
-    made = []
-    for found in promotable([changed.get(note.id, note) for note in notes.values()], schema, today):
-        if told.get(found.field) not in (None, "") or not _fits(schema, {**told, found.field: found.value}):
+    values, came_from, changed = settled.profile, settled.provenance, dict(settled.notes)
+    promotions = []
+    for promotion in promotable([changed.get(note.id, note) for note in notes.values()], schema, today):
+        if values.get(promotion.field) not in (None, "") or not _fits(
+            schema, {**values, promotion.field: promotion.value}
+        ):
             continue
-        told[found.field] = found.value
-        came_from[found.field] = {"note_id": found.note_id, "value": found.value, "at": today}
-        update = {"status": "superseded", "superseded_by": _MARK + found.field, "valid_to": today}
-        changed[found.note_id] = notes[found.note_id].model_copy(update=update)
-        made.append(found)
-    return Settled(told, came_from, changed, tuple(made), settled.reverted)
+        values[promotion.field] = promotion.value
+        came_from[promotion.field] = {"note_id": promotion.note_id, "value": promotion.value, "at": today}
+        update = {"status": "superseded", "superseded_by": _MARK + promotion.field, "valid_to": today}
+        changed[promotion.note_id] = notes[promotion.note_id].model_copy(update=update)
+        promotions.append(promotion)
+    return Settled(values, came_from, changed, tuple(promotions), settled.reverted)
 
 
 def released(notes: Mapping[str, Note], profile: Mapping[str, Any], provenance: Mapping[str, Any]) -> Settled:
@@ -106,20 +108,20 @@ def released(notes: Mapping[str, Note], profile: Mapping[str, Any], provenance: 
     A field that a trusted system has set since stays as it is; its note then holds again as a note only when the
     profile says nothing at that place.
     """
-    told, came_from, changed = dict(profile), dict(provenance), {}
+    values, came_from, changed = dict(profile), dict(provenance), {}
     reverted = []
     for name, origin in provenance.items():
         note = notes.get(str(origin["note_id"]))
-        holds, is_ours = note is not None and field_of(note) == name, told.get(name) == origin["value"]
+        holds, is_ours = note is not None and field_of(note) == name, values.get(name) == origin["value"]
         if holds and is_ours:
             continue
         del came_from[name]
         if is_ours:
-            del told[name]
+            del values[name]
             reverted.append(Promotion(str(origin["note_id"]), name, str(origin["value"])))
-        elif note is not None and holds and told.get(name) in (None, ""):
+        elif note is not None and holds and values.get(name) in (None, ""):
             changed[note.id] = note.model_copy(update=_HOLDS)
-    return Settled(told, came_from, changed, (), tuple(reverted))
+    return Settled(values, came_from, changed, (), tuple(reverted))
 
 
 def given_back(notes: Mapping[str, Note], profile: Mapping[str, Any]) -> dict[str, Note]:
@@ -133,12 +135,12 @@ def given_back(notes: Mapping[str, Note], profile: Mapping[str, Any]) -> dict[st
 
 def promotable(notes: Sequence[Note], schema: type[BaseModel], today: str) -> list[Promotion]:
     """Return the notes that are ripe for a field of the schema, one for each field; none where two notes compete."""
-    found: dict[str, list[Promotion]] = {}
+    by_field: dict[str, list[Promotion]] = {}
     for note in notes:
         if _is_ripe(note, today):
             for name, value in _fields(note, schema):
-                found.setdefault(name, []).append(Promotion(note.id, name, value))
-    return [made[0] for made in found.values() if len(made) == 1]
+                by_field.setdefault(name, []).append(Promotion(note.id, name, value))
+    return [promotions[0] for promotions in by_field.values() if len(promotions) == 1]
 
 
 def _is_ripe(note: Note, today: str) -> bool:
@@ -156,8 +158,8 @@ def _fields(note: Note, schema: type[BaseModel]) -> Iterator[tuple[str, str]]:
     for name, info in schema.model_fields.items():
         choices = _choices(info.annotation)
         subject = _subject(name, info)
-        told = [choice for choice in choices if wording(choice).words and wording(choice).words <= read.affirmed]
-        if len(told) != 1:
+        stated = [choice for choice in choices if wording(choice).words and wording(choice).words <= read.affirmed]
+        if len(stated) != 1:
             continue
         # Anything else that the note says is a condition or another matter.
         rest = read.words - subject - frozenset(word for choice in choices for word in wording(choice).words) - _GENERIC
@@ -165,13 +167,13 @@ def _fields(note: Note, schema: type[BaseModel]) -> Iterator[tuple[str, str]]:
             claim.is_certain and {f"{named(subject)}?"} == claim.subject for claim in claims(note.text, note.subject)
         )
         if is_about and not rest:
-            yield name, told[0]
+            yield name, stated[0]
 
 
 def _subject(name: str, info: FieldInfo) -> frozenset[str]:
     extra = info.json_schema_extra
-    given = extra.get("note_subject") if isinstance(extra, dict) else None
-    words = str(given).split() if given else name.split("_")
+    named_subject = extra.get("note_subject") if isinstance(extra, dict) else None
+    words = str(named_subject).split() if named_subject else name.split("_")
     return frozenset(map(root, words)) - _GENERIC
 
 

@@ -64,9 +64,9 @@ class Draft:
         """Tell whether there is no room for one more note."""
         return len(self.active) >= self.most
 
-    def decide(self, *made: Decision) -> None:
+    def decide(self, *decisions: Decision) -> None:
         """Add decisions."""
-        self.decisions += made
+        self.decisions += decisions
         self.notes = self.done().after()
 
     def done(self, planner: str = "rules", refused: dict[str, str] | None = None) -> Plan:
@@ -136,41 +136,41 @@ def plan_note(draft: Draft, note: Note) -> None:
 
 def _add(draft: Draft, note: Note) -> None:
     rivals = [(rival, relation(rival, note)) for rival in draft.active]
-    older = [rival for rival, found in rivals if found == "replaces" and rival.date <= note.date]
-    newer = [rival for rival, found in rivals if found == "replaces" and rival.date > note.date]
+    older = [rival for rival, how in rivals if how == "replaces" and rival.date <= note.date]
+    newer = [rival for rival, how in rivals if how == "replaces" and rival.date > note.date]
     if draft.is_full and not older:
         draft.decide(Keep(note.id, MEMORY_FULL))
         return
-    made: list[Decision] = [Add(note.id), *(Supersede(rival.id, note.id) for rival in older)]
+    decisions: list[Decision] = [Add(note.id), *(Supersede(rival.id, note.id) for rival in older)]
     if newer:
         # It was said before what is known already: it is history, not news.
-        made.append(Supersede(note.id, max(newer, key=lambda rival: rival.date).id))
+        decisions.append(Supersede(note.id, max(newer, key=lambda rival: rival.date).id))
     else:
-        made += [Mark(rival.id, note.id) for rival, found in rivals if found == "doubt"]
-    draft.decide(*made)
+        decisions += [Mark(rival.id, note.id) for rival, how in rivals if how == "doubt"]
+    draft.decide(*decisions)
 
 
 def _replaced_later(draft: Draft, note: Note) -> Note | None:
     """Return the replaced note that this one repeats, unless the user said it again after it was replaced."""
     gone = [
-        known
-        for known in draft.notes.values()
-        if known.status in ("superseded", "retracted") and not is_promoted(known)
+        other
+        for other in draft.notes.values()
+        if other.status in ("superseded", "retracted") and not is_promoted(other)
     ]
-    twins = [known for known in gone if _is_twin(known, note)]
+    twins = [other for other in gone if _is_twin(other, note)]
     if not twins:
         return None
-    last = max(twins, key=lambda known: known.valid_to or known.date)
+    last = max(twins, key=lambda other: other.valid_to or other.date)
     ended = last.valid_to or last.date
     by_user = note.origin == "user"
     return None if by_user and note.date >= ended else last
 
 
-def _is_twin(known: Note, note: Note) -> bool:
-    return says_the_same(known.text, note.text)
+def _is_twin(other: Note, note: Note) -> bool:
+    return says_the_same(other.text, note.text)
 
 
 def _first(notes: Iterable[Note], note: Note, test: Callable[[Note, Note], bool]) -> Note | None:
     words = wording(note.text).words
-    likely = sorted(notes, key=lambda known: len(words ^ wording(known.text).words))
-    return next((known for known in likely if test(known, note)), None)
+    likely = sorted(notes, key=lambda other: len(words ^ wording(other.text).words))
+    return next((other for other in likely if test(other, note)), None)

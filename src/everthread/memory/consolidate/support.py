@@ -22,8 +22,8 @@ def problem_with(text: str, sources: Sequence[Note]) -> str:
         return f"a text of {len(text):,} characters"
     if not check(text).allowed:
         return "refused by the guard"
-    told = [wording(words) for note in sources for words in (note.text, *(source.quote for source in note.sources))]
-    if problem := unsupported(text, told):
+    wordings = [wording(words) for note in sources for words in (note.text, *(source.quote for source in note.sources))]
+    if problem := unsupported(text, wordings):
         return problem
     new = wording(text)
     kept = [wording(note.text) for note in sources]
@@ -34,14 +34,14 @@ def problem_with(text: str, sources: Sequence[Note]) -> str:
     return ""
 
 
-def unsupported(text: str, told: Sequence[Wording]) -> str:
-    """Say what a text adds to what was told: words, numbers or denials; empty when nothing."""
+def unsupported(text: str, sources: Sequence[Wording]) -> str:
+    """Say what a text adds to its sources: words, numbers or denials; empty when nothing."""
     new = wording(text)
-    words = frozenset(word for one in told for word in one.words)
+    words = frozenset(word for one in sources for word in one.words)
     if not new.words <= words:
         return f"{len(new.words - words)} words that no source has"
-    if not new.affirmed <= frozenset(word for one in told for word in one.affirmed):
+    if not new.affirmed <= frozenset(word for one in sources for word in one.affirmed):
         return "what the sources deny"
-    if not new.denied <= frozenset(word for one in told for word in one.denied):
+    if not new.denied <= frozenset(word for one in sources for word in one.denied):
         return "a denial that no source has"
     return ""

@@ -94,34 +94,35 @@ class _Check:
             return problem
         before = len(self.draft.decisions)
         plan_note(self.draft, note)  # what the rules see stands, unless the model keeps the other note
-        made = self.draft.decisions[before:]
-        if not made or not isinstance(made[0], Add):
+        decisions = self.draft.decisions[before:]
+        if not decisions or not isinstance(decisions[0], Add):
             return ""
         kept = {known.id for known in active if self._keeps(known)}
         checked = [
-            Mark(one.note_id, note.id) if isinstance(one, Supersede) and one.note_id in kept else one for one in made
+            Mark(one.note_id, note.id) if isinstance(one, Supersede) and one.note_id in kept else one
+            for one in decisions
         ]
         checked[0] = Add(note.id, text)
         self.draft.decisions[before:] = checked
-        self.draft.decide(*self._proposed_ends(note, {one.note_id for one in made if isinstance(one, Supersede)}))
+        self.draft.decide(*self._proposed_ends(note, {one.note_id for one in decisions if isinstance(one, Supersede)}))
         return ""
 
-    def _keeps(self, known: Note) -> bool:
+    def _keeps(self, note: Note) -> bool:
         """Tell whether the model wants to keep a long-term note in so many words."""
-        return [step.action for step, _ in self.by_note.get(known.id, [])] == ["keep"]
+        return [step.action for step, _ in self.by_note.get(note.id, [])] == ["keep"]
 
     def _proposed_ends(self, note: Note, ended: set[str]) -> list[Supersede]:
         """Return what the model says that this note replaces, as far as both name one subject."""
-        made = []
+        ends = []
         for known in self.draft.active:
             for step, other in self.by_note.get(known.id, []):
                 if step.action != "supersede" or other is None or other.id != note.id or known.id in ended:
                     continue
                 if known.id != note.id and known.date <= note.date and relation(known, note):
-                    made.append(Supersede(known.id, note.id))
+                    ends.append(Supersede(known.id, note.id))
                 else:
                     self.refused[known.id] = "the notes do not name one subject"
-        return made
+        return ends
 
     def _merge(self, note: Note, other: Note, text: str) -> str:
         into = self.draft.notes.get(other.id)

@@ -81,46 +81,46 @@ def read_proposals(reply: object) -> tuple[list[Proposal], int]:
     items: Any = value.get("notes") if isinstance(value, dict) else value
     if not isinstance(items, list) or (not items and not isinstance(value, dict)):
         raise ValueError("no list of notes")
-    found = []
+    proposals = []
     for item in items:
         try:
-            found.append(Proposal.model_validate(item))
+            proposals.append(Proposal.model_validate(item))
         except ValidationError:
             continue
-    if items and not found:
+    if items and not proposals:
         raise ValueError("no note that can be read")
-    return found, len(items) - len(found)
+    return proposals, len(items) - len(proposals)
 
 
-def accepted(made: Proposal, text: str, question: str = "", known: Iterable[str] = ()) -> Candidate | str:
+def accepted(proposal: Proposal, text: str, question: str = "", known: Iterable[str] = ()) -> Candidate | str:
     """Check a proposal against the message that it names, and return it as a candidate or what is wrong with it.
 
     Args:
-        made: the proposal.
+        proposal: the proposal.
         text: the user's message.
         question: the assistant's message ahead of it.
         known: texts of injected notes, which are not learnt again.
     """
-    found = _located(made.quote, text)
-    if isinstance(found, str):
-        return found
-    if _plain(made.quote) in {_plain(note) for note in known}:
+    quoted = _located(proposal.quote, text)
+    if isinstance(quoted, str):
+        return quoted
+    if _plain(proposal.quote) in {_plain(note) for note in known}:
         return "known already"
-    if problem := _not_own(found):
+    if problem := _not_own(quoted):
         return problem
-    told = [wording(made.quote)]
-    if len(text) <= _SHORT_ANSWER and question and _answers(text, made.text):
-        told.append(wording(question))
-    problem = unsupported(made.text, told)
-    if not problem and not wording(made.text).words:
+    support = [wording(proposal.quote)]
+    if len(text) <= _SHORT_ANSWER and question and _answers(text, proposal.text):
+        support.append(wording(question))
+    problem = unsupported(proposal.text, support)
+    if not problem and not wording(proposal.text).words:
         problem = "no content"
-    if problem or not made.text.strip() or len(made.text) > _LONGEST:
-        return problem or f"a text of {len(made.text):,} characters"
-    whole = " ".join(sentence.text for sentence in found.sentences)
+    if problem or not proposal.text.strip() or len(proposal.text) > _LONGEST:
+        return problem or f"a text of {len(proposal.text):,} characters"
+    whole = " ".join(sentence.text for sentence in quoted.sentences)
     is_now = is_for_this_time(whole) and not is_lasting(whole)
-    scope: NoteScope = "session" if is_now else made.scope
-    quote = " ".join(sentence.quote for sentence in found.sentences)
-    return Candidate(quote, made.text.strip(), scope, made.kind, subject_of(made.text), CONFIDENCE)
+    scope: NoteScope = "session" if is_now else proposal.scope
+    quote = " ".join(sentence.quote for sentence in quoted.sentences)
+    return Candidate(quote, proposal.text.strip(), scope, proposal.kind, subject_of(proposal.text), CONFIDENCE)
 
 
 def together(proposed: Sequence[Candidate], by_rules: Sequence[Candidate]) -> list[Candidate]:
@@ -129,7 +129,7 @@ def together(proposed: Sequence[Candidate], by_rules: Sequence[Candidate]) -> li
     Where both found it, the model's words stand, with the rules' caution: what they take for this time
     only is not lasting, and what they take for a constraint is one.
     """
-    found: list[Candidate] = []
+    notes: list[Candidate] = []
     left = list(by_rules)
     for candidate in proposed:
         twins = [rule for rule in left if share_meaning(rule.text, candidate.text)]
@@ -144,10 +144,10 @@ def together(proposed: Sequence[Candidate], by_rules: Sequence[Candidate]) -> li
             )
         if len(twins) > 1 or any(_loses(twin, candidate) for twin in twins):
             # One sentence for several facts, or for less than one: the rules' own notes say all of it.
-            found += twins
-        elif not any(share_meaning(known.text, candidate.text) for known in found):
-            found.append(candidate)
-    return [*found, *left][:MOST_PER_MESSAGE]
+            notes += twins
+        elif not any(share_meaning(note.text, candidate.text) for note in notes):
+            notes.append(candidate)
+    return [*notes, *left][:MOST_PER_MESSAGE]
 
 
 def _loses(twin: Candidate, candidate: Candidate) -> bool:
@@ -178,15 +178,15 @@ def _located(quote: str, text: str) -> _Quoted | str:
     return _Quoted(wanted, tuple(covered), before.strip())
 
 
-def _not_own(found: _Quoted) -> str:
+def _not_own(quoted: _Quoted) -> str:
     """Say why a quote tells nothing of the user as they are today; empty when it may."""
-    if any(is_hypothetical(sentence.bare) for sentence in found.sentences):
+    if any(is_hypothetical(sentence.bare) for sentence in quoted.sentences):
         return "a supposition"
-    if is_of_another(found.before, found.words):
+    if is_of_another(quoted.before, quoted.words):
         return "what another person is"
-    if not is_own(found.before, found.words):
+    if not is_own(quoted.before, quoted.words):
         return "what others say, or what used to be"
-    if all(sentence.is_question and not _states(sentence) for sentence in found.sentences):
+    if all(sentence.is_question and not _states(sentence) for sentence in quoted.sentences):
         return "a question"
     return ""
 
