@@ -13,7 +13,7 @@ from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl
 from everthread.cli.output import check_writable, counted, note, print_json, progress, write_json
 from everthread.cli.reading import read_thread, role_of
 from everthread.state import namespaces
-from everthread.storage import holdings
+from everthread.storage import user_data
 from everthread.storage.open import Storage, open_storage
 
 __all__ = ["document", "export"]
@@ -61,12 +61,12 @@ def document(
         NotFoundError: there is no such user.
     """
     database = storage.database.connection
-    found = holdings.of_user(database, storage.checkpointer.serde, user_id)
+    found = user_data.of_user(database, storage.checkpointer.serde, user_id)
     prefix = ".".join(namespaces.user(user_id))
     own: dict[str, list[dict[str, Any]]] = {}
-    for record in holdings.records(database, found):
+    for record in user_data.records(database, found):
         if record.prefix.startswith(prefix + "."):
-            own.setdefault(holdings.kind_of(record.prefix), []).append({"key": record.key, **record.value})
+            own.setdefault(user_data.kind_of(record.prefix), []).append({"key": record.key, **record.value})
     profile = [{key: value for key, value in one.items() if key != "key"} for one in own.pop("profile", [])]
     threads = []
     for place, thread_id in enumerate(found.threads):
@@ -86,12 +86,12 @@ def document(
 def _thread(storage: Storage, database: sqlite3.Connection, thread_id: str) -> dict[str, Any]:
     view = read_thread(storage, thread_id)
     rest: dict[str, list[dict[str, Any]]] = {}
-    here = holdings.Holdings(None, (thread_id,), prefixes=(".".join(namespaces.thread(thread_id)),))
-    for record in holdings.records(database, here):
+    here = user_data.UserData(None, (thread_id,), prefixes=(".".join(namespaces.thread(thread_id)),))
+    for record in user_data.records(database, here):
         if (kind := record.prefix.split(".")[2]) not in _OF_READ_THREAD:
             rest.setdefault(kind, []).append({"key": record.key, **record.value})
     known = {str(message.id) for message in view.messages} | {"None"}
-    values = holdings.checkpoint_values(database, storage.checkpointer.serde, thread_id)
+    values = user_data.checkpoint_values(database, storage.checkpointer.serde, thread_id)
     others = {str(message.id): message for name, value in values for message in _messages(name, value)}
     return {
         **{name: value for name, value in view.as_json().items() if name != "summary"},

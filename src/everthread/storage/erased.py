@@ -8,7 +8,7 @@ from langgraph.store.base import BaseStore
 from everthread.ledger.events import Erased
 from everthread.ledger.record import record
 from everthread.state import namespaces
-from everthread.storage.holdings import Holdings
+from everthread.storage.user_data import UserData
 
 __all__ = ["erased_notes", "tell_erased"]
 
@@ -22,7 +22,7 @@ Losses = Mapping[str, tuple[int, Erased]]
 """Turns and event of each thread that loses something."""
 
 
-def erased_notes(database: sqlite3.Connection, found: Holdings) -> Losses:
+def erased_notes(database: sqlite3.Connection, found: UserData) -> Losses:
     """Return what the user's other threads lose: notes that were in their prompts or came from them.
 
     The events hold ids only, which those ledgers have already.

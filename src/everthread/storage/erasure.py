@@ -19,12 +19,12 @@ import orjson
 
 from everthread.errors import NotFoundError, SettingsError, StorageError
 from everthread.state import namespaces
-from everthread.storage import holdings
+from everthread.storage import user_data
 from everthread.storage.erased import erased_notes, tell_erased
-from everthread.storage.holdings import Holdings
 from everthread.storage.locations import locate
 from everthread.storage.open import Storage
-from everthread.storage.samples import Hit, in_files, in_index, in_tables, samples, texts_of
+from everthread.storage.residue import Hit, in_files, in_index, in_tables, samples, texts_of
+from everthread.storage.user_data import UserData
 
 __all__ = ["Receipt", "erase", "held"]
 
@@ -145,7 +145,7 @@ def erase(
     return Receipt(user_id, thread_id, str(path), began, _now(), found.threads, dict(counts), **verified)
 
 
-def _locked(storage: Storage, leases: ExitStack, user_id: str | None, thread_id: str | None) -> Holdings:
+def _locked(storage: Storage, leases: ExitStack, user_id: str | None, thread_id: str | None) -> UserData:
     """Take the locks of all threads concerned, also of those that begin meanwhile."""
     locked: set[str] = set()
     while True:
@@ -163,20 +163,20 @@ def _locked(storage: Storage, leases: ExitStack, user_id: str | None, thread_id:
         return _find(storage, database, user_id, thread_id)
 
 
-def _find(storage: Storage, database: sqlite3.Connection, user_id: str | None, thread_id: str | None) -> Holdings:
+def _find(storage: Storage, database: sqlite3.Connection, user_id: str | None, thread_id: str | None) -> UserData:
     serde = storage.checkpointer.serde
     try:
         if user_id is not None:
-            return holdings.of_user(database, serde, user_id)
-        return holdings.of_thread(database, serde, str(thread_id))
+            return user_data.of_user(database, serde, user_id)
+        return user_data.of_thread(database, serde, str(thread_id))
     except NotFoundError:
         if not _is_interrupted(database, _mark(user_id, thread_id)):
             raise
-        return Holdings(user_id, ())
+        return UserData(user_id, ())
 
 
-def _counts(database: sqlite3.Connection, found: Holdings) -> Counter[str]:
-    counts = Counter(holdings.kind_of(record.prefix) for record in holdings.records(database, found))
+def _counts(database: sqlite3.Connection, found: UserData) -> Counter[str]:
+    counts = Counter(user_data.kind_of(record.prefix) for record in user_data.records(database, found))
     counts += Counter({"sources of kept notes": len(found.kept_notes)})
     for table in ("checkpoints", "writes"):
         query = f"SELECT count(*) FROM {table} WHERE thread_id = ?"
@@ -184,12 +184,12 @@ def _counts(database: sqlite3.Connection, found: Holdings) -> Counter[str]:
     return +counts
 
 
-def _texts(storage: Storage, database: sqlite3.Connection, found: Holdings) -> Iterator[str]:
+def _texts(storage: Storage, database: sqlite3.Connection, found: UserData) -> Iterator[str]:
     """Return what the user said and what is known about them, the most telling first."""
     of_users: list[str] = []
     of_threads: list[str] = []
-    for record in holdings.records(database, found):
-        kind = holdings.kind_of(record.prefix)
+    for record in user_data.records(database, found):
+        kind = user_data.kind_of(record.prefix)
         if kind == "transcript":
             of_threads += [str(record.value.get("text", ""))] if record.value.get("role") == "human" else []
         elif kind not in _NO_TEXTS:
@@ -210,7 +210,7 @@ def _texts(storage: Storage, database: sqlite3.Connection, found: Holdings) -> I
     yield from of_threads
 
 
-def _delete(database: sqlite3.Connection, found: Holdings, mark: str, began: str) -> None:
+def _delete(database: sqlite3.Connection, found: UserData, mark: str, began: str) -> None:
     """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
     by_thread, by_record = _tables(database)
     database.execute("BEGIN IMMEDIATE")
@@ -250,7 +250,7 @@ def _tables(database: sqlite3.Connection) -> tuple[list[str], list[str]]:
     return by_thread, by_record
 
 
-def _spaces(database: sqlite3.Connection, found: Holdings) -> list[int]:
+def _spaces(database: sqlite3.Connection, found: UserData) -> list[int]:
     """Return the numbers that the full-text index has for the namespaces that go."""
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'lexical_spaces'").fetchone():
         return []

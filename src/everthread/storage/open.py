@@ -2,8 +2,9 @@
 
 import sqlite3
 from dataclasses import replace
-from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from langgraph.graph.state import CompiledStateGraph
 
 from everthread.errors import StorageError
 from everthread.storage.locations import Location, Synchronous, level, locate, prepare
@@ -13,6 +14,9 @@ from everthread.storage.sqlite.database import Database
 from everthread.storage.sqlite.formats import refuse_newer, upgrade
 from everthread.storage.sqlite.store import SqliteSearchStore
 from everthread.storage.worker import Worker
+
+if TYPE_CHECKING:
+    from everthread.graph.guard import GuardedGraph
 
 __all__ = ["Storage", "open_storage"]
 
@@ -34,10 +38,12 @@ class Storage:
             self.close()
             raise
 
-    def guard(self, graph: Any) -> Any:
+    def guard(self, graph: CompiledStateGraph[Any, Any, Any, Any]) -> "GuardedGraph":
         """Return a compiled graph whose runs hold the lock of their thread; it may be anybody's graph."""
-        # Taken when called: the graph is built on the storage, and not the other way round.
-        return import_module("everthread.graph.guard").GuardedGraph(graph, self)
+        # Taken when called: the guard is built on the storage, and not the other way round.
+        from everthread.graph.guard import GuardedGraph
+
+        return GuardedGraph(graph, self)
 
     def close(self) -> None:
         """Finish what async calls have asked for, and close the database."""

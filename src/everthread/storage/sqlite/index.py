@@ -265,13 +265,13 @@ class Index:
             sums = Counter[int]()
             for word, found in hits.items():
                 sums.update(dict.fromkeys(found, weights[word]))
-            items = set(sorted(items, key=lambda item: (-sums[item], -item))[:most])
+            items = set(_best_first(sums)[:most])
         often = {word: set(self._items(spaces, [[word + OFTEN]], _ALL)) for word in hits if len(hits[word]) < READ}
         sql = "SELECT doc, words FROM lexical_docs WHERE doc IN (SELECT value FROM json_each(?))"
         lengths = dict(self._rows(sql, (json.dumps(sorted(items)),)))
         near = {word: found & items for word, found in hits.items()}
         scores = bm25(near, often, weights, lengths, spaces.words / max(spaces.docs, 1))
-        return sorted(scores.items(), key=lambda pair: (-pair[1], -pair[0]))
+        return [(item, scores[item]) for item in _best_first(scores)]
 
     def _holders(self, spaces: _Spaces, items: list[int]) -> float:
         """Estimate how many items hold a word, of which these are the oldest."""
@@ -352,6 +352,11 @@ class Index:
         return self._connection.execute(sql, values).fetchall()
 
 
+def _best_first(scores: Mapping[int, float]) -> list[int]:
+    """Return items by score, of equals the newest first; two sorts by numbers take half the time of one by pairs."""
+    return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
+
+
 def below(prefix: str, column: str = "prefix") -> tuple[str, tuple[str, ...]]:
     """Return the condition for a namespace and those below it; an empty prefix has all of them below it."""
     if not prefix:
@@ -366,8 +371,9 @@ def _entry(word: str, ns: int) -> str:
 
 def _entries(words: Mapping[str, int], ns: int) -> str:
     """Return the words as the index holds them: each with its namespace."""
+    end = "_" + space_name(ns)
     often = [word + OFTEN for word, count in words.items() if count > 1]
-    return " ".join(_entry(word, ns) for word in (*words, *often))
+    return f"{end} ".join([*words, *often]) + end
 
 
 def space_name(ns: int) -> str:

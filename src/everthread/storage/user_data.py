@@ -11,7 +11,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from everthread.errors import NotFoundError
 from everthread.state import namespaces
 
-__all__ = ["Holdings", "Record", "checkpoint_values", "kind_of", "of_thread", "of_user", "records"]
+__all__ = ["Record", "UserData", "checkpoint_values", "kind_of", "of_thread", "of_user", "records"]
 
 _KINDS = {"trips": "bookings"}
 """Words of ours for namespaces that are called otherwise; `threads.….notes` are session notes."""
@@ -28,7 +28,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Holdings:
+class UserData:
     """Where the data of a user or of a thread is."""
 
     user_id: str | None
@@ -44,7 +44,7 @@ class Holdings:
     """Prefix and key of every other record."""
 
 
-def of_user(database: sqlite3.Connection, serde: SerializerProtocol, user_id: str) -> Holdings:
+def of_user(database: sqlite3.Connection, serde: SerializerProtocol, user_id: str) -> UserData:
     """List what belongs to a user: profile, notes, bookings, tickets, and every thread of theirs.
 
     Raises:
@@ -55,7 +55,7 @@ def of_user(database: sqlite3.Connection, serde: SerializerProtocol, user_id: st
     own = _text(namespaces.user(user_id))
     if not threads and next(_below(database, own), None) is None:
         raise NotFoundError(f"there is no user {user_id!r} in this database; `everthread threads` shows who has talked")
-    return Holdings(
+    return UserData(
         user_id,
         threads,
         jobs=tuple(_jobs(database, serde, {user_id, *threads})),
@@ -64,7 +64,7 @@ def of_user(database: sqlite3.Connection, serde: SerializerProtocol, user_id: st
     )
 
 
-def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str) -> Holdings:
+def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str) -> UserData:
     """List what belongs to a thread, and what its user's records have from it.
 
     Bookings and tickets made in it belong to it, and so do long-term notes that were said nowhere
@@ -88,7 +88,7 @@ def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id
             made.append((record.prefix, record.key))
         elif sources and len(elsewhere) < len(sources):
             kept.append(Record(record.prefix, record.key, {**record.value, "sources": elsewhere}))
-    return Holdings(
+    return UserData(
         user_id,
         (thread_id,),
         jobs=tuple(_jobs(database, serde, {thread_id})),
@@ -98,7 +98,7 @@ def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id
     )
 
 
-def records(database: sqlite3.Connection, found: Holdings) -> Iterator[Record]:
+def records(database: sqlite3.Connection, found: UserData) -> Iterator[Record]:
     """Return every record of the store that is listed, in a fixed order."""
     for prefix in found.prefixes:
         yield from _below(database, prefix)
