@@ -66,13 +66,13 @@ chat: .venv/.core ## Talk to an agent; ARGS="--agent support --user me"
 studio: .venv/.dev ## Serve the graphs for LangGraph Studio on PORT
 	@$(STUDIO_ENV) $(PY) -m langgraph_cli dev --no-browser --port $(PORT) $(ARGS)
 
-lint: .venv/.dev ## Check style, types, imports, names that nobody promised and the README's code
+lint: .venv/.dev ## Check style, types, imports, names that nobody promised and the code in README and docs
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(PY) scripts/private_names.py src
-	@$(PY) scripts/readme_snippets.py README.md
+	@$(PY) scripts/snippets.py README.md docs/*.md
 
 bench: .venv-bench/.done ## Compare with peers; NAME=threads, crash, concurrency, stores … runs another one
 	@$(BENCH_PY) benchmarks/$(NAME).py $(ARGS)

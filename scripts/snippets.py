@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     """Let mypy check every snippet; the names of the files say where a snippet is."""
     with tempfile.TemporaryDirectory() as folder:
         files = []
-        for path in map(Path, arguments or [str(ROOT / "README.md")]):
+        for path in map(Path, arguments):
             for line, code in snippets(path.read_text(encoding="utf-8")).items():
                 file = Path(folder, f"{path.stem}_line_{line}.py".replace("-", "_"))
                 file.write_text(code, encoding="utf-8")

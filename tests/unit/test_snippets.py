@@ -1,4 +1,4 @@
-"""The check of the README's snippets finds them all."""
+"""The check of the snippets in Markdown finds them all."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "scripts"))
 
-from readme_snippets import snippets  # noqa: E402 - the folder of scripts is no package
+from snippets import snippets  # noqa: E402 - the folder of scripts is no package
 
 
 def test_python_blocks_are_found_by_the_line_they_begin_at() -> None:
