@@ -15,6 +15,7 @@ from everthread.cli.reading import read_thread, role_of
 from everthread.state import namespaces
 from everthread.storage import user_data
 from everthread.storage.open import Storage, open_storage
+from everthread.storage.sqlite.checkpointer import checkpoint_values
 
 __all__ = ["document", "export"]
 
@@ -91,7 +92,7 @@ def _thread(storage: Storage, database: sqlite3.Connection, thread_id: str) -> d
         if (kind := record.prefix.split(".")[2]) not in _OF_READ_THREAD:
             rest.setdefault(kind, []).append({"key": record.key, **record.value})
     known = {str(message.id) for message in view.messages} | {"None"}
-    values = user_data.checkpoint_values(database, storage.checkpointer.serde, thread_id)
+    values = checkpoint_values(database, storage.checkpointer.serde, thread_id)
     others = {str(message.id): message for name, value in values for message in _messages(name, value)}
     return {
         **{name: value for name, value in view.as_json().items() if name != "summary"},

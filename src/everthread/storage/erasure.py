@@ -24,6 +24,7 @@ from everthread.storage.erased import erased_notes, tell_erased
 from everthread.storage.locations import locate
 from everthread.storage.open import Storage
 from everthread.storage.residue import Hit, in_files, in_index, in_tables, samples, texts_of
+from everthread.storage.sqlite.checkpointer import newest_inputs, row_counts
 from everthread.storage.user_data import UserData
 
 __all__ = ["Receipt", "erase", "held"]
@@ -178,9 +179,7 @@ def _find(storage: Storage, database: sqlite3.Connection, user_id: str | None, t
 def _counts(database: sqlite3.Connection, found: UserData) -> Counter[str]:
     counts = Counter(user_data.kind_of(record.prefix) for record in user_data.records(database, found))
     counts += Counter({"sources of kept notes": len(found.kept_notes)})
-    for table in ("checkpoints", "writes"):
-        query = f"SELECT count(*) FROM {table} WHERE thread_id = ?"
-        counts[table] = sum(database.execute(query, (one,)).fetchone()[0] for one in (*found.threads, *found.jobs))
+    counts.update(row_counts(database, (*found.threads, *found.jobs)))
     return +counts
 
 
@@ -197,16 +196,8 @@ def _texts(storage: Storage, database: sqlite3.Connection, found: UserData) -> I
     yield from of_users
     serde = storage.checkpointer.serde
     for thread_id in found.threads:
-        query = (
-            "SELECT type, value FROM writes WHERE thread_id = ? AND channel IN ('messages', '__start__')"
-            f" ORDER BY checkpoint_id DESC LIMIT {_NEWEST_WRITES}"
-        )
-        for row in database.execute(query, (thread_id,)):
-            yield from texts_of(serde.loads_typed(tuple(row)))
-        query = "SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id DESC LIMIT 1"
-        for row in database.execute(query, (thread_id,)):
-            values = serde.loads_typed(tuple(row)).get("channel_values", {})
-            yield from texts_of([values.get(name) for name in ("messages", "__start__")])
+        for value in newest_inputs(database, serde, thread_id, _NEWEST_WRITES):
+            yield from texts_of(value)
     yield from of_threads
 
 

@@ -10,8 +10,9 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from everthread.errors import NotFoundError
 from everthread.state import namespaces
+from everthread.storage.sqlite.checkpointer import checkpoint_values, row_counts, thread_ids
 
-__all__ = ["Record", "UserData", "checkpoint_values", "kind_of", "of_thread", "of_user", "records"]
+__all__ = ["Record", "UserData", "kind_of", "of_thread", "of_user", "records"]
 
 _KINDS = {"trips": "bookings"}
 """Words of ours for namespaces that are called otherwise; `threads.….notes` are session notes."""
@@ -75,8 +76,11 @@ def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id
     """
     prefix, sessions = _text(namespaces.thread(thread_id)), _text(namespaces.SESSIONS)
     session = next((record for record in _below(database, sessions) if record.key == thread_id), None)
-    saved = database.execute("SELECT 1 FROM checkpoints WHERE thread_id = ? LIMIT 1", (thread_id,)).fetchone()
-    if session is None and saved is None and next(_below(database, prefix), None) is None:
+    if (
+        session is None
+        and not row_counts(database, [thread_id])["checkpoints"]
+        and next(_below(database, prefix), None) is None
+    ):
         raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
     user_id = _user(session) if session else None
     made: list[tuple[str, str]] = [(sessions, thread_id)] if session else []
@@ -108,19 +112,6 @@ def records(database: sqlite3.Connection, found: UserData) -> Iterator[Record]:
             yield Record(prefix, key, _json(row[0]))
 
 
-def checkpoint_values(
-    database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str
-) -> Iterator[tuple[str, Any]]:
-    """Return what the checkpoints of a thread hold: channel and value, oldest first."""
-    saved = "SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id"
-    for kind, blob in database.execute(saved, (thread_id,)):
-        values = serde.loads_typed((kind, blob)).get("channel_values")
-        yield from (values if isinstance(values, Mapping) else {}).items()
-    written = "SELECT channel, type, value FROM writes WHERE thread_id = ? ORDER BY checkpoint_id, task_id, idx"
-    for channel, kind, blob in database.execute(written, (thread_id,)):
-        yield channel, serde.loads_typed((kind, blob))
-
-
 def kind_of(prefix: str) -> str:
     """Return what the records of a namespace are called, such as `notes`, `bookings` or `transcript`."""
     labels = prefix.split(".")
@@ -133,7 +124,7 @@ def kind_of(prefix: str) -> str:
 def _jobs(database: sqlite3.Connection, serde: SerializerProtocol, ids: set[str]) -> Iterator[str]:
     """Find the threads of jobs that name one of the ids; a thread with messages is a conversation."""
     talked = {record.key for record in _below(database, _text(namespaces.SESSIONS))}
-    for (thread_id,) in database.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchall():
+    for thread_id in thread_ids(database):
         if thread_id in talked or thread_id in ids:
             continue
         values = list(checkpoint_values(database, serde, thread_id))

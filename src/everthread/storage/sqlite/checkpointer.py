@@ -5,7 +5,8 @@ The only file with SQL on the tables `checkpoints` and `writes`, whose layout is
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -28,7 +30,15 @@ from everthread.storage.prune import MARK, Node, needed, of_turns, subgraphs_of
 from everthread.storage.sqlite.database import Database
 from everthread.storage.worker import Worker
 
-__all__ = ["Pruned", "SqliteCheckpointer", "mark_as_ours"]
+__all__ = [
+    "Pruned",
+    "SqliteCheckpointer",
+    "checkpoint_values",
+    "mark_as_ours",
+    "newest_inputs",
+    "row_counts",
+    "thread_ids",
+]
 
 _TABLES = ("checkpoints", "writes")
 
@@ -287,6 +297,48 @@ class SqliteCheckpointer(SqliteSaver):
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> Any:
         return self.conn.execute(sql, values).fetchall()
+
+
+def checkpoint_values(
+    database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str
+) -> Iterator[tuple[str, Any]]:
+    """Return what the checkpoints of a thread hold: channel and value, oldest first."""
+    saved = "SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id"
+    for kind, blob in database.execute(saved, (thread_id,)):
+        values = serde.loads_typed((kind, blob)).get("channel_values")
+        yield from (values if isinstance(values, Mapping) else {}).items()
+    written = "SELECT channel, type, value FROM writes WHERE thread_id = ? ORDER BY checkpoint_id, task_id, idx"
+    for channel, kind, blob in database.execute(written, (thread_id,)):
+        yield channel, serde.loads_typed((kind, blob))
+
+
+def newest_inputs(database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str, most: int) -> Iterator[Any]:
+    """Return what was last said in a thread: the newest writes of messages, and the newest checkpoint's."""
+    written = (
+        "SELECT type, value FROM writes WHERE thread_id = ? AND channel IN ('messages', '__start__')"
+        " ORDER BY checkpoint_id DESC LIMIT ?"
+    )
+    for row in database.execute(written, (thread_id, most)):
+        yield serde.loads_typed(tuple(row))
+    saved = "SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id DESC LIMIT 1"
+    for row in database.execute(saved, (thread_id,)):
+        values = serde.loads_typed(tuple(row)).get("channel_values", {})
+        yield [values.get(name) for name in ("messages", "__start__")]
+
+
+def row_counts(database: sqlite3.Connection, threads: Iterable[str]) -> Counter[str]:
+    """Count the rows of threads by table."""
+    counts = Counter[str]()
+    for thread_id in threads:
+        for table in _TABLES:
+            query = f"SELECT count(*) FROM {table} WHERE thread_id = ?"
+            counts[table] += database.execute(query, (thread_id,)).fetchone()[0]
+    return counts
+
+
+def thread_ids(database: sqlite3.Connection) -> Sequence[str]:
+    """Return the threads that have checkpoints."""
+    return [str(row[0]) for row in database.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchall()]
 
 
 def mark_as_ours(connection: sqlite3.Connection) -> None:
