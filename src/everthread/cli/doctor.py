@@ -18,10 +18,10 @@ import everthread
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ModelName
 from everthread.cli.output import out, plain, print_json
 from everthread.errors import EverthreadError
-from everthread.memory.text.words import VERSION
 from everthread.models.provider import describe, input_limit, resolve
 from everthread.state.scrubbing import scrub
 from everthread.storage.locations import locate, prepare
+from everthread.storage.sqlite.index import VERSION
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.tokens import counter_for
 
