@@ -28,6 +28,13 @@ def test_the_first_lines_of_python_run_and_a_second_process_continues_the_thread
 
 
 def test_the_example_of_an_own_agent_runs(tmp_path: Path) -> None:
-    own_tool = "from langchain_core.tools import tool\n@tool\ndef my_tool() -> str:\n    'Do it.'\n    return 'done'\n"
+    own = blocks()[1] + "from everthread import build_graph\nprint(build_graph(shop, model='offline').name)\n"
 
-    run(own_tool + blocks()[1], tmp_path)
+    assert run(own, tmp_path).strip() == "shop"
+
+
+def test_every_link_of_readme_and_docs_leads_somewhere() -> None:
+    pages = [README, *README.parent.glob("docs/*.md"), README.parent / "CONTRIBUTING.md"]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))]
+
+    assert [(page.name, link) for page, link in links if ":" not in link and not (page.parent / link).exists()] == []
