@@ -12,7 +12,7 @@ from everthread.ledger import events
 from everthread.ledger.events import Refetch
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
-from everthread.state.marks import is_kept, marked
+from everthread.state.marks import marked, was_refetched
 from everthread.storage.open import Storage
 from everthread.tools.save_memory_note import save_memory_note
 from everthread.window.eviction import plan_trim
@@ -147,7 +147,7 @@ def test_the_dial_marks_what_had_to_be_fetched_twice(storage: Storage, learns: b
     last = talk(storage, *turns, ("again", [looks(3, "b"), "done"]), learn_from_refetches=learns, **ONE_TURN)
 
     result = next(message for message in last["messages"] if getattr(message, "tool_call_id", "") == "b")
-    assert is_kept(result) is learns
+    assert was_refetched(result) is learns
 
 
 @pytest.mark.parametrize("missed", [None, "t-c1"])

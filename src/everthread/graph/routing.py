@@ -11,21 +11,22 @@ from everthread.nodes.deps import NodeDeps
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.tools import last_call, returns_directly, tool_tasks
 from everthread.state import PromptPlan, State
-from everthread.state.marks import marks
+from everthread.state.marks import is_new
 
 
 def after_start(state: State) -> str:
-    """End the session at once when no new message came with the wish to end it.
+    """Begin the turn; without a new message, end the session if the caller asked for it.
 
-    A client that sends a message again which has its answer already gets that answer: nothing runs.
+    A message that was sent again under its id is not new. When the thread ends with its answer, nothing runs;
+    without an answer its turn begins again.
     """
     messages = state.get("messages", [])
-    if not any("at" not in marks(message) for message in messages):
-        if state.get("end_session"):
-            return "consolidate"
-        if messages and messages[-1].type == "ai" and not messages[-1].tool_calls:
-            return END
-    return "inject_memory"
+    if any(map(is_new, messages)):
+        return "inject_memory"
+    if state.get("end_session"):
+        return "consolidate"
+    is_answered = bool(messages) and messages[-1].type == "ai" and not messages[-1].tool_calls
+    return END if is_answered else "inject_memory"
 
 
 def before_model(state: State, deps: NodeDeps) -> str:

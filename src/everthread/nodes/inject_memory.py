@@ -20,7 +20,7 @@ from everthread.nodes.prompt_plan import StoredMemory, carried, make_plan, own_s
 from everthread.nodes.recall import outdated, recall, shared_past
 from everthread.nodes.sizes import is_evicted
 from everthread.state import Context, PromptPlan, State, Update, namespaces
-from everthread.state.marks import MARK, marks
+from everthread.state.marks import MARK, is_new, marks
 from everthread.storage.refetches import restated, restated_reads
 from everthread.window.turns import opens_turn
 
@@ -105,7 +105,7 @@ class _Arrived:
 
     @classmethod
     def of(cls, messages: Sequence[BaseMessage], store: BaseStore, thread_id: str) -> "_Arrived":
-        arrived = [message for message in messages if "at" not in marks(message)]
+        arrived = list(filter(is_new, messages))
         archive = namespaces.transcript(thread_id)
         reads = restated_reads(thread_id, arrived) if is_evicted(messages) else {}
         items: list[Any] = store.batch([*(GetOp(archive, str(one.id)) for one in arrived), *reads.values()])

@@ -1,6 +1,18 @@
 """What Everthread writes into a message's metadata, in one place.
 
 Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people can read them.
+
+| mark | on | says |
+|---|---|---|
+| `seq`, `previous` | every message of the thread | its place, from 0, and the id of the message ahead of it |
+| `at` | every message that a run took in or made | when, ISO 8601; one without it `is_new` |
+| `call` | tool results | id of the assistant's message that they answer |
+| `handle`, `tokens` | masked stand-ins | what `read_tool_output` takes, and the tokens of the full text |
+| `kept` | tool results | it `was_refetched` |
+| `kind` | synthetic messages | what they carry; they have no place in the thread |
+| `before`, `shows`, `notes` | recalled messages | id of their question; ids and note lines that they show |
+
+The reducer of `state.messages` gives `seq` and `previous`, the nodes give the others.
 """
 
 from typing import Any, TypeVar
@@ -11,7 +23,7 @@ MARK = "everthread"
 """Key in `additional_kwargs` under which all our metadata lives."""
 
 RECALLED = "recalled"
-"""Kind of the synthetic messages that stay in the working set until a compaction; it has no place in the thread."""
+"""Kind of the synthetic messages that stay in the working set until a compaction."""
 
 MessageT = TypeVar("MessageT", bound=BaseMessage)
 
@@ -33,6 +45,11 @@ def synthetic(kind: str, content: str, **values: Any) -> HumanMessage:
     return HumanMessage(content=content, additional_kwargs={MARK: {"kind": kind, **values}})
 
 
+def is_new(message: BaseMessage) -> bool:
+    """Tell whether a message came with this run: `inject_memory` dates it, and every later run finds it dated."""
+    return "at" not in marks(message)
+
+
 def is_synthetic(message: BaseMessage) -> bool:
     """Tell whether a message was made by Everthread rather than by the user, the model or a tool."""
     return "kind" in marks(message)
@@ -48,8 +65,8 @@ def is_masked(message: BaseMessage) -> bool:
     return "handle" in marks(message)
 
 
-def is_kept(message: BaseMessage) -> bool:
-    """Tell whether a tool result had to be fetched twice, so that it is masked last."""
+def was_refetched(message: BaseMessage) -> bool:
+    """Tell whether a tool result had to be fetched a second time, so that it is masked last."""
     return bool(marks(message).get("kept"))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 
-from everthread.state.marks import is_kept
+from everthread.state.marks import was_refetched
 from everthread.window.masking import LONGEST_STUB, SMALLEST_STUB, mask, stub
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import Group, anchor_of, split
@@ -70,7 +70,7 @@ class Draft:
 
     def mask_results(self, groups: Iterable[Group], target: int) -> None:
         """Put stubs in place of tool results down to a target, the oldest first; what was fetched twice is last."""
-        for result in sorted((result for group in groups for result in group.results), key=is_kept):
+        for result in sorted((result for group in groups for result in group.results), key=was_refetched):
             if self.tokens <= target:
                 return
             if self.sizes[str(result.id)] > LONGEST_STUB:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from langchain_core.messages import BaseMessage, SystemMessage, trim_messages
 
 from everthread.state.context import Context
-from everthread.state.marks import is_kept
+from everthread.state.marks import was_refetched
 from everthread.window.turns import Turn, opens_turn
 
 Measure = Callable[[list[BaseMessage]], int]
@@ -78,8 +78,8 @@ def salience(turns: Sequence[Turn], budget: int, measure: Measure) -> list[int]:
 
     def weight(index: int) -> float:
         shared = sum(1 / spread[word] for word in question_words & words[index])
-        was_refetched = any(is_kept(message) for message in turns[index].messages)
-        return shared + was_refetched + 0.5 * index / len(turns)
+        is_refetched = any(was_refetched(message) for message in turns[index].messages)
+        return shared + is_refetched + 0.5 * index / len(turns)
 
     evicted: list[int] = []
     for index in sorted(range(max(len(turns) - 2, 0)), key=weight):
