@@ -35,11 +35,12 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
     """
     context, plan = context_of(runtime), plan_of(state, runtime, deps)
     chat = deps.model_for(context)
-    prompt, budget = _assembled(state, plan, runtime, chat)
+    is_bound = reads_back(state)
+    prompt, budget = _assembled(state, plan, runtime, chat, reads_back=is_bound)
     options = {} if context.max_output_tokens is None else {"max_tokens": context.max_output_tokens}
     telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
     try:
-        bound = chat.bound(reads_back=reads_back(state))
+        bound = chat.bound(reads_back=is_bound)
         reply = yield ModelCall(bound, prompt.messages, options, is_reply=True)
         if not isinstance(reply, AIMessage):
             kind = type(reply).__name__
@@ -55,23 +56,22 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         refused = _stepped_down(error, state, prompt, budget, runtime, chat)
         return {**carried(state, plan), **refused}
     telemetry.end(reply)
-    return {**carried(state, plan), **_kept(reply, state, prompt, chat)}
+    return {**carried(state, plan), **_kept(reply, state, prompt, chat, reads_back=is_bound)}
 
 
 def _assembled(
-    state: State, plan: PromptPlan, runtime: Runtime[Context], chat: ModelWithTools
+    state: State, plan: PromptPlan, runtime: Runtime[Context], chat: ModelWithTools, *, reads_back: bool
 ) -> tuple[Prompt, Budget]:
     """Put the prompt together and record what it is made of."""
-    is_bound = reads_back(state)
-    size = PromptSize.of(state, plan, chat, reads_back=is_bound)
+    size = PromptSize.of(state, plan, chat, reads_back=reads_back)
     prompt = assemble(
         size.parts,
         size.budget,
         size.counter,
         previous=state.get("prefix", b""),
-        tools="with reader" if is_bound else "",
+        tools="with reader" if reads_back else "",
     )
-    cause = "tools" if is_bound and not state.get("reads_back") else state.get("moved") or "unknown"
+    cause = "tools" if reads_back and not state.get("reads_back") else state.get("moved") or "unknown"
     event = PromptAssembled(
         window=size.budget.window,
         budget=size.budget.tokens,
@@ -134,14 +134,14 @@ def _learned(calibration: Calibration, chat: ModelWithTools) -> Update:
     return {"calibration": {"model": chat.name, **calibration.to_json()}}
 
 
-def _kept(reply: AIMessage, state: State, prompt: Prompt, chat: ModelWithTools) -> Update:
+def _kept(reply: AIMessage, state: State, prompt: Prompt, chat: ModelWithTools, *, reads_back: bool) -> Update:
     reply = _with_unique_calls(_with_unique_id(reply, state))
     update: Update = {"messages": [marked(reply, at=now())], "prefix": prompt.prefix}
     if state.get("overflows"):
         update["overflows"] = 0
     if state.get("moved"):
         update["moved"] = ""
-    if reads_back(state) and not state.get("reads_back"):
+    if reads_back and not state.get("reads_back"):
         update["reads_back"] = True
     if anchor := Anchor.of(reply, prompt.tokens):
         learned = _learned(calibration_of(state, chat).observe(anchor.counted, anchor.reported), chat)

@@ -150,8 +150,9 @@ def reads_back(state: State) -> bool:
 
 def is_evicted(messages: Sequence[BaseMessage]) -> bool:
     """Tell whether messages of the thread have left the working set."""
-    own = [message for message in messages if not is_recalled(message)]
-    return bool(own) and sequence(own[-1]) >= len(own)
+    newest = next((message for message in reversed(messages) if not is_recalled(message)), None)
+    # Places count from 0: a thread that has lost nothing has as many messages as its newest place says, or more.
+    return newest is not None and sequence(newest) >= sum(not is_recalled(message) for message in messages)
 
 
 def input_limit(context: Context, model: ModelWithTools) -> int:

@@ -49,8 +49,11 @@ def reduce_messages(current: Sequence[Any] | None, writes: Sequence[Any]) -> lis
     Returns:
         A new list; the arguments are not touched.
     """
+    # A server's snapshot holds JSON throughout; everything else holds messages.
+    messages = list(current or [])
+    if messages and not isinstance(messages[0], BaseMessage):
+        messages = list(map(_revived, messages))
     # The state may come from a plain `add_messages` channel, whose messages have no place yet.
-    messages = list(map(_revived, current or []))
     last = _last_own(messages)
     if last is not None and sequence(last) < 0:
         messages = _stamped(messages)

@@ -5,7 +5,6 @@ consecutive calls 98 % come out to the token.
 """
 
 import json
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -64,20 +63,16 @@ _CHARACTERS_PER_TOKEN: Final = 12
 
 
 class _Cache:
-    """Tokens by text, least recently used first to go; safe to share between threads."""
+    """Tokens by text, first in first out; safe to share between threads."""
 
     def __init__(self, characters: int = _CACHED_CHARACTERS) -> None:
         self._capacity = self._room = characters
-        self._entries: OrderedDict[str, int] = OrderedDict()
+        self._entries: dict[str, int] = {}
         self._lock = Lock()
 
     def get(self, text: str) -> int | None:
         """Return the tokens of a text, if they are known."""
-        with self._lock:
-            tokens = self._entries.get(text)
-            if tokens is not None:
-                self._entries.move_to_end(text)
-            return tokens
+        return self._entries.get(text)
 
     def put(self, text: str, tokens: int) -> int:
         """Keep and return the tokens; the oldest texts leave once all together have too many characters."""
@@ -88,7 +83,9 @@ class _Cache:
                 self._entries[text] = tokens
                 self._room -= _weight(text)
             while self._room < 0:
-                self._room += _weight(self._entries.popitem(last=False)[0])
+                oldest = next(iter(self._entries))
+                del self._entries[oldest]
+                self._room += _weight(oldest)
         return tokens
 
 
@@ -146,7 +143,8 @@ class TokenCounter:
         tokens = _MESSAGE + (self.text(message.role) if isinstance(message, ChatMessage) else 1)
         if message.name and not isinstance(message, ToolMessage):
             tokens += _NAME + self.text(message.name)
-        return tokens + self._content(content, bool(calls)) + self._called(calls, bool(content))
+        tokens += self._content(content, bool(calls))
+        return tokens + self._called(calls, bool(content)) if calls else tokens
 
     def sizes(self, messages: Iterable[BaseMessage]) -> list[int]:
         """Return what each of these messages adds to a prompt."""
@@ -169,8 +167,6 @@ class TokenCounter:
         return self.text(render_tools(schemas)) + (_PARALLEL_TOOL if len(schemas) > 1 else 0)
 
     def _called(self, calls: Sequence[tuple[str, object]], has_content: bool) -> int:
-        if not calls:
-            return 0
         # Text before a call has not been seen in the logs; two messages are the most it can cost.
         tokens = _MESSAGE + 1 if has_content else 0
         sizes = [
