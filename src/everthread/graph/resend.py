@@ -1,4 +1,4 @@
-"""A message that the thread may know already: clients send one until they have its answer.
+"""Decide what a run does when its message may have been sent before: clients send one until they have its answer.
 
 A message whose answer exists is answered from the record. A turn that was cut off goes on. A question that was left
 without an answer, since somebody talked on, is asked anew at the end of the thread, with all that its turn had done.
@@ -26,12 +26,12 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Arrival:
-    """What a run does with the message that it got."""
+    """What a run does with its input, decided before anything runs."""
 
     inputs: tuple[Any, ...] = ()
-    """Inputs of the graph, one after the other; None continues the turn that was cut off."""
+    """Inputs of the graph, each a run of its own, in order; None continues the turn that was cut off."""
     answer: tuple[BaseMessage, ...] = ()
-    """The messages up to the answer, when there is one; then nothing runs."""
+    """The messages up to the answer that exists already; the question is not asked again."""
     writes: tuple[PutOp, ...] = ()
     """Writes to the store that come first."""
 
@@ -47,70 +47,91 @@ def unanswered(thread_id: str) -> namespaces.Namespace:
 
 
 def arrival(
-    given: dict[str, Any], values: Mapping[str, Any], store: BaseStore, thread_id: str, *, is_cut_off: bool
+    run_input: dict[str, Any], values: Mapping[str, Any], store: BaseStore, thread_id: str, *, is_cut_off: bool
 ) -> Arrival:
     """Tell what to do with an input.
 
     Args:
-        given: the input; its `messages`, if any, are messages with ids.
+        run_input: its `messages`, if any, are messages with ids; the last one is the question.
         values: the thread's state.
         store: has the transcript.
         thread_id: the thread.
-        is_cut_off: a task of the last turn is still to run.
+        is_cut_off: the last turn has a task without a checkpoint: it died, it failed, or it waits for an approval.
     """
-    here: list[BaseMessage] = list(values.get("messages") or [])
-    sent: list[BaseMessage] = list(given.get("messages") or [])
-    newest = None if not here or _is_answer(here[-1]) else question_of(here)
-    ends = bool(given.get("end_session"))
+    working_set: list[BaseMessage] = list(values.get("messages") or [])
+    sent: list[BaseMessage] = list(run_input.get("messages") or [])
+    ends_session = bool(run_input.get("end_session"))
+    # The question of the last turn, while it has no answer.
+    pending = None if not working_set or _is_answer(working_set[-1]) else question_of(working_set)
     if not sent or not opens_turn(sent[-1]):
-        return Arrival((given,), writes=_leaving(here, sent, newest, thread_id, ends=ends) if is_cut_off else ())
+        if not is_cut_off:
+            return Arrival((run_input,))
+        writes = _leave_unanswered(working_set, sent, pending, thread_id, ends_session=ends_session)
+        return Arrival((run_input,), writes=writes)
     question = sent[-1]
-    archived, left = _records(store, thread_id, str(question.id))
-    place = next((place for place, message in enumerate(here) if message.id == question.id), None)
-    end = None if place is None else _end_of_turn(here, place)
-    if place is not None and end is not None and any(map(_is_answer, here[place:end])):
-        if here[place].content == clean_content(question.content):
-            return Arrival(answer=tuple(here[:end]), inputs=({"end_session": True},) if ends else ())
-    elif place is None and archived is not None:
-        places = {sequence(message) for message in here}
+    archived, unanswered_record = _records(store, thread_id, str(question.id))
+    index = next((index for index, message in enumerate(working_set) if message.id == question.id), None)
+    end = None if index is None else _end_of_turn(working_set, index)
+
+    # The question is in the working set and has its answer there. With other words it is a new question.
+    if index is not None and end is not None and any(map(_is_answer, working_set[index:end])):
+        if working_set[index].content == clean_content(question.content):
+            return Arrival(answer=tuple(working_set[:end]), inputs=_session_end(ends_session))
+
+    # The transcript alone has a message of this id.
+    elif index is None and archived is not None:
+        places = {sequence(message) for message in working_set}
         seq = int(archived["seq"])
-        if seq in places or seq > max(places, default=-1) or not _says(archived, question):
-            # Another message has this id: with other words, or on a branch that was left.
-            return Arrival((_asking(given, [_renamed(question, seq)]), *_ending(ends)))
-        if left is None or left.get("seq") != seq:
-            answered = _archived_answer(store, thread_id, here, str(question.id))
-            return Arrival(answer=answered, inputs=_ending(ends))
-    moved, closing = _asked_anew(here, sent, place, end, archived, left, store, thread_id)
-    if is_cut_off and moved is None and not values.get("overflows") and _goes_on(here, sent):
-        return Arrival((None, *_ending(ends and not values.get("end_session"))))
-    if newest is not None and question.id == newest.id:
-        done = (PutOp(unanswered(thread_id), str(newest.id), None),) if left else ()
-        return Arrival((_asking(given, sent), *_ending(ends)), writes=done)
-    leaves = _leaving(here, moved or sent, newest, thread_id, ends=ends) if is_cut_off else ()
+        if seq in places or seq > max(places, default=-1) or not _has_words_of(archived, question):
+            # It has other words, or is on a branch that was left: this is another message.
+            question_input = _asking(run_input, [_renamed(question, seq)])
+            return Arrival((question_input, *_session_end(ends_session)))
+        if unanswered_record is None or unanswered_record.get("seq") != seq:
+            answered = _archived_answer(store, thread_id, working_set, str(question.id))
+            return Arrival(answer=answered, inputs=_session_end(ends_session))
+
+    # From here on the question has no answer: it is new, it is that of the last turn, or it was left for another one.
+    moved, closing = _moved_to_end(working_set, sent, index, end, archived, unanswered_record, store, thread_id)
+    if is_cut_off and moved is None and not values.get("overflows") and _can_continue(working_set, sent):
+        # A turn whose own input ends the session does so when it goes on.
+        return Arrival((None, *_session_end(ends_session and not values.get("end_session"))))
+    if pending is not None and question.id == pending.id:
+        # The last turn begins again, as a rule because it got no reply.
+        forgets = PutOp(unanswered(thread_id), str(pending.id), None)
+        inputs = (_asking(run_input, sent), *_session_end(ends_session))
+        return Arrival(inputs, writes=(forgets,) if unanswered_record else ())
+    leaves: tuple[PutOp, ...] = ()
+    if is_cut_off:
+        leaves = _leave_unanswered(working_set, moved or sent, pending, thread_id, ends_session=ends_session)
     if moved is None:
-        return Arrival((given,), writes=leaves)
-    return Arrival((_asking(given, moved), *_ending(ends)), writes=(*leaves, *closing))
+        return Arrival((run_input,), writes=leaves)
+    return Arrival((_asking(run_input, moved), *_session_end(ends_session)), writes=(*leaves, *closing))
 
 
-def _ending(ends: bool) -> tuple[dict[str, Any], ...]:
-    return ({"end_session": True},) if ends else ()
+def _session_end(is_wanted: bool) -> tuple[dict[str, Any], ...]:
+    """Return the further input that ends the session, if it is wanted."""
+    return ({"end_session": True},) if is_wanted else ()
 
 
-def _asking(given: Mapping[str, Any], messages: list[BaseMessage]) -> dict[str, Any]:
-    """Return an input whose session ends in a run of its own: nothing of it may be new to the graph."""
-    return {**given, "messages": messages, **({"end_session": False} if "end_session" in given else {})}
+def _asking(run_input: Mapping[str, Any], messages: list[BaseMessage]) -> dict[str, Any]:
+    """Return an input with these messages, whose session ends by a further input if at all.
+
+    With both in one input the graph would end the session at once, since it may find none of the messages new.
+    """
+    return {**run_input, "messages": messages, **({"end_session": False} if "end_session" in run_input else {})}
 
 
 def _records(store: BaseStore, thread_id: str, message_id: str) -> tuple[Record | None, Record | None]:
-    """Return what the transcript has under an id, and where that message was left without an answer."""
+    """Return the transcript's record of a message, and the record that it was left without an answer."""
     spaces = (namespaces.transcript(thread_id), unanswered(thread_id))
     items = store.batch([GetOp(space, message_id) for space in spaces])
     archived, left = (item.value if isinstance(item, Item) else None for item in items)
     return archived, left
 
 
-def _end_of_turn(messages: Sequence[BaseMessage], place: int) -> int:
-    following = (at for at in range(place + 1, len(messages)) if opens_turn(messages[at]))
+def _end_of_turn(messages: Sequence[BaseMessage], index: int) -> int:
+    """Return the index behind the turn that the message at an index belongs to."""
+    following = (later for later in range(index + 1, len(messages)) if opens_turn(messages[later]))
     return next(following, len(messages))
 
 
@@ -118,77 +139,86 @@ def _is_answer(message: BaseMessage) -> bool:
     return isinstance(message, AIMessage) and not message.tool_calls
 
 
-def _goes_on(here: list[BaseMessage], sent: list[BaseMessage]) -> bool:
-    """Tell whether an input is the question of a turn that was cut off after its first reply.
+def _can_continue(working_set: list[BaseMessage], sent: list[BaseMessage]) -> bool:
+    """Tell whether an input is the question of a turn that was cut off after the model's first reply.
 
-    Asked anew, a call that was cut off would never get its result. A turn without a reply begins anew instead, with
-    the dials and the memory of this run.
+    Such a turn goes on, since begun again its open tool calls would never get a result. A turn without a reply begins
+    again instead, with the dials and the memory of this run.
     """
-    if not here or isinstance(here[-1], HumanMessage):
+    if not working_set or isinstance(working_set[-1], HumanMessage):
         return False
-    after = reduce_messages(here, [sent])
-    return [(message.id, message.content) for message in after] == [(one.id, one.content) for one in here]
+    after = reduce_messages(working_set, [sent])
+    return [(message.id, message.content) for message in after] == [(one.id, one.content) for one in working_set]
 
 
-def _leaving(
-    here: list[BaseMessage], sent: list[BaseMessage], newest: BaseMessage | None, thread_id: str, *, ends: bool
+def _leave_unanswered(
+    working_set: list[BaseMessage],
+    sent: list[BaseMessage],
+    pending: BaseMessage | None,
+    thread_id: str,
+    *,
+    ends_session: bool,
 ) -> tuple[PutOp, ...]:
-    """Note that an input leaves the newest question without an answer, and where it stands."""
-    asked = question_of(reduce_messages(here, [sent]))
-    if newest is None or (not ends and asked is not None and asked.id == newest.id):
+    """Return the write that records a pending question, and its place, when an input leaves it without an answer."""
+    asked = question_of(reduce_messages(working_set, [sent]))
+    if pending is None or (not ends_session and asked is not None and asked.id == pending.id):
         return ()
-    return (PutOp(unanswered(thread_id), str(newest.id), {"seq": sequence(newest)}, index=False),)
+    return (PutOp(unanswered(thread_id), str(pending.id), {"seq": sequence(pending)}, index=False),)
 
 
 def _archived_answer(
-    store: BaseStore, thread_id: str, here: Sequence[BaseMessage], message_id: str
+    store: BaseStore, thread_id: str, working_set: Sequence[BaseMessage], message_id: str
 ) -> tuple[BaseMessage, ...]:
     """Return the turn of an archived question, up to its answer."""
-    messages = transcript(store, thread_id, here)
-    place = next(place for place, message in enumerate(messages) if message.id == message_id)
-    end = _end_of_turn(messages, place)
+    messages = transcript(store, thread_id, working_set)
+    index = next(index for index, message in enumerate(messages) if message.id == message_id)
+    end = _end_of_turn(messages, index)
     # Questions that were sent together have one answer, behind the last of them.
-    while end < len(messages) and not any(map(_is_answer, messages[place:end])):
+    while end < len(messages) and not any(map(_is_answer, messages[index:end])):
         end = _end_of_turn(messages, end)
-    return tuple(messages[place:end])
+    return tuple(messages[index:end])
 
 
-def _asked_anew(
-    here: list[BaseMessage],
+def _moved_to_end(
+    working_set: list[BaseMessage],
     sent: list[BaseMessage],
-    place: int | None,
+    index: int | None,
     end: int | None,
     archived: Record | None,
-    left: Record | None,
+    unanswered_record: Record | None,
     store: BaseStore,
     thread_id: str,
 ) -> tuple[list[BaseMessage] | None, tuple[PutOp, ...]]:
-    """Return the writes that put a question without an answer at the end of its thread; None when it is new."""
-    if left is None:
+    """Return the writes that put a question which was left unanswered at the end of its thread.
+
+    Returns:
+        Writes to the channel, None when the question was not left so; and writes to the store.
+    """
+    if unanswered_record is None:
         return None, ()
-    if place is not None and end is not None:
-        if sequence(here[place]) != left.get("seq"):
+    if index is not None and end is not None:
+        if sequence(working_set[index]) != unanswered_record.get("seq"):
             return None, ()
-        return _moved(here, place, end, {message.id for message in sent}, store, thread_id)
+        return _turn_moved(working_set, index, end, {message.id for message in sent}, store, thread_id)
     if archived is None:
         return None, ()
-    gap = _Gap.of(here, archived.get("previous"), str(sent[-1].id))
-    return [*gap.closed(here), _dated(sent[-1])], gap.writes(store, thread_id, {})
+    gap = _Gap.of(working_set, archived.get("previous"), str(sent[-1].id))
+    return [*gap.closed(working_set), _asked_now(sent[-1])], gap.writes(store, thread_id, {})
 
 
-def _moved(
-    here: list[BaseMessage], place: int, end: int, sent_ids: set[str | None], store: BaseStore, thread_id: str
+def _turn_moved(
+    working_set: list[BaseMessage], index: int, end: int, sent_ids: set[str | None], store: BaseStore, thread_id: str
 ) -> tuple[list[BaseMessage], tuple[PutOp, ...]]:
-    """Return the writes that put a turn behind all others: its question, and what it has done so far."""
-    first = place
-    while first and opens_turn(here[first - 1]) and here[first - 1].id in sent_ids:
+    """Return the writes that move a turn behind all others: its question, and what it has done so far."""
+    first = index
+    while first and opens_turn(working_set[first - 1]) and working_set[first - 1].id in sent_ids:
         first -= 1
-    turn = here[first:end]
-    gap = _Gap.of(here, marks(turn[0]).get("previous"), str(turn[-1].id))
+    turn = working_set[first:end]
+    gap = _Gap.of(working_set, marks(turn[0]).get("previous"), str(turn[-1].id))
     writes: list[BaseMessage] = [RemoveMessage(id=str(message.id)) for message in turn]
-    writes += gap.closed(here)
-    writes += [_dated(message) if opens_turn(message) else message for message in turn]
-    after = {message.id: marks(message) for message in reduce_messages(here, [writes])}
+    writes += gap.closed(working_set)
+    writes += [_asked_now(message) if opens_turn(message) else message for message in turn]
+    after = {message.id: marks(message) for message in reduce_messages(working_set, [writes])}
     masked = [str(message.id) for message in turn if is_masked(message)]
     places = {name: {mark: after[name].get(mark) for mark in ("seq", "previous")} for name in masked}
     return writes, gap.writes(store, thread_id, places)
@@ -206,13 +236,13 @@ class _Gap:
     """Id of the message behind it; None when the working set does not have that one."""
 
     @classmethod
-    def of(cls, here: Sequence[BaseMessage], previous: str | None, last: str) -> "_Gap":
-        following = (str(message.id) for message in here if marks(message).get("previous") == last)
+    def of(cls, working_set: Sequence[BaseMessage], previous: str | None, last: str) -> "_Gap":
+        following = (str(message.id) for message in working_set if marks(message).get("previous") == last)
         return cls(previous, last, next(following, None))
 
-    def closed(self, here: Sequence[BaseMessage]) -> list[BaseMessage]:
+    def closed(self, working_set: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Return the write by which the message behind the gap follows the one ahead of it."""
-        return [marked(message, previous=self.previous) for message in here if message.id == self.following]
+        return [marked(message, previous=self.previous) for message in working_set if message.id == self.following]
 
     def writes(self, store: BaseStore, thread_id: str, places: Mapping[str, Record]) -> tuple[PutOp, ...]:
         """Return the writes that close the gap in the transcript.
@@ -231,7 +261,7 @@ class _Gap:
             items += [item for item in behind if item.key not in names]
             following = next((item.key for item in behind), None)
         return tuple(
-            PutOp(namespace, item.key, _placed(item.value, self._change(item, following, places))) for item in items
+            PutOp(namespace, item.key, _relinked(item.value, self._change(item, following, places))) for item in items
         )
 
     def _change(self, item: Item, following: str | None, places: Mapping[str, Record]) -> Record:
@@ -240,16 +270,16 @@ class _Gap:
         return {"next": following} if item.key == self.previous else places[item.key]
 
 
-def _placed(record: Record, change: Record) -> dict[str, Any]:
-    """Return a record of the transcript with another place, predecessor or successor."""
+def _relinked(record: Record, change: Record) -> dict[str, Any]:
+    """Return a record of the transcript with another `seq`, `previous` or `next`, also inside its message."""
     message = marked(_message(record), **{name: value for name, value in change.items() if name != "next"})
     data = {**record["message"]["data"], "additional_kwargs": message.additional_kwargs}
     value = {**record, **change, "message": {**record["message"], "data": data}}
     return {name: kept for name, kept in value.items() if kept is not None}
 
 
-def _dated(message: BaseMessage) -> BaseMessage:
-    """Return a message as asked now; without its date it would count as one more turn."""
+def _asked_now(message: BaseMessage) -> BaseMessage:
+    """Return a message as asked now; without a date it would be new and count as one more turn."""
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MARK: {"at": now()}}})
 
 
@@ -260,7 +290,7 @@ def _renamed(message: BaseMessage, seq: int) -> BaseMessage:
     return message.model_copy(update={"id": f"{message.id}-{digest}"})
 
 
-def _says(archived: Record, message: BaseMessage) -> bool:
+def _has_words_of(archived: Record, message: BaseMessage) -> bool:
     return bool(_message(archived).content == clean_content(message.content))
 
 
