@@ -68,7 +68,7 @@ def test_last_turns_that_alone_fill_the_room_are_folded_too() -> None:
 def test_a_rule_of_the_user_stays_word_for_word() -> None:
     made = absorbed([HumanMessage("Hello. Please don't book anything before I approve it. Thanks", id="h")])
 
-    assert made.standing == ["Please don't book anything before I approve it."]
+    assert made.constraints == ["Please don't book anything before I approve it."]
 
 
 def test_rules_outlive_the_story() -> None:
@@ -76,7 +76,7 @@ def test_rules_outlive_the_story() -> None:
     for turn in conversation(60):
         made = absorbed([turn], made)
 
-    assert made.standing == ["Never use my work card."]
+    assert made.constraints == ["Never use my work card."]
     assert COUNTER.text(render_summary(made, ())) <= LIMITS.total
 
 
@@ -134,7 +134,7 @@ def test_a_bullet_with_a_number_that_nobody_said_is_left_out() -> None:
 def test_a_model_cannot_drop_a_rule_of_the_user() -> None:
     made = by_model(absorbed([HumanMessage("Never call me.", id="h")]), "## Facts\n- All is well", "")
 
-    assert made.standing == ["Never call me."]
+    assert made.constraints == ["Never call me."]
 
 
 def test_text_without_bullets_is_kept_as_it_is() -> None:

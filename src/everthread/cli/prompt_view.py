@@ -46,10 +46,12 @@ def bar(event: Mapping[str, Any], width: int = 60) -> Text:
 def legend(event: Mapping[str, Any]) -> str:
     """Name the signs that are in the bar, with tokens."""
     sizes = event["breakdown"]
-    told = [f"{sign} {label} {sizes[name]:,}" for name, sign, label, _ in _PARTS if sizes.get(name)]
-    # A category that this version does not know is still told.
-    known = {name for name, *_ in _PARTS}
-    return "  ".join([*told, *(f"{name} {tokens:,}" for name, tokens in sizes.items() if tokens and name not in known)])
+    parts = [f"{sign} {label} {sizes[name]:,}" for name, sign, label, _ in _PARTS if sizes.get(name)]
+    # A category that this version does not know is shown by its own name.
+    labelled = {name for name, *_ in _PARTS}
+    return "  ".join(
+        [*parts, *(f"{name} {tokens:,}" for name, tokens in sizes.items() if tokens and name not in labelled)]
+    )
 
 
 def cells(tokens: Mapping[str, int], width: int) -> dict[str, int]:

@@ -128,8 +128,9 @@ def build_consolidation(
         ConsolidationState, input_schema=ConsolidationInput, output_schema=ConsolidationOutput, context_schema=None
     )
     exclusive = None if storage is None else storage.locks.hold
-    known = ready_agents() if agents is None else agents
-    graph.add_node("end_sessions", partial(end_sessions, exclusive=exclusive, agents=known))
+    graph.add_node(
+        "end_sessions", partial(end_sessions, exclusive=exclusive, agents=ready_agents() if agents is None else agents)
+    )
     graph.add_edge(START, "end_sessions")
     graph.add_edge("end_sessions", END)
     return graph.compile(name="consolidation", store=None if storage is None else storage.store)
@@ -196,11 +197,11 @@ def _end(
     write: StreamWriter,
     exclusive: Exclusive | None,
 ) -> bool:
-    """End one session and tell whether its notes were consolidated rather than kept as they were."""
-    told: list[Any] = []
+    """End one session; return whether its notes were consolidated rather than kept as they were."""
+    events: list[Any] = []
 
     def note(event: Any) -> None:
-        told.append(event)
+        events.append(event)
         write(event)
 
     end_session(
@@ -212,8 +213,8 @@ def _end(
         exclusive=exclusive,
         schema=schema,
     )
-    is_kept = any(event.get("used") == KEPT for event in told)
-    return not is_kept and any(event["event"] == "consolidated" for event in told)
+    is_kept = any(event.get("used") == KEPT for event in events)
+    return not is_kept and any(event["event"] == "consolidated" for event in events)
 
 
 def _check_own_thread(store: BaseStore, runtime: Runtime[None], named: str | None) -> None:

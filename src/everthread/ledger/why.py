@@ -170,7 +170,7 @@ def _left(history: ThreadHistory, message_id: str, events: Sequence[Event]) -> I
 
 
 def _section(section: str) -> str:
-    return "the user's standing instructions" if section == STANDING else f"section `{section}`"
+    return "the user's constraints" if section == STANDING else f"section `{section}`"
 
 
 def _recalls(history: ThreadHistory, events: Sequence[Recalled]) -> Iterator[Fact]:

@@ -70,7 +70,7 @@ class PromptSize:
         """Tokens that the messages may take when the summary shrinks to the user's own rules."""
         if self.summary is None:
             return self.room
-        rules = sum(self.counter.text(rule) + 3 for rule in self.summary.standing)
+        rules = sum(self.counter.text(rule) + 3 for rule in self.summary.constraints)
         return self.room + max(self.counter.text(self.parts.summary) - rules - 40, 0)
 
     @property

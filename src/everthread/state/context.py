@@ -97,8 +97,8 @@ class Context:
 
     def __post_init__(self) -> None:
         for name in ("distillation", "pins"):
-            given = getattr(self, name)
-            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+            value = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         self._check_names()
         self._check_sizes()
         self._check_fractions()
@@ -173,10 +173,10 @@ class Context:
         Raises:
             SettingsError: an unknown name or a value out of range.
         """
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - known)
+        dials = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - dials)
         if unknown:
-            raise SettingsError(f"unknown dial {unknown[0]!r}; the dials are {', '.join(sorted(known))}")
+            raise SettingsError(f"unknown dial {unknown[0]!r}; the dials are {', '.join(sorted(dials))}")
         return cls(**values)
 
 

@@ -184,8 +184,8 @@ def _replacing(message: BaseMessage, old: BaseMessage) -> BaseMessage:
 
 
 def _identifier(kind: str, content: Any, seq: int, previous: str | None) -> str:
-    told = f"{previous}\x00{seq}\x00{kind}\x00{content!r}"
-    return "m-" + hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:24]
+    identity = f"{previous}\x00{seq}\x00{kind}\x00{content!r}"
+    return "m-" + hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def clean_content(content: Any) -> Any:

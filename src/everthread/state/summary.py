@@ -69,15 +69,15 @@ class Summary(BaseModel):
 
     @field_validator("identifiers", mode="before")
     @classmethod
-    def _from_columns(cls, told: Any) -> Any:
+    def _from_columns(cls, value: Any) -> Any:
         """Read columns, and what was written before there were any: an object for each."""
-        if not isinstance(told, Mapping):
-            return told
-        if missing := [name for name in _COLUMNS if not isinstance(told.get(name), list)]:
+        if not isinstance(value, Mapping):
+            return value
+        if missing := [name for name in _COLUMNS if not isinstance(value.get(name), list)]:
             raise ValueError(f"no column {missing[0]!r}")
-        return [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*(told[name] for name in _COLUMNS), strict=True)]
+        return [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*(value[name] for name in _COLUMNS), strict=True)]
 
     @property
-    def standing(self) -> list[str]:
+    def constraints(self) -> list[str]:
         """The user's own rules, word for word."""
         return [entry.text for entry in self.entries if entry.section == STANDING]

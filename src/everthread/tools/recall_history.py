@@ -35,14 +35,14 @@ def recall_history(
         raise ToolException("this conversation has no store, so nothing can be searched")
     first, last = _day("after", after), _day("before", before)
     thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
-    known = runtime.store.get(namespaces.SESSIONS, thread_id)
+    session = runtime.store.get(namespaces.SESSIONS, thread_id)
     messages = (runtime.state or {}).get("messages", [])
-    search = search_of(runtime.store, thread_id, messages, known.value.get("shared") if known else None)
+    search = search_of(runtime.store, thread_id, messages, session.value.get("shared") if session else None)
     question = Question.read(query, datetime.now(UTC).date())
     found, question = candidates(dated(search, first, last), question) if question.query else ({}, question)
     best = sorted(found.values(), key=lambda one: (-one.score, -one.seq))[: max(1, min(limit, _MOST))]
     context = runtime.context if isinstance(runtime.context, Context) else Context()
-    text, shown = _told(best, question, context.tool_output_tokens - _MARGIN)
+    text, shown = _block(best, question, context.tool_output_tokens - _MARGIN)
     if shown:
         _record(runtime, thread_id, shown, len(found), text)
     return text
@@ -51,7 +51,7 @@ def recall_history(
 def _record(
     runtime: ToolRuntime[Context, State], thread_id: str, shown: list[Passage], searched: int, text: str
 ) -> None:
-    """Tell the ledger what was brought back; that the model had to ask is a sign that it should have stayed."""
+    """Record what was brought back; that the model had to ask is a sign that it should have stayed."""
     if runtime.store is None:
         return
     ids = [passage.id for passage in shown]
@@ -73,8 +73,8 @@ def _day(name: str, text: str) -> str:
         raise ToolException(f"`{name}` must be a day such as 2025-03-04, got {text!r}") from None
 
 
-def _told(best: list[Passage], question: Question, room: int) -> tuple[str, list[Passage]]:
-    """Write the messages oldest first, the best of them when not all fit; return them too."""
+def _block(best: list[Passage], question: Question, room: int) -> tuple[str, list[Passage]]:
+    """Render the messages oldest first, only the best of them when not all fit; return those that are shown too."""
     count = encoding("o200k_base").encode_ordinary
     lines: dict[Passage, str] = {}
     for passage in best:
@@ -85,14 +85,14 @@ def _told(best: list[Passage], question: Question, room: int) -> tuple[str, list
             room -= cost
     if not lines:
         return "Nothing was found. Try other words, or leave out `after` and `before`.", []
-    told: list[str] = ["<recalled>"]
+    block: list[str] = ["<recalled>"]
     day = None
     shown = sorted(lines, key=lambda one: (one.seq, one.id))
     for passage in shown:
         if passage.day != day:
             day = passage.day
-            told.append(day_line(day))
-        told.append(lines[passage])
+            block.append(day_line(day))
+        block.append(lines[passage])
     left = len(best) - len(lines)
     more = [f"{left} more did not fit; lower `limit`."] if left else []
-    return "\n".join([*told, "</recalled>", *more]), shown
+    return "\n".join([*block, "</recalled>", *more]), shown

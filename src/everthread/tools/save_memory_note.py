@@ -75,9 +75,9 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
             return "Not saved: this conversation has no store."
         turn = int(runtime.state.get("turns", 0))
         events = [event]
-        known = runtime.state.get("messages", [])
-        if note is None and (asked := _asked(known)) is not None:
-            events += filter(None, [restated_blocked(runtime.store, thread_id, asked, known)])
+        messages = runtime.state.get("messages", [])
+        if note is None and (asked := _asked(messages)) is not None:
+            events += filter(None, [restated_blocked(runtime.store, thread_id, asked, messages)])
         record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
         if note is None:
             return (

@@ -50,7 +50,7 @@ def _knowledge_tool(knowledge: Callable[[], KnowledgeBase]) -> BaseTool:
         limit: Annotated[int, Field(ge=1, le=10, description="How many articles at most")] = 3,
     ) -> str:
         """Search the IT knowledge base and return the best articles with their steps. Use it before giving advice."""
-        with _told_to_the_model():
+        with _errors_for_the_model():
             return render_hits(query, knowledge().search(query, limit))
 
     return search_knowledge_base
@@ -62,7 +62,7 @@ def _estate_tools(estate: Callable[[], Estate]) -> list[BaseTool]:
         service: Annotated[str | None, Field(description="Name of one service; leave out for all")] = None,
     ) -> str:
         """Show whether IT services (vpn, email, sso, wifi, …) work, with known incidents and workarounds."""
-        with _told_to_the_model():
+        with _errors_for_the_model():
             statuses = [estate().status(service)] if service else estate().statuses()
             return render_statuses(estate().label, statuses)
 
@@ -72,7 +72,7 @@ def _estate_tools(estate: Callable[[], Estate]) -> list[BaseTool]:
         target: Annotated[str, Field(description="Host, service, asset tag, printer, share or user to check")],
     ) -> str:
         """Run a check on a target and return its verdict with exact error strings. Run it before escalating."""
-        with _told_to_the_model():
+        with _errors_for_the_model():
             return render_diagnosis(estate().label, estate().run(check, target))
 
     return [service_status, run_diagnostic]
@@ -94,7 +94,7 @@ def _ticket_tools(clock: Clock) -> list[BaseTool]:
         ] = "normal",
     ) -> str:
         """Open a support ticket for the user and return its number."""
-        with _told_to_the_model():
+        with _errors_for_the_model():
             ticket = _tickets(runtime, clock).open(
                 runtime.tool_call_id or "", title=title, description=description, priority=priority
             )
@@ -109,7 +109,7 @@ def _ticket_tools(clock: Clock) -> list[BaseTool]:
         priority: Annotated[Priority | None, Field(description="New priority")] = None,
     ) -> str:
         """Add a comment to a ticket of the user, or change its status or priority."""
-        with _told_to_the_model():
+        with _errors_for_the_model():
             ticket = _tickets(runtime, clock).update(
                 runtime.tool_call_id or "", ticket_id, comment=comment, status=status, priority=priority
             )
@@ -121,7 +121,7 @@ def _ticket_tools(clock: Clock) -> list[BaseTool]:
         status: Annotated[Status | None, Field(description="Only tickets in this status; leave out for all")] = None,
     ) -> str:
         """List the user's tickets, last changed first."""
-        with _told_to_the_model():
+        with _errors_for_the_model():
             found = _tickets(runtime, clock).find(status)
         if not found:
             return f"No tickets in status {status!r}." if status else "No tickets."
@@ -140,7 +140,7 @@ def _tickets(runtime: Runtime, clock: Clock) -> Tickets:
 
 
 @contextmanager
-def _told_to_the_model() -> Iterator[None]:
+def _errors_for_the_model() -> Iterator[None]:
     """Turn our own errors into the one that the tools node answers the model with."""
     try:
         yield
