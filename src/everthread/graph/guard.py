@@ -32,16 +32,16 @@ __all__ = ["GuardedGraph"]
 
 
 @dataclass
-class _Holding:
-    """A run that holds a thread, as those that it calls see it."""
+class _HeldThread:
+    """A thread whose lock a run holds."""
 
     thread_id: str
-    is_over: bool = False
-    """Told by a flag: an abandoned stream is closed in another context than it was begun in."""
+    is_free_again: bool = False
+    """A flag, since an abandoned stream is closed in another context than it was begun in."""
 
 
-_holdings: ContextVar[tuple[_Holding, ...]] = ContextVar("holdings", default=())
-"""Of the run that calls; asking for one of its threads again would wait for itself."""
+_held_threads: ContextVar[tuple[_HeldThread, ...]] = ContextVar("held_threads", default=())
+"""The threads of the current run and of the runs around it: waiting for one of them would never end."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,17 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Input:
-    """The graph is to run."""
+    """A step of a guarded run: the graph has to run, with this input."""
 
     input: Any
     config: RunnableConfig
 
     @classmethod
     def of(cls, given: Any, config: RunnableConfig, *, is_first: bool = True) -> "_Input":
-        """Give the run an id, by which the checkpointer knows its checkpoints.
+        """Give each run of the graph a `run_id` of its own; the first may have the caller's.
 
-        LangGraph takes a run with the id of the newest checkpoint for its continuation, so no two runs may share one.
+        The id is in the metadata of its checkpoints. LangGraph takes a run with the `run_id` of the newest checkpoint
+        for a continuation of that one.
         """
         configurable = config["configurable"]
         named = configurable.get("run_id") if is_first else None
@@ -88,9 +89,10 @@ class _Input:
 
 @dataclass(frozen=True)
 class _Answer:
-    """Nothing has to run: the record has the answer."""
+    """A step of a guarded run: nothing has to run, since the message has its answer already."""
 
     values: dict[str, Any]
+    """The output, as the graph would return it."""
 
 
 _Steps = Generator[_Input | _Answer, None, None]
@@ -195,39 +197,50 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     # the async methods let the storage's worker thread take one step after the other.
 
     def _steps(self, run: _Run) -> _Steps:
-        """Claim the thread, yield what is to run one by one, and prune at the end."""
+        """Claim the thread, yield what the caller has to run one by one, and prune at the end.
+
+        The caller runs each step before it asks for the next one.
+        """
         session = self._claim(run)
         snapshot = self.graph.get_state(run.config)
-        self._leave_branch(run.config, snapshot, session)
+        self._note_fork(run.config, snapshot, session)
         config = run.config
         if run.is_new and START in snapshot.next:
-            # The last run died before its input was consumed; a new input would take its place.
+            # The last run died when its input was checkpointed but no node had consumed it, and a new input would
+            # take its place. This puts it into the state; no node runs.
             for _ in self.graph.stream(None, config, **{**run.options, "interrupt_before": "*"}):
                 pass
             config = run.latest
             snapshot = self.graph.get_state(config)
-        for place, step in enumerate(self._inputs(run, config, snapshot)):
-            if place and isinstance(step, _Input) and self.graph.get_state(run.latest).tasks:
+        for index, step in enumerate(self._inputs(run, config, snapshot)):
+            if index and isinstance(step, _Input) and self.graph.get_state(run.latest).tasks:
+                # The turn is not over, as a rule because it waits for an approval.
                 break
             yield step
         self._pruner.after_run(run.thread_id, run.keep_checkpoints, run.ledger_turns)
 
     def _inputs(self, run: _Run, config: RunnableConfig, snapshot: StateSnapshot) -> Iterator[_Input | _Answer]:
-        """Yield what is to run: the input as it is, or what it means on a thread that knows it."""
+        """Yield the steps of a run: the input as it is, or for a graph of messages what `resend.arrival` makes of it.
+
+        It writes too: what `arrival` asks for, and results of a turn that is given up.
+        """
         if not run.is_new or not isinstance(run.input, dict) or "messages" not in self.graph.channels:
             yield _Input.of(run.input, config)
             return
         store = self.storage.store
+        # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
         come = arrival(run.input, snapshot.values, store, run.thread_id, is_cut_off=bool(snapshot.tasks))
         if come.writes:
             store.batch(list(come.writes))
         if come.answer:
             yield _Answer({**self._output_of(snapshot.values), "messages": list(come.answer)})
         elif snapshot.tasks and not come.continues and "checkpoint_id" not in config["configurable"]:
-            # Keeps what the finished tasks of the step returned, which a new input alone would drop.
+            # The last turn does not go on. This ends it and saves the results of its finished tasks, such as the tools
+            # beside a pending approval; a new input alone would drop them.
             self.graph.update_state(config, None, as_node=END)
-        for place, given in enumerate(come.inputs):
-            yield _Input.of(given, run.latest if place or come.answer else config, is_first=not place)
+        for index, graph_input in enumerate(come.inputs):
+            is_first = index == 0
+            yield _Input.of(graph_input, config if is_first and not come.answer else run.latest, is_first=is_first)
 
     def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
         names = self.graph.output_channels
@@ -316,11 +329,11 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         store.put(namespaces.SESSIONS, run.thread_id, value, index=False)
         return session
 
-    def _leave_branch(self, config: RunnableConfig, snapshot: StateSnapshot, session: Item | None) -> None:
-        """Note the last place that all branches share, when a thread goes on from an older checkpoint.
+    def _note_fork(self, config: RunnableConfig, snapshot: StateSnapshot, session: Item | None) -> None:
+        """Save the last place that all branches share, when the thread goes on from an older checkpoint.
 
-        From there on its transcript is told apart. A run that only answers an old question again brings no new message
-        by which the graph could tell; neither does an edit.
+        `inject_memory` notices a fork by its new message (`shared_past`). A run that only answers an old question
+        again has none, and neither has an edit.
         """
         named = config["configurable"].get("checkpoint_id")
         if not named or session is None:
@@ -344,7 +357,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     async def _ahold(self, thread_id: str) -> AsyncIterator[None]:
         with _entered(thread_id):
             async with self.storage.locks.ahold(thread_id):
-                # LangGraph's saves of a cancelled run come in late; the lock has to wait for those under way.
+                # LangGraph goes on saving after a cancellation. The lock is kept until the saves under way are done,
+                # and later ones are refused. A tool that runs in a thread goes on: nothing can stop it.
                 scope = RunScope()
                 token = current_run.set(scope)
                 try:
@@ -403,7 +417,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     def _edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         if config.get("configurable", {}).get("checkpoint_id"):
             session = self.storage.store.get(namespaces.SESSIONS, _thread_of(config))
-            self._leave_branch(config, self.graph.get_state(config), session)
+            self._note_fork(config, self.graph.get_state(config), session)
         return self.graph.bulk_update_state(config, updates)
 
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Self:
@@ -468,18 +482,18 @@ def _thread_of(config: RunnableConfig) -> str:
 @contextmanager
 def _entered(thread_id: str) -> Iterator[None]:
     """Refuse to wait for a lock that this very run holds."""
-    if any(holding.thread_id == thread_id and not holding.is_over for holding in _holdings.get()):
+    if any(held.thread_id == thread_id and not held.is_free_again for held in _held_threads.get()):
         raise SettingsError(
             f"thread {thread_id!r} is being run by the run or the unfinished stream that calls this one, which would "
             "wait for itself; leave `thread_id` out to run as part of it, finish the stream, or name another thread"
         )
-    holding = _Holding(thread_id)
-    token = _holdings.set((*_holdings.get(), holding))
+    held = _HeldThread(thread_id)
+    token = _held_threads.set((*_held_threads.get(), held))
     try:
         yield
     finally:
-        holding.is_over = True
-        _reset(_holdings, token)
+        held.is_free_again = True
+        _reset(_held_threads, token)
 
 
 def _reset(variable: ContextVar[Any], token: Token[Any]) -> None:
