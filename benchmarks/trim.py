@@ -29,7 +29,7 @@ from threads import RESULTS, archived_turn
 from everthread import Context
 from everthread.state.context import POLICIES
 from everthread.state.messages import reduce_messages
-from everthread.window.eviction import Plan, plan_trim
+from everthread.window.eviction import EvictionPlan, plan_trim
 from everthread.window.tokens import TokenCounter, counter_for
 
 PLAN_MARK_MS = 2.0
@@ -46,7 +46,7 @@ def conversation(messages: int) -> list[BaseMessage]:
 
 
 def working_set(count: int, repeat: int, counter: TokenCounter) -> list[Row]:
-    """Plan with every policy for a working set that fits, and for those that do not."""
+    """EvictionPlan with every policy for a working set that fits, and for those that do not."""
     messages = conversation(count)
     tokens = sum(counter.sizes(messages))
     return [
@@ -57,7 +57,7 @@ def working_set(count: int, repeat: int, counter: TokenCounter) -> list[Row]:
 
 
 def long_history(count: int, counter: TokenCounter) -> list[Row]:
-    """Plan for a long history that arrives at once."""
+    """EvictionPlan for a long history that arrives at once."""
     messages = conversation(count)
     return [_row(messages, "long", room, Context(policy="token_budget"), 3, counter) for room in (4_000, 100_000)]
 
@@ -81,7 +81,7 @@ def _row(
     }
 
 
-def _timed(run: Callable[[], Plan]) -> tuple[Plan, float]:
+def _timed(run: Callable[[], EvictionPlan]) -> tuple[EvictionPlan, float]:
     began = time.process_time()
     plan = run()
     return plan, (time.process_time() - began) * 1e3

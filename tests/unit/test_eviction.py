@@ -11,18 +11,18 @@ from everthread.state import Context
 from everthread.state.context import POLICIES
 from everthread.state.marks import synthetic
 from everthread.state.messages import reduce_messages
-from everthread.window.eviction import Plan, plan_trim
+from everthread.window.eviction import EvictionPlan, plan_trim
 from everthread.window.tokens import counter_for
 from everthread.window.turns import legal
 
 COUNTER = counter_for("gpt-4o")
 
 
-def planned(messages: list[BaseMessage], budget: int, **dials: object) -> Plan:
+def planned(messages: list[BaseMessage], budget: int, **dials: object) -> EvictionPlan:
     return plan_trim(messages, room=budget, context=Context(**dials), counter=COUNTER)  # type: ignore[arg-type]
 
 
-def applied(messages: list[BaseMessage], plan: Plan) -> list[BaseMessage]:
+def applied(messages: list[BaseMessage], plan: EvictionPlan) -> list[BaseMessage]:
     gone = {message.id for message in plan.evicted}
     return [plan.masked.get(str(message.id), message) for message in messages if message.id not in gone]
 

@@ -18,7 +18,7 @@ from everthread.storage.refetches import left_operations
 from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import append_operations
 from everthread.window.compaction import absorb
-from everthread.window.eviction import Plan, plan_trim
+from everthread.window.eviction import EvictionPlan, plan_trim
 from everthread.window.masking import handle_of
 from everthread.window.turns import question_of
 
@@ -41,51 +41,61 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
         BudgetError: what is pinned needs more than the budget.
     """
     context, thread_id = context_of(runtime), thread_of(runtime)
-    prompt_plan, messages = plan_of(state, runtime, deps), state.get("messages", [])
-    size = PromptSize.of(state, prompt_plan, deps.model_for(context))
+    plan, messages = plan_of(state, runtime, deps), state.get("messages", [])
+    size = PromptSize.of(state, plan, deps.model_for(context))
     try:
-        size, plan, dropped = _fitted(size, context)
+        size, eviction, dropped = _fitted(size, context)
     except BudgetError as failure:
         if refusals := state.get("overflows", 0):
             raise BudgetError(
                 f"the provider refused the prompt as too long {refusals} times, and it cannot get smaller: {failure}"
             ) from failure
         raise
-    shrinks = plan.tokens_after > size.room
-    if not plan.evicted and not plan.masked and not shrinks and not dropped:
-        return carried(state, prompt_plan)
-    update: Update = {"messages": removals([*plan.evicted, *dropped], list(plan.masked.values()))}
-    operations = leaving(plan.evicted, plan.masked, state, thread_id, context)
-    if plan.evicted or shrinks:
+    summary_shrinks = eviction.tokens_after > size.room
+    if not eviction.evicted and not eviction.masked and not summary_shrinks and not dropped:
+        return carried(state, plan)
+    update: Update = {"messages": removals([*eviction.evicted, *dropped], list(eviction.masked.values()))}
+    operations = leaving(eviction.evicted, eviction.masked, state, thread_id, context)
+    if eviction.evicted or summary_shrinks:
         # By rules: there is no time for a model ahead of a call.
-        gone = {str(message.id) for message in (*plan.evicted, *dropped)}
-        remaining = [plan.masked.get(str(one.id), one) for one in messages if str(one.id) not in gone]
-        limits = size.limits_beside(plan.tokens_after)
-        summary = absorb(size.summary, plan.evicted, remaining, limits=limits, counter=size.counter, rules=deps.rules)
+        gone = {str(message.id) for message in (*eviction.evicted, *dropped)}
+        remaining = [eviction.masked.get(str(one.id), one) for one in messages if str(one.id) not in gone]
+        limits = size.limits_beside(eviction.tokens_after)
+        summary = absorb(
+            size.summary, eviction.evicted, remaining, limits=limits, counter=size.counter, rules=deps.rules
+        )
         update["summary_id"], write = put_operation(thread_id, summary)
         operations.append(write)
-        prompt_plan = with_summary(prompt_plan, summary, deps.agent)
-    events = masked_events(plan.masked, size, plan.reason)
-    if plan.evicted:
+        plan = with_summary(plan, summary, deps.agent)
+    events = masked_events(eviction.masked, size, eviction.reason)
+    if eviction.evicted:
         events.append(
             Evicted(
                 policy=context.policy,
-                reason=plan.reason,
-                message_ids=[str(message.id) for message in plan.evicted],
-                tokens_before=plan.tokens_before,
-                tokens_after=plan.tokens_after,
+                reason=eviction.reason,
+                message_ids=[str(message.id) for message in eviction.evicted],
+                tokens_before=eviction.tokens_before,
+                tokens_after=eviction.tokens_after,
                 budget=size.budget.tokens,
             )
         )
     turn, write_event = state.get("turns", 0), runtime.stream_writer
     record(store_of(runtime), thread_id, events, write=write_event, turn=turn, operations=operations)
-    causes = {"evicted": plan.evicted, "masked": plan.masked, "summary shortened": shrinks, "recalled left": dropped}
+    causes = {
+        "evicted": eviction.evicted,
+        "masked": eviction.masked,
+        "summary shortened": summary_shrinks,
+        "recalled left": dropped,
+    }
     update["moved"] = next(cause for cause, is_so in causes.items() if is_so)
-    return {**carried(state, prompt_plan), **update}
+    return {**carried(state, plan), **update}
 
 
-def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, Plan, list[BaseMessage]]:
-    """Plan what leaves: first what was recalled for earlier questions; then the summary gives way, then this recall.
+def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, EvictionPlan, list[BaseMessage]]:
+    """Plan what leaves. While it does not fit, more gives way, in this order.
+
+    First what was recalled for earlier questions, then the summary, which shrinks to the user's own rules, then what
+    was recalled for this question.
 
     Returns:
         The size of what was planned for, the plan, and the recalled messages that go. The plan may leave more than
@@ -99,19 +109,22 @@ def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, Plan, list[
     current = [message for message in recalled if question is not None and marks(message)["before"] == question.id]
     earlier = [message for message in recalled if message not in current]
     # A prompt that fits keeps all of it: only a policy that counts messages has something to do then.
-    for dropped in ([] if size.used <= size.room else earlier, recalled):
-        # What was recalled for this question stands ahead of it, and would else leave with the turn before.
+    fewest = [] if size.used <= size.room else earlier
+    for dropped, tokens_aside in ((fewest, sum(size.counter.sizes(current))), (recalled, 0)):
+        # What was recalled for this question stands ahead of it and would leave with the turn before. So the plan is
+        # made without it, and its tokens are set aside.
         planned = size.without([*dropped, *current])
-        aside = 0 if dropped is recalled else sum(size.counter.sizes(current))
-        for room in (planned.room - aside, planned.room_without_story - aside):
+        for room in (planned.room, planned.room_without_story):
             try:
-                plan = plan_trim(planned.parts.working_set, room=room, context=context, counter=size.counter)
+                eviction = plan_trim(
+                    planned.parts.working_set, room=room - tokens_aside, context=context, counter=size.counter
+                )
             except BudgetError as error:
                 failure = error
-            else:
-                plan.tokens_before += aside
-                plan.tokens_after += aside
-                return planned, plan, dropped
+                continue
+            eviction.tokens_before += tokens_aside
+            eviction.tokens_after += tokens_aside
+            return planned, eviction, dropped
     raise failure
 
 

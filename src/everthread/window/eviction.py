@@ -11,7 +11,7 @@ from everthread.window.draft import Draft
 from everthread.window.policies import BY_COUNT, BY_SIZE, token_budget
 from everthread.window.tokens import TokenCounter
 
-__all__ = ["BY_COUNT", "UNANSWERED", "Plan", "plan_trim"]
+__all__ = ["BY_COUNT", "UNANSWERED", "EvictionPlan", "plan_trim"]
 
 _ANCHOR_SHARE = 0.25
 """An anchor above this share of the budget is shortened, so that it never costs the recent turns."""
@@ -24,7 +24,7 @@ _SMALLEST_SHARE = 60
 
 
 @dataclass
-class Plan:
+class EvictionPlan:
     """What trim does to the working set; empty when it fits."""
 
     tokens_before: int = 0
@@ -35,7 +35,7 @@ class Plan:
     reason: str = ""
 
 
-def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, counter: TokenCounter) -> Plan:
+def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, counter: TokenCounter) -> EvictionPlan:
     """Plan what leaves the working set; nothing does while it fits, unless the policy counts turns or messages.
 
     Args:
@@ -48,7 +48,7 @@ def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, c
         BudgetError: the newest message of the user, the anchor and the newest tool round do not fit.
     """
     draft = Draft(messages, counter)
-    plan = Plan(tokens_before=draft.tokens)
+    plan = EvictionPlan(tokens_before=draft.tokens)
     if context.policy in BY_COUNT:
         draft.evict_turns(BY_COUNT[context.policy](draft.turns, context))
         plan.reason = f"policy {context.policy}" if draft.evicted else ""
