@@ -26,13 +26,14 @@ from everthread.window.turns import opens_turn
 
 
 def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
-    """Make the plan of this turn, and date the new messages.
+    """Make the plan of this turn, and date the new messages: the first node of every run that answers.
 
-    The store is asked every time, so a correction or an erasure on another thread is effective at
-    once; the head of the prompt moves only when what the store says has changed.
+    New messages that the transcript has already leave the working set again. The store is asked every time, so a
+    correction or an erasure on another thread is effective at once; the head of the prompt moves only when what the
+    store says has changed.
 
     Raises:
-        SettingsError: the thread has no message, or belongs to another user.
+        SettingsError: the thread has no message, or is another user's; a bare graph has no guard to find that out.
     """
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
     messages = state.get("messages", [])
@@ -57,9 +58,9 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     )
     events: list[Event] = [event, *recalled, *_overruled(plan, arrived.new)]
     if event.changed:
-        # Only when the block is new: a note that stays refused is no news on every turn.
+        # Only when the block has changed: a note that stays refused is not reported on every turn.
         events += _refused(memory, deps.rules)
-    events += arrived.said_again.values()
+    events += arrived.refetches.values()
     session = {
         "thread_id": thread_id,
         "user_id": context.user_id,
@@ -71,12 +72,12 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         "shared": shared,
         "question": messages[-1].id,
     }
-    operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=False), *arrived.forgotten]
+    operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=False), *arrived.refetch_writes]
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     update: Update = {
         **carried(state, plan),
         "messages": [
-            *(RemoveMessage(id=name) for name in (*arrived.again, *stale)),
+            *(RemoveMessage(id=name) for name in (*arrived.archived_ids, *stale)),
             *map(_dated, arrived.new),
             *passages,
         ],
@@ -96,12 +97,12 @@ class _Arrived:
     """The messages that came with this run."""
 
     new: Sequence[BaseMessage]
-    again: Sequence[str]
+    archived_ids: Sequence[str]
     """Ids of those that the transcript has already: a client may send its whole history again."""
-    said_again: Mapping[str, Refetch]
-    """Of new messages that say what has left the prompt."""
-    forgotten: Sequence[PutOp]
-    """Writes after which these are no news."""
+    refetches: Mapping[str, Refetch]
+    """By message id, an event for each new message that repeats what had left the prompt."""
+    refetch_writes: Sequence[PutOp]
+    """Writes after which these are not reported a second time."""
 
     @classmethod
     def of(cls, messages: Sequence[BaseMessage], store: BaseStore, thread_id: str) -> "_Arrived":
@@ -109,9 +110,10 @@ class _Arrived:
         archive = namespaces.transcript(thread_id)
         reads = restated_reads(thread_id, arrived) if is_evicted(messages) else {}
         items: list[Any] = store.batch([*(GetOp(archive, str(one.id)) for one in arrived), *reads.values()])
-        again = [str(item.key) for item in items[: len(arrived)] if item is not None]
-        said_again, forgotten = restated(reads, items[len(arrived) :], again)
-        return cls([message for message in arrived if message.id not in again], again, said_again, forgotten)
+        archived_ids = [str(item.key) for item in items[: len(arrived)] if item is not None]
+        refetches, writes = restated(reads, items[len(arrived) :], archived_ids)
+        new = [message for message in arrived if message.id not in archived_ids]
+        return cls(new, archived_ids, refetches, writes)
 
 
 def _dated(message: BaseMessage) -> BaseMessage:
