@@ -46,7 +46,7 @@ def conversation(messages: int) -> list[BaseMessage]:
 
 
 def working_set(count: int, repeat: int, counter: TokenCounter) -> list[Row]:
-    """EvictionPlan with every policy for a working set that fits, and for those that do not."""
+    """Plan with every policy for a working set that fits, and for those that do not."""
     messages = conversation(count)
     tokens = sum(counter.sizes(messages))
     return [
@@ -57,7 +57,7 @@ def working_set(count: int, repeat: int, counter: TokenCounter) -> list[Row]:
 
 
 def long_history(count: int, counter: TokenCounter) -> list[Row]:
-    """EvictionPlan for a long history that arrives at once."""
+    """Plan for a long history that arrives at once."""
     messages = conversation(count)
     return [_row(messages, "long", room, Context(policy="token_budget"), 3, counter) for room in (4_000, 100_000)]
 

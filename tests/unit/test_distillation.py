@@ -6,7 +6,7 @@ from langgraph.store.memory import InMemoryStore
 
 from everthread.ledger.record import record
 from everthread.memory.distill import Candidate, candidates
-from everthread.nodes.distill_notes import Due, distilled, distilled_session
+from everthread.nodes.distill_notes import Due, distilled, session_due
 from everthread.state import Note, namespaces
 
 
@@ -229,13 +229,13 @@ def test_a_deleted_note_is_not_learnt_again_at_the_end_of_the_session() -> None:
     record(store, "t", events, write=lambda _: None, turn=1, operations=writes)
     store.delete(namespaces.session_notes("t"), writes[0].key)
 
-    assert distilled_session(store, "t", said) == ([], [])
+    assert distilled(session_due(store, "t", said), "t") == ([], [])
 
 
 def test_the_end_of_a_session_finds_what_no_turn_has_found() -> None:
     said = [HumanMessage("I prefer aisle seats.", id="m")]
 
-    assert len(distilled_session(InMemoryStore(), "t", said)[1]) == 1
+    assert len(distilled(session_due(InMemoryStore(), "t", said), "t")[1]) == 1
 
 
 @pytest.mark.parametrize(

@@ -45,29 +45,31 @@ def distill_notes(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mo
     """
     plan = plan_of(state, runtime, deps)
     if question_of(state.get("messages", [])) is not None:
-        yield from _distilled(lambda by_model: _turn_due(state, runtime, plan, by_model=by_model), state, runtime, deps)
+        yield from _distill(lambda: _turn_due(state, runtime, plan, deps), state, runtime, deps)
     return carried(state, plan)
 
 
 def distill_session(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[None]:
     """Save what the whole session says, when the `session` dial is on; it never fails the end of a session."""
     if "session" in context_of(runtime).distillation:
-        yield from _distilled(lambda by_model: _session_unread(state, runtime), state, runtime, deps)
+        yield from _distill(lambda: _session_due(state, runtime), state, runtime, deps)
 
 
-def _distilled(
-    read_due: Callable[[bool], "Due"], state: State, runtime: Runtime[Context], deps: NodeDeps
+def _distill(
+    read_due: Callable[[], "Due"], state: State, runtime: Runtime[Context], deps: NodeDeps
 ) -> ModelCalls[None]:
-    """Let the rules, and a model when the dial says so, read what is due, and save the notes."""
+    """Let the rules, and a model when the dial says so, read what is due, and save the notes.
+
+    Whatever fails on the way, `read_due` included, becomes an event.
+    """
     store, thread_id = store_of(runtime), thread_of(runtime)
-    by_model = context_of(runtime).distiller == "model" and deps.writes_summaries
     events: list[Event]
     operations: list[PutOp]
     try:
-        due, read = read_due(by_model), Read()
-        if by_model:
+        due, read = read_due(), Read()
+        if _asks_model(runtime, deps):
             known = list(dict.fromkeys((*due.injected, *(note.text for note in due.notes))))
-            skip = {*due.done, *due.unasked}
+            skip = {*due.done, *due.read_by_model}
             read = yield from read_with_model(deps.summarizer, due.messages, skip=skip, known=known)
         events, operations = distilled(due, thread_id, read, deps.rules)
         if due.by == "turn" and any(isinstance(event, NoteBlocked) for event in events):
@@ -83,6 +85,10 @@ def _distilled(
     record(store, thread_id, events, write=write, turn=turn, operations=operations)
 
 
+def _asks_model(runtime: Runtime[Context], deps: NodeDeps) -> bool:
+    return context_of(runtime).distiller == "model" and deps.writes_summaries
+
+
 @dataclass(frozen=True)
 class Due:
     """What is to be distilled."""
@@ -96,18 +102,19 @@ class Due:
     """Texts of notes that the user saw or may have pasted: they are not learnt again."""
     done: Collection[str] = ()
     """Ids of notes and messages that were distilled before, whatever became of the notes since."""
-    again: Collection[str] = ()
-    """Ids of messages that the rules have read in an earlier turn, when the model failed."""
-    unasked: Collection[str] = ()
-    """Ids of messages that the model has read before."""
+    read_by_rules: Collection[str] = ()
+    """Ids of messages that the rules read in an earlier turn; the model failed then, and only it reads them now."""
+    read_by_model: Collection[str] = ()
+    """Ids of messages that the model read before; only the rules read them now."""
 
 
-def _turn_due(state: State, runtime: Runtime[Context], plan: PromptPlan, *, by_model: bool) -> Due:
+def _turn_due(state: State, runtime: Runtime[Context], plan: PromptPlan, deps: NodeDeps) -> Due:
     """Return the turn's question, and those ahead of it that a model could not read."""
     store, thread_id = store_of(runtime), thread_of(runtime)
     messages = state.get("messages", [])
     question = question_of(messages)
-    earlier = _unread(store, thread_id, messages, state.get("turns", 0)) if by_model else []
+    by_model = _asks_model(runtime, deps)
+    earlier = _failed_earlier(store, thread_id, messages, state.get("turns", 0)) if by_model else []
     chosen: list[BaseMessage] = []
     for place, message in enumerate(messages):
         if message is question or any(message is one for one in earlier):
@@ -116,22 +123,22 @@ def _turn_due(state: State, runtime: Runtime[Context], plan: PromptPlan, *, by_m
             chosen += [before, message] if isinstance(before, AIMessage) else [message]
     notes = _session_notes(store, thread_id)
     injected = [note.text for note in (*plan.notes, *notes)]
-    return Due(chosen, "turn", notes, injected, again={str(message.id) for message in earlier})
+    return Due(chosen, "turn", notes, injected, read_by_rules={str(message.id) for message in earlier})
 
 
-def _session_unread(state: State, runtime: Runtime[Context]) -> Due:
+def _session_due(state: State, runtime: Runtime[Context]) -> Due:
     """Return the whole transcript; a model reads what came since the last end of a session that it could read."""
     store, thread_id = store_of(runtime), thread_of(runtime)
     due = session_due(store, thread_id, transcript(store, thread_id, state.get("messages", [])))
-    known = store.get(namespaces.SESSIONS, thread_id)
-    ended = int(known.value.get("consolidated_turns", 0)) if known else 0
+    session = store.get(namespaces.SESSIONS, thread_id)
+    ended = int(session.value.get("consolidated_turns", 0)) if session else 0
     if ended in _failed_turns(store, thread_id):
         ended = 0
     asked = [str(message.id) for message in due.messages if opens_turn(message)]
-    return replace(due, unasked=asked[:ended])
+    return replace(due, read_by_model=asked[:ended])
 
 
-def _unread(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage], turn: int) -> list[BaseMessage]:
+def _failed_earlier(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage], turn: int) -> list[BaseMessage]:
     """Return the questions of the last few turns that a model failed to read, one after another up to this turn."""
     asked = [message for message in messages if opens_turn(message)][:-1]
     failed = _failed_turns(store, thread_id) if asked else set()
@@ -167,7 +174,7 @@ def distilled(
         message_id = str(message.id)
         by_rules = (
             []
-            if message_id in due.again
+            if message_id in due.read_by_rules
             else candidates(str(message.text), question=question, known=due.injected, rules=rules)
         )
         for candidate in together(read.found.get(message_id, ()), by_rules):
@@ -196,22 +203,8 @@ def distilled(
     return events, operations
 
 
-def distilled_session(
-    store: BaseStore, thread_id: str, messages: Sequence[BaseMessage], injected: Sequence[str] = ()
-) -> tuple[list[Event], list[PutOp]]:
-    """Return the events and writes for what the rules find in a whole session and no note has said yet.
-
-    Args:
-        store: has the ledger and the session notes of the thread.
-        thread_id: the thread.
-        messages: the whole transcript, oldest first.
-        injected: texts of the user's long-term notes, which are not learnt again.
-    """
-    return distilled(session_due(store, thread_id, messages, injected), thread_id)
-
-
-def session_due(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage], injected: Sequence[str] = ()) -> Due:
-    """Return what a whole session says and no note has said yet; arguments as in `distilled_session`.
+def session_due(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage]) -> Due:
+    """Return what a whole session, its transcript oldest first, says and no note has said yet.
 
     The ledger knows which messages were distilled, so a note that was deleted or corrected since is
     not learnt again from the words that it came from.
@@ -227,7 +220,7 @@ def session_due(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage
         elif isinstance(event, NoteBlocked):
             done.update(event.message_ids)
     own = [message for message in messages if not is_synthetic(message)]
-    return Due(own, "session", notes, injected, done)
+    return Due(own, "session", notes, done=done)
 
 
 def _session_notes(store: BaseStore, thread_id: str) -> list[Note]:
