@@ -1,4 +1,7 @@
-"""Prune a thread after its runs: checkpoints every sixteen of them, the ledger every sixty-four."""
+"""When a thread is pruned: its checkpoints after every sixteenth run, its ledger after every sixty-fourth.
+
+Runs are counted in this process, and the first one of a thread counts as due. `kept_checkpoints` says what stays.
+"""
 
 import logging
 from collections import Counter
@@ -7,8 +10,8 @@ from collections.abc import Mapping
 from everthread.errors import StorageError
 from everthread.ledger import retention
 from everthread.state import Context, namespaces
+from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.open import Storage
-from everthread.storage.prune import MARK
 from everthread.storage.summaries import prune_summaries
 
 __all__ = ["Pruner", "dial_metadata", "dial_of"]
@@ -25,7 +28,7 @@ _ALL = 0
 
 def dial_metadata(keep: int | None) -> dict[str, int]:
     """Return what the checkpoints of a run say of themselves: that Everthread wrote them, and the run's dial."""
-    return {MARK: 1, **({} if keep == Context.keep_checkpoints else {_DIAL: _ALL if keep is None else keep})}
+    return {OURS: 1, **({} if keep == Context.keep_checkpoints else {_DIAL: _ALL if keep is None else keep})}
 
 
 def dial_of(metadata: Mapping[str, object]) -> int | None:
@@ -35,7 +38,7 @@ def dial_of(metadata: Mapping[str, object]) -> int | None:
 
 
 class Pruner:
-    """Prunes the threads of a storage."""
+    """Prunes the threads of a storage, counting their runs."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

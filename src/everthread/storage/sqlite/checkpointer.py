@@ -26,7 +26,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from everthread.errors import SettingsError, StorageError
 from everthread.state import namespaces
 from everthread.state.scrubbing import scrub
-from everthread.storage.prune import MARK, Node, needed, of_turns, subgraphs_of
+from everthread.storage.kept_checkpoints import OURS, CheckpointNode, needed, of_newest_turns, subgraphs_of
 from everthread.storage.sqlite.database import Database
 from everthread.storage.worker import Worker
 
@@ -175,7 +175,7 @@ class SqliteCheckpointer(SqliteSaver):
                 self._database.write(self._keep_latest, thread_id)
 
     def prune_turns(self, thread_id: str, keep_turns: int) -> Pruned:
-        """Delete what the newest turns of a thread do not need; see `prune.of_turns`.
+        """Delete what the newest turns of a thread do not need; see `kept_checkpoints.of_newest_turns`.
 
         Reads a few hundred rows of metadata, so it is for every some turns and not for each.
 
@@ -275,7 +275,7 @@ class SqliteCheckpointer(SqliteSaver):
 
     def _prune_turns(self, thread_id: str, keep_turns: int) -> Pruned:
         history = self._history(thread_id, "")
-        gone = history.keys() - of_turns(history, keep_turns)
+        gone = history.keys() - of_newest_turns(history, keep_turns)
         if not gone:
             return Pruned()
         self._delete(thread_id, "", gone)
@@ -289,9 +289,9 @@ class SqliteCheckpointer(SqliteSaver):
         for table in _TABLES:
             self.conn.execute(_DELETE.format(table=table), (thread_id, namespace, json.dumps(sorted(gone))))
 
-    def _history(self, thread_id: str, namespace: str) -> dict[str, Node]:
+    def _history(self, thread_id: str, namespace: str) -> dict[str, CheckpointNode]:
         return {
-            checkpoint_id: Node(parent, _metadata(blob))
+            checkpoint_id: CheckpointNode(parent, _metadata(blob))
             for checkpoint_id, parent, blob in self._rows(_HISTORY, (thread_id, namespace))
         }
 
@@ -346,7 +346,7 @@ def mark_as_ours(connection: sqlite3.Connection) -> None:
     connection.execute(
         "UPDATE checkpoints SET metadata = CAST(json_set(CAST(metadata AS TEXT), ?, 1) AS BLOB)"
         " WHERE thread_id IN (SELECT key FROM store WHERE prefix = ?) AND json_valid(CAST(metadata AS TEXT))",
-        (f"$.{MARK}", ".".join(namespaces.SESSIONS)),
+        (f"$.{OURS}", ".".join(namespaces.SESSIONS)),
     )
 
 

@@ -1,34 +1,36 @@
-"""Which checkpoints of a thread stay: a decision on names and metadata, the same for every database.
+"""Which checkpoints of a thread stay when it is pruned: a decision on ids and metadata, the same for every database.
 
 A delta channel is not in every checkpoint. It is read from the writes of the checkpoint's ancestors, back to one that
 holds a snapshot of it; `counters_since_delta_snapshot` in a checkpoint's metadata names the channels that are not in
 it. So an ancestor stays for as long as something needs it, and nothing that stays is ever rewritten.
+
+`pruning` says when a thread is pruned, the checkpointer deletes.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MARK", "Node", "needed", "of_turns"]
+__all__ = ["OURS", "CheckpointNode", "needed", "of_newest_turns", "subgraphs_of"]
 
-MARK = "everthread"
-"""Key in the metadata of the checkpoints that Everthread's runs wrote; no others are pruned by turns."""
+OURS = "everthread"
+"""Key in the metadata of the checkpoints that runs of a guarded graph wrote; no others are pruned by turns."""
 
 
 @dataclass(frozen=True)
-class Node:
+class CheckpointNode:
     """One checkpoint of a thread's history."""
 
     parent: str | None
     metadata: Mapping[str, Any]
 
     @property
-    def unsaved(self) -> frozenset[str]:
-        """The channels that have to be read from ancestors."""
+    def channels_elsewhere(self) -> frozenset[str]:
+        """The channels that it does not hold: they are read from its ancestors."""
         return frozenset(self.metadata.get("counters_since_delta_snapshot") or ())
 
 
-def ancestors(history: Mapping[str, Node], checkpoint_id: str) -> Iterator[str]:
+def ancestors(history: Mapping[str, CheckpointNode], checkpoint_id: str) -> Iterator[str]:
     """Yield the checkpoints that one descends from, its parent first."""
     seen = {checkpoint_id}
     at = history[checkpoint_id].parent
@@ -38,7 +40,7 @@ def ancestors(history: Mapping[str, Node], checkpoint_id: str) -> Iterator[str]:
         at = history[at].parent
 
 
-def begins_turn(history: Mapping[str, Node], checkpoint_id: str) -> bool:
+def begins_turn(history: Mapping[str, CheckpointNode], checkpoint_id: str) -> bool:
     """Tell whether a run of an input begins with a checkpoint.
 
     With `durability="exit"` a run saves its end only, so the steps since the checkpoint before it are missing.
@@ -50,7 +52,7 @@ def begins_turn(history: Mapping[str, Node], checkpoint_id: str) -> bool:
     )
 
 
-def needed(history: Mapping[str, Node], wanted: Iterable[str]) -> set[str]:
+def needed(history: Mapping[str, CheckpointNode], wanted: Iterable[str]) -> set[str]:
     """Return these checkpoints, and all that they are read from.
 
     Args:
@@ -61,17 +63,17 @@ def needed(history: Mapping[str, Node], wanted: Iterable[str]) -> set[str]:
     reached: dict[str, frozenset[str]] = {}
     for checkpoint_id in wanted:
         kept.add(checkpoint_id)
-        sought = history[checkpoint_id].unsaved
+        sought = history[checkpoint_id].channels_elsewhere
         for at in ancestors(history, checkpoint_id):
             if sought <= reached.get(at, frozenset()):
                 break
             kept.add(at)
             reached[at] = reached.get(at, frozenset()) | sought
-            sought &= history[at].unsaved
+            sought &= history[at].channels_elsewhere
     return kept
 
 
-def of_turns(history: Mapping[str, Node], keep_turns: int) -> set[str]:
+def of_newest_turns(history: Mapping[str, CheckpointNode], keep_turns: int) -> set[str]:
     """Return the checkpoints that stay: those of the newest turns, and what they are read from.
 
     The end of the turn before them stays too, to go on from there, and so does every younger checkpoint on another
@@ -94,7 +96,7 @@ def of_turns(history: Mapping[str, Node], keep_turns: int) -> set[str]:
     else:
         return set(history)
     young.update(checkpoint_id for checkpoint_id in history if checkpoint_id > cut)
-    foreign = [checkpoint_id for checkpoint_id, node in history.items() if MARK not in node.metadata]
+    foreign = [checkpoint_id for checkpoint_id, node in history.items() if OURS not in node.metadata]
     return needed(history, [*young, *foreign])
 
 
