@@ -52,7 +52,7 @@ from everthread.state import Context, Note, State, Update, namespaces
 
 _PAGE = 500
 KEPT = "notes kept as is"
-"""What a consolidation falls back to when no plan could be made."""
+"""What a consolidation falls back to when no plan could be chosen."""
 
 Exclusive = Callable[[str], AbstractContextManager[None]]
 """Gives the block that holds a key: no other process is inside one of the same key meanwhile."""
@@ -238,19 +238,19 @@ def _decided(
 ) -> tuple[list[Event], list[PutOp]]:
     """Return events and writes; those of a failure when the plan cannot be made at all."""
     try:
-        made, failure = _planned(fresh, shown, reply, is_current=is_current)
-        settled = settle(made.after(), fresh.profile, fresh.provenance, ending.schema, now()[:10])
+        chosen, failure = _planned(fresh, shown, reply, is_current=is_current)
+        settled = settle(chosen.after(), fresh.profile, fresh.provenance, ending.schema, now()[:10])
     except Exception as error:  # noqa: BLE001 - notes are kept, and the session is ended at the next try
         return [FallbackUsed(step="consolidate", reason=type(error).__name__, used=KEPT)], []
     events: list[Event] = [FallbackUsed(step="consolidate", reason=failure, used="rules")] if failure else []
     if fresh.unreadable:
         events.append(FallbackUsed(step="consolidate", reason=f"{fresh.unreadable} unreadable notes", used=KEPT))
-    events += _told(made, settled)
+    events += _events(chosen, settled)
     writes = [
-        *operations(made, ending.user_id, ending.thread_id, settled.notes),
+        *operations(chosen, ending.user_id, ending.thread_id, settled.notes),
         *_profile_writes(ending.user_id, fresh, settled),
         # Only a consolidated session is closed, so that a sweep comes back to one that was not.
-        *([] if made.kept or fresh.unreadable else _closed(ending.store, ending.thread_id)),
+        *([] if chosen.kept or fresh.unreadable else _closed(ending.store, ending.thread_id)),
     ]
     return events, writes
 
@@ -269,34 +269,36 @@ def _planned(fresh: Holdings, shown: Numbered | None, reply: object, *, is_curre
         steps = read_proposal(content(reply))
     except Exception as error:  # noqa: BLE001 - whatever a model sends, the rules can do without it
         return by_rules, str(error) if type(error) is ValueError else type(error).__name__
-    made = validated(steps, shown, fresh.session, fresh.long_term, today)
-    return made, _refusals(made)
+    chosen = validated(steps, shown, fresh.session, fresh.long_term, today)
+    return chosen, _refusals(chosen)
 
 
-def _refusals(made: Plan) -> str:
+def _refusals(chosen: Plan) -> str:
     """Say in one line how much of a proposal was refused, and why; empty when nothing was."""
-    if not made.refused:
+    if not chosen.refused:
         return ""
-    reasons = ", ".join(sorted(set(made.refused.values())))
-    return f"{len(made.refused)} of the proposed steps refused: {reasons}"
+    reasons = ", ".join(sorted(set(chosen.refused.values())))
+    return f"{len(chosen.refused)} of the proposed steps refused: {reasons}"
 
 
-def _told(made: Plan, settled: Settled) -> list[Event]:
-    merged = [NoteMerged(note_id=note_id, into=note.id) for note_id, note in made.merged.items() if note_id != note.id]
-    superseded = [NoteSuperseded(note_id=note_id, by=by) for note_id, by in made.superseded.items()]
-    expired = [NoteExpired(note_id=note_id, reason=reason) for note_id, reason in made.expired.items()]
+def _events(chosen: Plan, settled: Settled) -> list[Event]:
+    merged = [
+        NoteMerged(note_id=note_id, into=note.id) for note_id, note in chosen.merged.items() if note_id != note.id
+    ]
+    superseded = [NoteSuperseded(note_id=note_id, by=by) for note_id, by in chosen.superseded.items()]
+    expired = [NoteExpired(note_id=note_id, reason=reason) for note_id, reason in chosen.expired.items()]
     promoted = [NotePromoted(note_id=one.note_id, field=one.field) for one in settled.promoted]
     taken = [NotePromoted(note_id=one.note_id, field=one.field, taken_back=True) for one in settled.reverted]
-    full = [MemoryFull(note_ids=sorted(made.kept), limit=MOST_NOTES)] if made.kept else []
+    full = [MemoryFull(note_ids=sorted(chosen.kept), limit=MOST_NOTES)] if chosen.kept else []
     done = Consolidated(
-        added=[note.id for note in made.added],
-        merged=sorted(made.merged),
-        superseded=sorted(made.superseded),
-        dropped=made.dropped,
-        expired=made.expired,
-        marked=made.marked,
-        kept=made.kept,
-        planner=made.planner,
+        added=[note.id for note in chosen.added],
+        merged=sorted(chosen.merged),
+        superseded=sorted(chosen.superseded),
+        dropped=chosen.dropped,
+        expired=chosen.expired,
+        marked=chosen.marked,
+        kept=chosen.kept,
+        planner=chosen.planner,
     )
     return [*expired, *merged, *superseded, *taken, *promoted, *full, done]
 

@@ -25,7 +25,7 @@ MOST_REQUESTS = 4
 _LONGEST_MESSAGE = 4_000
 _LONGEST_QUESTION = 400
 _KNOWN = 40
-"""Notes that a model is told of, so that it does not repeat them."""
+"""Notes that a model is shown, so that it does not repeat them."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def _parts(messages: Sequence[BaseMessage], skip: Collection[str]) -> list[list[
 
 def _request(part: Sequence[_Shown], known: Sequence[str]) -> BaseMessage:
     lines = [f"[{number}] {line}" for number, line, _ in _lines(part)]
-    told = [f"- {_clipped(note, _LONGEST_QUESTION)}" for note in known[-_KNOWN:]]
-    return HumanMessage(render("distill", messages="\n".join(lines), known="\n".join(told) or "(none)"))
+    notes = [f"- {_clipped(note, _LONGEST_QUESTION)}" for note in known[-_KNOWN:]]
+    return HumanMessage(render("distill", messages="\n".join(lines), known="\n".join(notes) or "(none)"))
 
 
 def _lines(part: Sequence[_Shown]) -> Iterator[tuple[int, str, _Shown | None]]:

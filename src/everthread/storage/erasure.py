@@ -131,7 +131,7 @@ def erase(
             losses = erased_notes(database, found)
             _delete(database, found, _mark(user_id, thread_id), began)
             progress("rewriting the file")
-            with _told("rewrite the file"):
+            with _explained("rewrite the file"):
                 storage.store.settle()
                 database.execute("VACUUM")
         tell_erased(storage.store, losses)
@@ -256,7 +256,7 @@ def _truncate(database: sqlite3.Connection) -> None:
     Raises:
         StorageError: another connection kept reading.
     """
-    with _told("empty the write-ahead log"):
+    with _explained("empty the write-ahead log"):
         for _ in range(_ATTEMPTS):
             if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0:
                 return
@@ -314,8 +314,8 @@ def _is_interrupted(database: sqlite3.Connection, mark: str) -> bool:
 
 def _mark(user_id: str | None, thread_id: str | None) -> str:
     """Name what is being erased without keeping its id."""
-    told = f"user\x00{user_id}" if user_id is not None else f"thread\x00{thread_id}"
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    target = f"user\x00{user_id}" if user_id is not None else f"thread\x00{thread_id}"
+    return hashlib.sha256(target.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @contextmanager
@@ -336,7 +336,7 @@ def _zeros(database: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def _told(step: str) -> Iterator[None]:
+def _explained(step: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -67,17 +67,17 @@ def _synchronous(url: str, parameters: str) -> Synchronous:
     return found
 
 
-def level(given: str) -> Synchronous:
+def level(name: str) -> Synchronous:
     """Check the name of a level, in upper or lower case.
 
     Raises:
         SettingsError: there is no such level.
     """
-    if given.lower() == "full":
+    if name.lower() == "full":
         return "full"
-    if given.lower() == "normal":
+    if name.lower() == "normal":
         return "normal"
-    raise SettingsError(f"`synchronous` is {given!r}; use `normal`, or `full` to survive a loss of power too")
+    raise SettingsError(f"`synchronous` is {name!r}; use `normal`, or `full` to survive a loss of power too")
 
 
 def prepare(location: Location, *, create: bool = True) -> None:

@@ -123,9 +123,9 @@ def mentioned(search: Search, words: Sequence[str]) -> bool:
 def candidates(search: Search, question: Question, most: int = CANDIDATES) -> tuple[dict[str, Passage], Question]:
     """Return the messages that match, at most so many, by id, and the question with the speakers it names."""
     found = _found(search, question.query, most)
-    told = question.among({passage.speaker for passage in found.values() if passage.role != "tool"})
-    if told != question:
-        question = told
+    with_speakers = question.among({passage.speaker for passage in found.values() if passage.role != "tool"})
+    if with_speakers != question:
+        question = with_speakers
         found = _found(search, question.query, most)
     if question.asks_advice:
         top = max((passage.score for passage in found.values()), default=1.0)
@@ -160,17 +160,17 @@ def _neighbours(
     search: Search, found: Mapping[str, Passage], relevance: Relevance, *, most: int, hops: int
 ) -> list[Passage]:
     """Return the candidates and the messages around the best of them."""
-    known = dict(found)
+    passages = dict(found)
     edge = [passage for passage, _ in relevance.ranked(found.values())[:most]]
     for _ in range(hops):
         wanted = dict.fromkeys(
-            link for passage in edge for link in (passage.previous, passage.next) if link and link not in known
+            link for passage in edge for link in (passage.previous, passage.next) if link and link not in passages
         )
         edge = [passage for passage in _read(search, wanted) if search.allows(passage)]
-        known.update((passage.id, passage) for passage in edge)
+        passages.update((passage.id, passage) for passage in edge)
         if not edge:
             break
-    return list(known.values())
+    return list(passages.values())
 
 
 def _read(search: Search, ids: Iterable[str]) -> list[Passage]:
@@ -248,13 +248,13 @@ _links: WeakKeyDictionary[BaseStore, _Links] = WeakKeyDictionary()
 
 
 def _link(search: Search, message_id: str) -> tuple[int, str | None]:
-    known = _links.setdefault(search.store, {})
+    links = _links.setdefault(search.store, {})
     key = (search.thread_id, message_id)
-    if key not in known:
+    if key not in links:
         passages = _read(search, [message_id])
         if not passages:
             return -1, None
-        if len(known) >= _KEPT_LINKS:
-            known.clear()
-        known[key] = passages[0].seq, passages[0].previous
-    return known[key]
+        if len(links) >= _KEPT_LINKS:
+            links.clear()
+        links[key] = passages[0].seq, passages[0].previous
+    return links[key]

@@ -94,9 +94,9 @@ def _missed(
     gone: list[PutOp] = []
     for (by, read), item in zip(asked.items(), found, strict=True):
         if isinstance(item, Item) and by not in without:
-            told = item.value
+            left = item.value
             refetches[by] = Refetch(
-                why=why, message_ids=[told["message_id"]], left=told["left"], left_turn=told["turn"], by=by
+                why=why, message_ids=[left["message_id"]], left=left["left"], left_turn=left["turn"], by=by
             )
             gone.append(PutOp(read.namespace, read.key, None))
     return refetches, gone
@@ -111,7 +111,7 @@ def read_back(store: BaseStore, thread_id: str, handle: str, by: str) -> Refetch
 
 
 def restated_blocked(
-    store: BaseStore, thread_id: str, message: BaseMessage, known: Sequence[BaseMessage]
+    store: BaseStore, thread_id: str, message: BaseMessage, working_set: Sequence[BaseMessage]
 ) -> Refetch | None:
     """Return the refetch of a note that is blocked although the user says it for the second time.
 
@@ -121,13 +121,13 @@ def restated_blocked(
         store: the run's store.
         thread_id: the thread.
         message: the message that the refused note came from.
-        known: messages of the working set; others are read from the transcript.
+        working_set: messages of the working set; others are read from the transcript.
     """
     name = statement_key(str(message.text))
     events = store.search(namespaces.ledger(thread_id), filter={"event": "note_blocked"}, limit=_MOST_BLOCKED)
     earlier = {said: event.value["turn"] for event in events for said in event.value["message_ids"]}
     earlier.pop(str(message.id), None)
-    texts = {str(one.id): str(one.text) for one in known if str(one.id) in earlier}
+    texts = {str(one.id): str(one.text) for one in working_set if str(one.id) in earlier}
     archived = store.batch([GetOp(namespaces.transcript(thread_id), said) for said in earlier if said not in texts])
     for item in archived:
         if isinstance(item, Item):

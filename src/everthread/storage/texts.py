@@ -106,6 +106,6 @@ def text_fields(namespace: tuple[str, ...], value: Mapping[str, Any]) -> Paths:
     if isinstance(value.get("text"), str):
         return ["text", "date"]
     message = value.get("message")
-    told = message.get("data", message) if type(message) is dict else None
-    has_calls = type(told) is dict and bool(told.get("tool_calls"))
-    return _MESSAGE["message." if told is message else "message.data.", has_calls]
+    fields = message.get("data", message) if type(message) is dict else None
+    has_calls = type(fields) is dict and bool(fields.get("tool_calls"))
+    return _MESSAGE["message." if fields is message else "message.data.", has_calls]

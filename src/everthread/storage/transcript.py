@@ -62,12 +62,12 @@ def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessa
     A masked message is given in full, from the archive. A long result is archived before its step is saved; when a
     crash took the call that it answers, the turn runs again and the result is left out.
     """
-    known = {message.id: message for message in archived(store, thread_id)}
+    by_id = {message.id: message for message in archived(store, thread_id)}
     for message in working_set:
-        if not is_synthetic(message) and not (is_masked(message) and message.id in known):
-            known[message.id] = message
-    calls = {None, *known}
-    complete = (message for message in known.values() if marks(message).get("call") in calls)
+        if not is_synthetic(message) and not (is_masked(message) and message.id in by_id):
+            by_id[message.id] = message
+    calls = {None, *by_id}
+    complete = (message for message in by_id.values() if marks(message).get("call") in calls)
     return sorted(complete, key=sequence)
 
 
@@ -113,10 +113,10 @@ def _record(message: BaseMessage, user_id: str, why: str, at: str, following: st
 
 def _brief(message: BaseMessage) -> dict[str, Any]:
     """Return a message as LangChain's JSON without what reading fills in: half of a short message is empty fields."""
-    told = messages_to_dict([message])[0]
+    serialized = messages_to_dict([message])[0]
     defaults = _defaults(type(message))
-    data = {name: value for name, value in told["data"].items() if defaults.get(name, _REQUIRED) != value}
-    return {"type": told["type"], "data": data}
+    data = {name: value for name, value in serialized["data"].items() if defaults.get(name, _REQUIRED) != value}
+    return {"type": serialized["type"], "data": data}
 
 
 @cache

@@ -83,13 +83,13 @@ def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id
     ):
         raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
     user_id = _user(session) if session else None
-    made: list[tuple[str, str]] = [(sessions, thread_id)] if session else []
+    rows: list[tuple[str, str]] = [(sessions, thread_id)] if session else []
     kept: list[Record] = []
     for record in _below(database, _text(namespaces.user(user_id))) if user_id else ():
         sources = record.value.get("sources")
         elsewhere = [source for source in sources or () if source.get("thread_id") != thread_id]
         if record.value.get("thread_id") == thread_id or (sources and not elsewhere):
-            made.append((record.prefix, record.key))
+            rows.append((record.prefix, record.key))
         elif sources and len(elsewhere) < len(sources):
             kept.append(Record(record.prefix, record.key, {**record.value, "sources": elsewhere}))
     return UserData(
@@ -98,7 +98,7 @@ def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id
         jobs=tuple(_jobs(database, serde, {thread_id})),
         prefixes=(prefix,),
         kept_notes=tuple(kept),
-        records=tuple(made),
+        records=tuple(rows),
     )
 
 

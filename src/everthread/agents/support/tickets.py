@@ -118,9 +118,9 @@ class Tickets:
         ticket_id = _ticket_id(self._thread_id, call_id, title, description, priority)
         now = self._clock().astimezone(UTC)
         with _lock:
-            known = self._read(ticket_id)
-            if known is not None:
-                return known
+            ticket = self._read(ticket_id)
+            if ticket is not None:
+                return ticket
             ticket = _checked(
                 Ticket,
                 id=ticket_id,

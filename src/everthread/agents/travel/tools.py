@@ -128,10 +128,10 @@ class TravelDesk:
         store, user_id = _store(runtime), _user_id(runtime)
         thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
         key = bookings.booking_key(thread_id, str(runtime.tool_call_id), option_id)
-        known = bookings.find(store, user_id, key)
-        if known:
+        booking = bookings.find(store, user_id, key)
+        if booking:
             # The call ran again after the booking was stored, for example because the process died.
-            return _confirmation(known)
+            return _confirmation(booking)
         option = self._inventory.option(option_id)
         names, wish = _names(option, travellers), _wish(note)
         approval = read_approval(interrupt(approval_request(option, names, wish)))

@@ -109,8 +109,8 @@ _CHANGED = f"""
     LIMIT {_CHUNK}
 """
 
-Told = Mapping[tuple[str, str], Paths]
-"""What `put` was told to index, by namespace text and key."""
+PathsByItem = Mapping[tuple[str, str], Paths]
+"""What `put` asked to index, by namespace text and key."""
 
 Read = Callable[[Sequence[int]], Mapping[int, Any]]
 """Reads the rows of items by their numbers; those that a filter leaves out are not in the answer."""
@@ -155,11 +155,11 @@ class Index:
         """Tell whether the store has changes that the index has not."""
         return bool(self._rows("SELECT EXISTS (SELECT 1 FROM lexical_changes)")[0][0])
 
-    def catch_up(self, told: Told | None = None) -> int:
+    def catch_up(self, asked: PathsByItem | None = None) -> int:
         """Bring the index up to date with one chunk of changes.
 
         Args:
-            told: what `put` said. A change of somebody else keeps the paths that its item had.
+            asked: what `put` said. A change of somebody else keeps the paths that its item had.
 
         Returns:
             Changes carried over; less than a chunk when that was all.
@@ -171,8 +171,8 @@ class Index:
             if value is None:
                 continue
             content = _loads(value)
-            if told is not None and (space, key) in told:
-                paths = told[space, key]
+            if asked is not None and (space, key) in asked:
+                paths = asked[space, key]
             else:
                 paths = (json.loads(known) if known else None) if doc is not None else None
             if paths is None:
@@ -187,9 +187,9 @@ class Index:
             )
         return len(rows)
 
-    def catch_up_fully(self, told: Told | None = None) -> None:
+    def catch_up_fully(self, asked: PathsByItem | None = None) -> None:
         """Bring the index up to date."""
-        while self.catch_up(told) == _CHUNK:
+        while self.catch_up(asked) == _CHUNK:
             pass
 
     def search(self, prefix: str, words: Sequence[str], wanted: int, read: Read) -> list[tuple[Any, float]]:
