@@ -76,7 +76,7 @@ class _Input:
     config: RunnableConfig
 
     @classmethod
-    def of(cls, given: Any, config: RunnableConfig, *, is_first: bool = True) -> "_Input":
+    def of(cls, input: Any, config: RunnableConfig, *, is_first: bool = True) -> "_Input":
         """Give each run of the graph a `run_id` of its own; the first may have the caller's.
 
         The id is in the metadata of its checkpoints. LangGraph takes a run with the `run_id` of the newest checkpoint
@@ -84,7 +84,7 @@ class _Input:
         """
         configurable = config["configurable"]
         named = configurable.get("run_id") if is_first else None
-        return cls(given, {**config, "configurable": {**configurable, "run_id": str(named or uuid4())}})
+        return cls(input, {**config, "configurable": {**configurable, "run_id": str(named or uuid4())}})
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         names = self.graph.output_channels
         return {name: values[name] for name in ([names] if isinstance(names, str) else names) if name in values}
 
-    def _run(self, given: Any, config: RunnableConfig | None, options: dict[str, Any]) -> _Run:
+    def _run(self, input: Any, config: RunnableConfig | None, options: dict[str, Any]) -> _Run:
         """Read the arguments of a call; nothing is claimed or saved before they are found to be in order."""
         merged = merge_configs(self.graph.config, ensure_config(config))
         configurable = merged.get("configurable", {})
@@ -263,7 +263,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         # Tools have side effects: each step is saved before the next one starts, unless the caller wants otherwise.
         durability = options.get("durability") or "sync"
         return _Run(
-            self._readable(given),
+            self._readable(input),
             {
                 **(config or {}),
                 "configurable": {**configurable, "thread_id": thread_id},
@@ -284,20 +284,20 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         dials = {**user, **dict(context or {})}
         return Context.from_mapping(dials) if dials else None
 
-    def _readable(self, given: Any) -> Any:
+    def _readable(self, input: Any) -> Any:
         """Return an input whose messages are messages with ids, which every channel can tell apart.
 
         Raises:
             SettingsError: they are nothing that LangChain reads as messages; saved, they would stop every later run.
         """
-        if not isinstance(given, dict) or "messages" not in self.graph.channels:
-            return given
-        if unknown := given.keys() - self.graph.channels.keys():
+        if not isinstance(input, dict) or "messages" not in self.graph.channels:
+            return input
+        if unknown := input.keys() - self.graph.channels.keys():
             keys = " or ".join(f"`{name}`" for name in self.graph.get_input_jsonschema().get("properties", {}))
             raise SettingsError(f"the graph has no input {', '.join(map(repr, sorted(unknown)))}; send {keys}")
-        if given.get("messages", []) == []:
-            return given
-        sent = given["messages"] if isinstance(given["messages"], list) else [given["messages"]]
+        if input.get("messages", []) == []:
+            return input
+        sent = input["messages"] if isinstance(input["messages"], list) else [input["messages"]]
         try:
             messages = convert_to_messages(sent)
         except (ValueError, TypeError, NotImplementedError) as error:
@@ -307,7 +307,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             ) from error
         # A crashed run may have left its wish to end the session in the state.
         ends = {"end_session": False} if "end_session" in self.graph.channels else {}
-        return {**ends, **given, "messages": [_identified(message) for message in messages]}
+        return {**ends, **input, "messages": [_identified(message) for message in messages]}
 
     def _claim(self, run: _Run) -> Item | None:
         """Make a new thread the user's, ahead of its first checkpoint.

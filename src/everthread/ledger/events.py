@@ -56,7 +56,7 @@ class Evicted(_Event):
 
 
 class Masked(_Event):
-    """A message of the working set keeps a few words and a handle; the transcript has the whole."""
+    """A message of the working set keeps a few words and a handle; the transcript has the full text."""
 
     event: Literal["masked"] = "masked"
     reason: str
@@ -251,7 +251,7 @@ class MemoryFull(_Event):
 
 
 class Deferred(_Event):
-    """A compaction was priced and put off: it would cost more than it saves, and the budget allows to wait."""
+    """A compaction was priced and postponed: it would cost more than it saves, and there is room to wait."""
 
     event: Literal["deferred"] = "deferred"
     tokens: int

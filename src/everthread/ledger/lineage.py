@@ -29,13 +29,13 @@ from everthread.window.turns import opens_turn
 __all__ = ["LineageItem", "ThreadHistory", "is_about", "words_of"]
 
 _MOST_MATCHES = 8
-"""Items that a text may name; the newest."""
+"""Most items that a text may name; the newest ones are taken."""
 
 _MOST_LINKED = 24
-"""Items that are shown beside them."""
+"""Most items that are shown beside them."""
 
 _SHORTEST_ID = 4
-"""Characters of an id that are enough to look for what begins with them."""
+"""Fewest characters by which to look for ids that begin with them."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class ThreadHistory:
         return _items("note", self._successors(item.id)) if item.kind == "note" else []
 
     def _notes_from(self, message_id: str) -> Iterator[str]:
-        """Yield the notes that were made from a message, those that are gone as well."""
+        """Yield the notes that came from a message, including those that are gone."""
         for event in self.note_events:
             if isinstance(event, NoteSaved) and message_id in event.message_ids:
                 yield event.note_id

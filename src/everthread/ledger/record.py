@@ -1,4 +1,4 @@
-"""Write events to the ledger, stream them, tell them to logs and telemetry, and read them back."""
+"""Write events to the ledger, to the stream, to logs and to telemetry, and read them back."""
 
 import itertools
 import logging
@@ -41,7 +41,7 @@ def record(
     turn: int,
     operations: Iterable[PutOp] = (),
 ) -> None:
-    """Write events and the writes they tell of in one batch, then stream, log and count the events.
+    """Write events together with the writes that they are about in one batch, then stream, log and count them.
 
     Args:
         store: the run's store.

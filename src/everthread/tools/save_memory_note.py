@@ -1,4 +1,4 @@
-"""The tools that every agent has: save a note, read a long tool result."""
+"""The tool that saves a note, and the search for whose words a note is made of."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from everthread.storage.refetches import restated_blocked
 __all__ = ["memory_tool", "save_memory_note"]
 
 _OURS = ("save_memory_note", "recall_history")
-"""Tools whose results only repeat notes and messages, which are asked themselves."""
+"""Tools whose results only repeat notes and messages, which are searched anyway."""
 
 _SEARCHED = 20
 """Evicted messages that are looked at for the author of a note."""
