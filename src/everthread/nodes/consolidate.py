@@ -45,7 +45,7 @@ from everthread.memory.consolidate import (
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.distill_notes import distill_session
 from everthread.nodes.model_calls import ModelCall, ModelCalls, make_calls
-from everthread.nodes.prompt_plan import own_session, readable
+from everthread.nodes.prompt_plan import checked_session, readable
 from everthread.nodes.structured_output import content, structured
 from everthread.prompts import render
 from everthread.state import Context, Note, State, Update, namespaces
@@ -98,7 +98,7 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
     again.
     """
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    own_session(store, thread_id, context)
+    checked_session(store, thread_id, context)
     yield from distill_session(state, runtime, deps)
     ending = Ending(
         store=store,

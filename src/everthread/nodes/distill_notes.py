@@ -18,7 +18,7 @@ from everthread.memory.rules import BUILT_IN, Rules
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.distiller import Read, questioned, read_with_model
 from everthread.nodes.model_calls import ModelCalls
-from everthread.nodes.prompt_plan import carried, plan_of, readable
+from everthread.nodes.prompt_plan import plan_of, plan_update, readable
 from everthread.state import Context, Note, PromptPlan, Source, State, Update, namespaces
 from everthread.state.marks import is_synthetic, marks
 from everthread.storage.refetches import restated_blocked
@@ -46,7 +46,7 @@ def distill_notes(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mo
     plan = plan_of(state, runtime, deps)
     if question_of(state.get("messages", [])) is not None:
         yield from _distill(lambda: _turn_due(state, runtime, plan, deps), state, runtime, deps)
-    return carried(state, plan)
+    return plan_update(state, plan)
 
 
 def distill_session(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[None]:

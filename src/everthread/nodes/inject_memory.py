@@ -16,7 +16,14 @@ from everthread.memory.guard import check, is_safe
 from everthread.memory.rules import Rules
 from everthread.memory.selection import overruled
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
-from everthread.nodes.prompt_plan import StoredMemory, carried, make_plan, own_session, read_memory, usable
+from everthread.nodes.prompt_plan import (
+    StoredMemory,
+    checked_session,
+    make_plan,
+    plan_update,
+    read_memory,
+    usable_notes,
+)
 from everthread.nodes.recall import outdated, recall, shared_past
 from everthread.nodes.sizes import is_evicted
 from everthread.state import Context, PromptPlan, State, Update, namespaces
@@ -39,14 +46,14 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     messages = state.get("messages", [])
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
-    session = own_session(store, thread_id, context)
+    session = checked_session(store, thread_id, context)
     arrived = _Arrived.of(messages, store, thread_id)
     turn = state.get("turns", 0) + sum(map(opens_turn, arrived.new))
     shared = shared_past(session, turn, messages, len(arrived.new))
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
     plan = make_plan(memory, messages, store, thread_id, context, deps)
     passages, recalled = recall(state, plan, runtime, deps, shared)
-    stale = outdated(messages, usable(memory.long_term, plan.today, deps.rules))
+    stale = outdated(messages, usable_notes(memory.long_term, plan.today, deps.rules))
     digest = hashlib.sha256("\x00".join((plan.today, plan.profile, plan.notes_block)).encode()).hexdigest()[:8]
     event = Injected(
         changed=digest != state.get("memory_digest"),
@@ -75,7 +82,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=False), *arrived.refetch_writes]
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     update: Update = {
-        **carried(state, plan),
+        **plan_update(state, plan),
         "messages": [
             *(RemoveMessage(id=name) for name in (*arrived.archived_ids, *stale)),
             *map(_dated, arrived.new),

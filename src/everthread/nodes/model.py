@@ -14,8 +14,8 @@ from everthread.ledger.telemetry import Call
 from everthread.nodes.deps import ModelWithTools, NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.model_calls import ModelCall, ModelCalls
-from everthread.nodes.prompt_plan import carried, plan_of
-from everthread.nodes.sizes import PromptSize, calibration_of, reads_back
+from everthread.nodes.prompt_plan import plan_of, plan_update
+from everthread.nodes.sizes import PromptSize, calibration_of, has_readers
 from everthread.state import Context, PromptPlan, State, Update
 from everthread.state.marks import marked
 from everthread.window.assembly import Prompt, assemble
@@ -35,7 +35,7 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
     """
     context, plan = context_of(runtime), plan_of(state, runtime, deps)
     chat = deps.model_for(context)
-    is_bound = reads_back(state)
+    is_bound = has_readers(state)
     prompt, budget = _assembled(state, plan, runtime, chat, reads_back=is_bound)
     options = {} if context.max_output_tokens is None else {"max_tokens": context.max_output_tokens}
     telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
@@ -54,9 +54,9 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
                 raise
             raise failure from error
         refused = _stepped_down(error, state, prompt, budget, runtime, chat)
-        return {**carried(state, plan), **refused}
+        return {**plan_update(state, plan), **refused}
     telemetry.end(reply)
-    return {**carried(state, plan), **_kept(reply, state, prompt, chat, reads_back=is_bound)}
+    return {**plan_update(state, plan), **_kept(reply, state, prompt, chat, reads_back=is_bound)}
 
 
 def _assembled(

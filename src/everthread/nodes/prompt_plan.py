@@ -51,8 +51,8 @@ def plan_of(state: State, runtime: Runtime[Context], deps: NodeDeps) -> PromptPl
     return make_plan(memory, state.get("messages", []), store, thread_id, context, deps)
 
 
-def carried(state: State, plan: PromptPlan) -> Update:
-    """Return the update that hands a plan on; empty when the state has it already."""
+def plan_update(state: State, plan: PromptPlan) -> Update:
+    """Return the update that gives the turn's other nodes and edges this plan; empty when the state has it already."""
     if state.get("plan") is plan:
         return {}
     return {"plan": plan, "summary": plan.summary.model_dump(mode="json") if plan.summary else None}
@@ -95,8 +95,10 @@ def make_plan(
     """
     counter, today = deps.model_for(context).counter, datetime.now(UTC).date().isoformat()
     question = next((str(message.text) for message in reversed(messages) if opens_turn(message)), "")
-    notes, asked = chosen(usable(memory.long_term, today, deps.rules), question, context.notes_tokens, counter.text)
-    own = _of_this_branch(usable(memory.session, today, deps.rules), store, thread_id, messages)
+    notes, asked = chosen(
+        usable_notes(memory.long_term, today, deps.rules), question, context.notes_tokens, counter.text
+    )
+    own = _of_this_branch(usable_notes(memory.session, today, deps.rules), store, thread_id, messages)
     session = within(own, context.notes_tokens, counter.text)
     profile, block = render_profile(memory.profile), render_notes("Long-term notes", notes)
     system = system_message(deps.agent, today, profile, block)
@@ -127,8 +129,10 @@ def system_message(agent: Agent, today: str, profile: str = "", notes: str = "")
     return SystemMessage("\n\n".join(filter(None, parts)))
 
 
-def own_session(store: BaseStore, thread_id: str, context: Context) -> dict[str, Any]:
-    """Return the session record of a thread; empty for a new one.
+def checked_session(store: BaseStore, thread_id: str, context: Context) -> dict[str, Any]:
+    """Return the session record of a thread, once it is found to be this user's; empty for a new one.
+
+    On a LangGraph server there is no `GuardedGraph` that has checked it already.
 
     Raises:
         SettingsError: the thread belongs to another user, whose messages and notes it holds.
@@ -154,7 +158,7 @@ def readable(items: Sequence[Item]) -> list[Note]:
     return notes
 
 
-def usable(notes: Sequence[Note], today: str, rules: Rules) -> list[Note]:
+def usable_notes(notes: Sequence[Note], today: str, rules: Rules) -> list[Note]:
     """Return the notes that hold today and pass the guard: some are older than the guard, or come from elsewhere."""
     return [note for note in holding(notes, today) if is_safe(note.text, rules)]
 

@@ -138,7 +138,7 @@ def calibration_of(state: State, model: ModelWithTools) -> Calibration:
     return Calibration(exact=model.counter.exact)
 
 
-def reads_back(state: State) -> bool:
+def has_readers(state: State) -> bool:
     """Tell whether the readers are bound: since the first handle was shown or the first message evicted.
 
     They stay bound when that handle has left: providers put tools ahead of everything, so every

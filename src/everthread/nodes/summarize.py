@@ -11,7 +11,7 @@ from everthread.ledger.record import record
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.failures import is_overflow
 from everthread.nodes.model_calls import ModelCall, ModelCalls
-from everthread.nodes.prompt_plan import carried, plan_of, with_summary
+from everthread.nodes.prompt_plan import plan_of, plan_update, with_summary
 from everthread.nodes.sizes import PromptSize
 from everthread.nodes.trim import leaving, masked_events, removals
 from everthread.prompts import render
@@ -273,4 +273,4 @@ def _applied(
         )
     turn, write_event = state.get("turns", 0), runtime.stream_writer
     record(store_of(runtime), thread_id, events, write=write_event, turn=turn, operations=operations)
-    return {**carried(state, plan), **update}
+    return {**plan_update(state, plan), **update}

@@ -15,7 +15,7 @@ from langgraph.types import Command, Send
 from everthread.ledger.events import Event, Offloaded, Refetch
 from everthread.ledger.record import now, record
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
-from everthread.nodes.sizes import reads_back
+from everthread.nodes.sizes import has_readers
 from everthread.nodes.trim import handle_operation
 from everthread.state import State
 from everthread.state.marks import marked, marks, sequence
@@ -129,7 +129,7 @@ def _offloaded(result: ToolMessage, request: ToolCallRequest, deps: NodeDeps) ->
 
 def _refetch(request: ToolCallRequest, result: ToolMessage, deps: NodeDeps) -> tuple[Refetch, list[Any]] | None:
     """Return the event of a call that asks again for what had left the prompt, and the writes that forget it."""
-    if result.status == "error" or not reads_back(request.state):
+    if result.status == "error" or not has_readers(request.state):
         return None
     store, thread_id, call = store_of(request.runtime), thread_of(request.runtime), request.tool_call
     refetches, forgotten = repeated(store, thread_id, [call], {tool.name for tool in deps.model.readers})

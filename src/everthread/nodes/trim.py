@@ -10,7 +10,7 @@ from everthread.errors import BudgetError
 from everthread.ledger.events import Event, Evicted, Masked
 from everthread.ledger.record import now, record
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
-from everthread.nodes.prompt_plan import carried, plan_of, with_summary
+from everthread.nodes.prompt_plan import plan_of, plan_update, with_summary
 from everthread.nodes.sizes import PromptSize
 from everthread.state import Context, State, Update, namespaces
 from everthread.state.marks import is_recalled, marks
@@ -53,7 +53,7 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
         raise
     summary_shrinks = eviction.tokens_after > size.room
     if not eviction.evicted and not eviction.masked and not summary_shrinks and not dropped:
-        return carried(state, plan)
+        return plan_update(state, plan)
     update: Update = {"messages": removals([*eviction.evicted, *dropped], list(eviction.masked.values()))}
     operations = leaving(eviction.evicted, eviction.masked, state, thread_id, context)
     if eviction.evicted or summary_shrinks:
@@ -88,7 +88,7 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
         "recalled left": dropped,
     }
     update["moved"] = next(cause for cause, is_so in causes.items() if is_so)
-    return {**carried(state, plan), **update}
+    return {**plan_update(state, plan), **update}
 
 
 def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, EvictionPlan, list[BaseMessage]]:
