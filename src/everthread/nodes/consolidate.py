@@ -59,8 +59,8 @@ Exclusive = Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
-class Holdings:
-    """What the store holds of a user and a thread when a session ends."""
+class NotesSnapshot:
+    """What the store has of a user and a thread at one moment: what a consolidation decides on."""
 
     session: list[Note]
     """Session notes in the order in which they were saved."""
@@ -110,7 +110,7 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
         model=deps.summarizer if deps.writes_summaries else None,
         schema=deps.agent.profile,
     )
-    yield from _consolidated(ending)
+    yield from _consolidate(ending)
     # `turns` is unchanged, but a run that writes no output key returns None to its caller.
     return {"end_session": False, "turns": state.get("turns", 0)}
 
@@ -138,19 +138,17 @@ def end_session(
         model: proposes the plan; None leaves it to the rules.
         schema: the agent's profile, for promotion.
     """
-    make_calls(
-        _consolidated(Ending(store, thread_id, user_id, write, turn, exclusive or in_process, model, schema)), {}
-    )
+    make_calls(_consolidate(Ending(store, thread_id, user_id, write, turn, exclusive or in_process, model, schema)), {})
 
 
 def preview(store: BaseStore, thread_id: str, user_id: str) -> Plan:
     """Return what the rules would do if the session ended now; nothing is written."""
-    seen = holdings(store, thread_id, user_id)
+    seen = read_notes(store, thread_id, user_id)
     return plan(seen.session, seen.long_term, now()[:10])
 
 
-def holdings(store: BaseStore, thread_id: str, user_id: str) -> Holdings:
-    """Read what a consolidation decides on."""
+def read_notes(store: BaseStore, thread_id: str, user_id: str) -> NotesSnapshot:
+    """Read profile and notes of the user, and session notes of the thread."""
     session = _items(store, namespaces.session_notes(thread_id))
     long_term = _items(store, namespaces.notes(user_id))
     saved = store.search(namespaces.ledger(thread_id), filter={"event": "note_saved"}, limit=10 * _PAGE)
@@ -160,7 +158,7 @@ def holdings(store: BaseStore, thread_id: str, user_id: str) -> Holdings:
     profile = store.get(namespaces.profile(user_id), "profile")
     promoted = store.get(promotions(user_id), "fields")
     values = [[item.key, item.value] for item in sorted((*session, *long_term), key=lambda item: item.key)]
-    return Holdings(
+    return NotesSnapshot(
         session=notes,
         long_term=readable(long_term),
         profile=dict(profile.value) if profile else None,
@@ -180,8 +178,9 @@ def in_process(key: str) -> Iterator[None]:
 _STRIPES = [threading.Lock() for _ in range(64)]
 
 
-def _consolidated(ending: Ending) -> ModelCalls[None]:
-    seen = holdings(ending.store, ending.thread_id, ending.user_id)
+def _consolidate(ending: Ending) -> ModelCalls[None]:
+    """Let a model propose a plan, without holding the user's notes meanwhile; then apply it, or that of the rules."""
+    seen = read_notes(ending.store, ending.thread_id, ending.user_id)
     shown = _worth_asking(seen, ending)
     reply: object = None
     if shown is not None and ending.model is not None:
@@ -189,10 +188,10 @@ def _consolidated(ending: Ending) -> ModelCalls[None]:
             reply = yield ModelCall(structured(ending.model, Proposal), _request(shown))
         except Exception as error:  # noqa: BLE001 - best effort: the rules decide instead
             reply = error
-    _finish(ending, seen, shown, reply)
+    _apply(ending, seen, shown, reply)
 
 
-def _worth_asking(seen: Holdings, ending: Ending) -> Numbered | None:
+def _worth_asking(seen: NotesSnapshot, ending: Ending) -> Numbered | None:
     """Return the notes to show to the model; None when there is no model, or nothing that the rules cannot decide.
 
     A note that stands alone has nothing to be merged with, and one that says the same as another merges by rules.
@@ -220,12 +219,12 @@ def _request(shown: Numbered) -> list[BaseMessage]:
     ]
 
 
-def _finish(ending: Ending, seen: Holdings, shown: Numbered | None, reply: object) -> None:
-    """Apply a plan in one write, while nobody else changes the user's notes."""
+def _apply(ending: Ending, seen: NotesSnapshot, shown: Numbered | None, reply: object) -> None:
+    """Read again, decide and write, while nobody else changes the user's notes."""
     try:
         with ending.exclusive(namespaces.user_key(ending.user_id)):
-            fresh = holdings(ending.store, ending.thread_id, ending.user_id)
-            events, writes = _decided(ending, fresh, shown, reply, is_current=fresh.version == seen.version)
+            fresh = read_notes(ending.store, ending.thread_id, ending.user_id)
+            events, writes = _events_and_writes(ending, fresh, shown, reply, is_current=fresh.version == seen.version)
             _record(ending, events, writes)
             return
     except ThreadBusyError:
@@ -233,8 +232,8 @@ def _finish(ending: Ending, seen: Holdings, shown: Numbered | None, reply: objec
     _record(ending, [FallbackUsed(step="consolidate", reason=reason, used=KEPT)], [])
 
 
-def _decided(
-    ending: Ending, fresh: Holdings, shown: Numbered | None, reply: object, *, is_current: bool
+def _events_and_writes(
+    ending: Ending, fresh: NotesSnapshot, shown: Numbered | None, reply: object, *, is_current: bool
 ) -> tuple[list[Event], list[PutOp]]:
     """Return events and writes; those of a failure when the plan cannot be made at all."""
     try:
@@ -250,12 +249,12 @@ def _decided(
         *operations(chosen, ending.user_id, ending.thread_id, settled.notes),
         *_profile_writes(ending.user_id, fresh, settled),
         # Only a consolidated session is closed, so that a sweep comes back to one that was not.
-        *([] if chosen.kept or fresh.unreadable else _closed(ending.store, ending.thread_id)),
+        *([] if chosen.kept or fresh.unreadable else _session_closed(ending.store, ending.thread_id)),
     ]
     return events, writes
 
 
-def _planned(fresh: Holdings, shown: Numbered | None, reply: object, *, is_current: bool) -> tuple[Plan, str]:
+def _planned(fresh: NotesSnapshot, shown: Numbered | None, reply: object, *, is_current: bool) -> tuple[Plan, str]:
     """Return the plan, and why the model's proposal was not taken as a whole."""
     today = now()[:10]
     by_rules = plan(fresh.session, fresh.long_term, today)
@@ -303,7 +302,7 @@ def _events(chosen: Plan, settled: Settled) -> list[Event]:
     return [*expired, *merged, *superseded, *taken, *promoted, *full, done]
 
 
-def _profile_writes(user_id: str, fresh: Holdings, settled: Settled) -> list[PutOp]:
+def _profile_writes(user_id: str, fresh: NotesSnapshot, settled: Settled) -> list[PutOp]:
     writes = []
     if settled.profile != (fresh.profile or {}):
         writes.append(PutOp(namespaces.profile(user_id), "profile", settled.profile, index=False))
@@ -325,7 +324,7 @@ def changed_by_hand(store: BaseStore, user_id: str, changed: Mapping[str, Note])
         user_id: whose notes they are.
         changed: long-term notes as they are from now on, by id.
     """
-    fresh = holdings(store, "", user_id)
+    fresh = read_notes(store, "", user_id)
     notes = {**{note.id: note for note in fresh.long_term}, **changed}
     settled = released(notes, fresh.profile or {}, fresh.provenance)
     writes = [PutOp(namespaces.notes(user_id), note.id, note.value(), index=None) for note in changed.values()]
@@ -334,7 +333,7 @@ def changed_by_hand(store: BaseStore, user_id: str, changed: Mapping[str, Note])
 
 def imported(store: BaseStore, user_id: str, profile: Mapping[str, Any]) -> list[PutOp]:
     """Return the writes of a profile from a trusted system: all its fields are that system's from now on."""
-    fresh = holdings(store, "", user_id)
+    fresh = read_notes(store, "", user_id)
     notes = given_back({note.id: note for note in fresh.long_term}, profile)
     return [
         PutOp(namespaces.profile(user_id), "profile", dict(profile), index=False),
@@ -356,7 +355,7 @@ def _items(store: BaseStore, namespace: namespaces.Namespace) -> list[Item]:
     return found
 
 
-def _closed(store: BaseStore, thread_id: str) -> list[PutOp]:
+def _session_closed(store: BaseStore, thread_id: str) -> list[PutOp]:
     """Note in the session's record up to which turn it is consolidated."""
     item = store.get(namespaces.SESSIONS, thread_id)
     if item is None:

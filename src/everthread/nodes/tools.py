@@ -50,7 +50,10 @@ def tool_node(deps: NodeDeps) -> ToolNode:
 
 
 def tool_tasks(call: AIMessage) -> list[Send]:
-    """Return one task per call, so that each approval is asked, answered and resumed by itself."""
+    """Return one task per call, so that each approval is asked, answered and resumed by itself.
+
+    Every task reads the whole state beside its call, by LangGraph's `ToolNode`.
+    """
     return [Send("tools", [one]) for one in call.tool_calls]
 
 
@@ -82,7 +85,10 @@ def error_text(error: Exception) -> str:
 
 
 def _kept(result: Any, request: ToolCallRequest, deps: NodeDeps) -> Any:
-    """Give a result its place in the thread, and offload one over `tool_output_tokens`; commands pass unchanged."""
+    """Give a result its place in the thread, and offload one over `tool_output_tokens`; commands pass unchanged.
+
+    The tool has run by now. Killed before LangGraph has saved what this returns, it runs again when the turn goes on.
+    """
     if isinstance(result, list):
         return [_kept(one, request, deps) for one in result]
     if not isinstance(result, ToolMessage):
