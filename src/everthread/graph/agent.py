@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 from everthread.errors import SettingsError
 from everthread.graph import routing
 from everthread.graph.guard import GuardedGraph
+from everthread.graph.routing import Edge
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.nodes.consolidate import consolidate
@@ -133,16 +134,16 @@ def pipeline(deps: NodeDeps) -> StateGraph[State, Context, Input, Output]:
     graph.add_node("consolidate", ModelNode(consolidate, deps=deps))
 
     after_reply = ["summarize", "consolidate", END]
-    graph.add_conditional_edges(START, routing.after_start, ["inject_memory", "consolidate", END])
-    graph.add_conditional_edges("inject_memory", partial(routing.before_model, deps=deps), ["trim", "model"])
+    graph.add_conditional_edges(START, Edge(routing.after_start), ["inject_memory", "consolidate", END])
+    graph.add_conditional_edges("inject_memory", Edge(routing.before_model, deps=deps), ["trim", "model"])
     graph.add_edge("trim", "model")
     graph.add_conditional_edges(
-        "model", partial(routing.after_model, deps=deps), ["tools", "trim", "distill_notes", *after_reply]
+        "model", Edge(routing.after_model, deps=deps), ["tools", "trim", "distill_notes", *after_reply]
     )
     graph.add_conditional_edges(
-        "tools", partial(routing.after_tools, deps=deps), ["trim", "model", "distill_notes", "consolidate", END]
+        "tools", Edge(routing.after_tools, deps=deps), ["trim", "model", "distill_notes", "consolidate", END]
     )
-    graph.add_conditional_edges("distill_notes", partial(routing.after_distill_notes, deps=deps), after_reply)
-    graph.add_conditional_edges("summarize", routing.after_summarize, ["consolidate", END])
+    graph.add_conditional_edges("distill_notes", Edge(routing.after_distill_notes, deps=deps), after_reply)
+    graph.add_conditional_edges("summarize", Edge(routing.after_summarize), ["consolidate", END])
     graph.add_edge("consolidate", END)
     return graph

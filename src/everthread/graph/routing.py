@@ -3,7 +3,11 @@
 Edges run outside of a run too, in `update_state`, where there is no plan: then nothing is sized.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph import END
 from langgraph.types import Send
 
@@ -12,6 +16,29 @@ from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.tools import last_call, returns_directly, tool_tasks
 from everthread.state import PromptPlan, State
 from everthread.state.marks import is_new
+
+Next = str | list[Send]
+
+
+class Edge(Runnable[State, Next]):
+    """A conditional edge, which decides at once.
+
+    LangGraph would send a plain function to a thread under `ainvoke` and trace it as a run of its own, which takes
+    longer than the decision.
+    """
+
+    def __init__(self, decide: Callable[..., Next], **arguments: Any) -> None:
+        self.name = decide.__name__
+        self._decide = decide
+        self._arguments = arguments
+
+    def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
+        """Return the node that comes next."""
+        return self._decide(input, **self._arguments)
+
+    async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
+        """Return the node that comes next, on the event loop."""
+        return self._decide(input, **self._arguments)
 
 
 def after_start(state: State) -> str:
