@@ -57,35 +57,35 @@ def reduce_messages(current: Sequence[Any] | None, writes: Sequence[Any]) -> lis
     last = _last_own(messages)
     if last is not None and sequence(last) < 0:
         messages = _stamped(messages)
-    places = {message.id: place for place, message in enumerate(messages)}
+    indexes = _indexes(messages)
     for message in _flatten(writes):
         if isinstance(message, RemoveMessage):
             if message.id == REMOVE_ALL_MESSAGES:
-                messages, places = [], {}
-            elif message.id in places:
-                del messages[places[message.id]]
-                places = {kept.id: place for place, kept in enumerate(messages)}
-            continue
-        if is_recalled(message):
+                messages, indexes = [], {}
+            elif message.id in indexes:
+                del messages[indexes[message.id]]
+                indexes = _indexes(messages)
+        elif is_recalled(message):
             messages = [kept for kept in messages if kept.id != message.id]
-            asked_at = [place for place, kept in enumerate(messages) if kept.id == marks(message).get("before")]
-            if asked_at:
-                messages.insert(asked_at[0], message)
-            places = {kept.id: place for place, kept in enumerate(messages)}
-            continue
-        last = _last_own(messages)
-        if message.id not in places and (asked := _retried(message, messages)) is not None:
+            question = _indexes(messages).get(marks(message).get("before"))
+            if question is not None:
+                messages.insert(question, message)
+            indexes = _indexes(messages)
+        elif message.id not in indexes and (asked := _retried(message, messages)) is not None:
             # Without its date the message counts as new again, and the run answers it.
-            messages[places[asked.id]] = _undated(asked)
-            continue
-        if message.id is not None and message.id in places:
-            place = places[message.id]
-            messages[place] = _replacing(message, messages[place])
+            messages[indexes[asked.id]] = _undated(asked)
+        elif message.id is not None and message.id in indexes:
+            index = indexes[message.id]
+            messages[index] = _replacing(message, messages[index])
         else:
-            appended = _appended(message, last)
-            places[appended.id] = len(messages)
+            appended = _appended(message, _last_own(messages))
+            indexes[appended.id] = len(messages)
             messages.append(appended)
     return messages
+
+
+def _indexes(messages: Sequence[BaseMessage]) -> dict[str | None, int]:
+    return {message.id: index for index, message in enumerate(messages)}
 
 
 Messages = Annotated[list[AnyMessage], DeltaChannel(reduce_messages, snapshot_frequency=SNAPSHOT_EVERY)]
@@ -141,7 +141,7 @@ def _stamped(messages: list[BaseMessage]) -> list[BaseMessage]:
 
 
 def _retried(message: BaseMessage, messages: Sequence[BaseMessage]) -> BaseMessage | None:
-    """Return the unanswered message that a client sends again after an error.
+    """Return the unanswered question that a message repeats word for word, as when a client sends it again.
 
     Only messages whose id the client did not choose count: none, or the random one that LangGraph
     stamps. Two messages with ids of their own are two messages.
