@@ -55,7 +55,7 @@ _CHUNK_SHARE = 0.7
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Compaction:
     """One compaction: what is folded, and the summary by rules that stands in any case."""
 
     fold: Fold
@@ -75,14 +75,14 @@ def summarize(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelC
     summary by rules stands, an event says so, and the turn succeeds.
     """
     plan = plan_of(state, runtime, deps)
-    work = _planned(state, plan, runtime, deps)
-    summary, failure = work.by_rules, ""
-    if summary is not None and work.unread:
-        summary, failure = yield from _rewritten(work, summary, deps)
-    return _applied(work, summary, failure, state=state, plan=plan, runtime=runtime, deps=deps)
+    compaction = _planned(state, plan, runtime, deps)
+    summary, failure = compaction.by_rules, ""
+    if summary is not None and compaction.unread:
+        summary, failure = yield from _rewritten(compaction, summary, deps)
+    return _applied(compaction, summary, failure, state=state, plan=plan, runtime=runtime, deps=deps)
 
 
-def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps) -> _Work:
+def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps) -> _Compaction:
     context = context_of(runtime)
     size = PromptSize.of(state, plan, deps.model_for(context))
     recalled = [message for message in size.parts.working_set if is_recalled(message)]
@@ -94,22 +94,22 @@ def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: No
     gone = {str(message.id) for message in fold.folded}
     remaining = [fold.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
     if not gone and not fold.masked:
-        return _Work(fold, size)
-    deferred = None if fold.by_turns else _priced(fold, remaining, size, state)
+        return _Compaction(fold, size)
+    deferred = None if fold.by_turns else _deferral(fold, remaining, size, state)
     if deferred is not None:
-        return _Work(Fold(), size, deferred=deferred)
+        return _Compaction(Fold(), size, deferred=deferred)
     if not gone:
-        return _Work(fold, size, recalled=recalled)
+        return _Compaction(fold, size, recalled=recalled)
     by_rules = absorb(size.summary, fold.folded, remaining, limits=size.limits, counter=size.counter, rules=deps.rules)
     unread: list[BaseMessage] = []
     is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(deps))
     if is_worth_it and _may_ask(by_rules, deps):
         earlier = [name for name in by_rules.pending if name not in gone]
         unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.folded]
-    return _Work(fold, size, by_rules, unread, recalled=recalled)
+    return _Compaction(fold, size, by_rules, unread, recalled=recalled)
 
 
-def _priced(fold: Fold, remaining: Sequence[BaseMessage], size: PromptSize, state: State) -> Deferred | None:
+def _deferral(fold: Fold, remaining: Sequence[BaseMessage], size: PromptSize, state: State) -> Deferred | None:
     """Return why to wait: the prompt's head is cached, little would leave, and there is still room.
 
     Between the high watermark and the budget there is room to wait; `trim` holds the budget in any case.
@@ -132,7 +132,7 @@ def _may_ask(summary: Summary, deps: NodeDeps) -> bool:
     return deps.writes_summaries and (summary.failures < MOST_FAILURES or summary.version % 5 == 0)
 
 
-def _rewritten(work: _Work, by_rules: Summary, deps: NodeDeps) -> ModelCalls[tuple[Summary, str]]:
+def _rewritten(compaction: _Compaction, by_rules: Summary, deps: NodeDeps) -> ModelCalls[tuple[Summary, str]]:
     """Ask the summariser for a better text.
 
     The ladder: as asked, then shorter, then the rules. A refusal or an outage is not asked again: the client has
@@ -141,14 +141,14 @@ def _rewritten(work: _Work, by_rules: Summary, deps: NodeDeps) -> ModelCalls[tup
     Returns:
         The summary, and why it is by rules; empty when it is not.
     """
-    count, limits, counter = work.size.counter.text, work.size.limits, work.size.counter
-    waiting = numbered_lines(work.unread)
+    count, limits, counter = compaction.size.counter.text, compaction.size.limits, compaction.size.counter
+    waiting = numbered_lines(compaction.unread)
     sizes = [size + _NUMBER for size in line_sizes(waiting, counter)]
     read = _whole_requests(sizes, _chunk_tokens(deps))
     lines, later = waiting[:read], waiting[read:]
     numbered = dict(enumerate((source for source, _ in lines), start=1))
     shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
-    old = render_story(work.size.summary, deps.agent.summary_sections) if work.size.summary else ""
+    old = render_story(compaction.size.summary, deps.agent.summary_sections) if compaction.size.summary else ""
     # The rules have written a line for every message, also for those of parts beyond the limit.
     chunks = _chunks(shown, sizes[:read], _chunk_tokens(deps), count)[-MOST_CHUNKS:]
     text, failed = old, by_rules.model_copy(update={"failures": by_rules.failures + 1})
@@ -235,7 +235,7 @@ def _pieces(line: str, tokens: int, count: Callable[[str], int]) -> list[str]:
 
 
 def _applied(
-    work: _Work,
+    compaction: _Compaction,
     summary: Summary | None,
     failure: str,
     *,
@@ -245,13 +245,13 @@ def _applied(
     deps: NodeDeps,
 ) -> Update:
     """Archive what was folded and masked, and put the summary in its place."""
-    fold, size, thread_id = work.fold, work.size, thread_of(runtime)
-    events: list[Event] = [work.deferred] if work.deferred else []
+    fold, size, thread_id = compaction.fold, compaction.size, thread_of(runtime)
+    events: list[Event] = [compaction.deferred] if compaction.deferred else []
     update: Update = {}
     operations = leaving(fold.folded, fold.masked, state, thread_id, context_of(runtime))
     if fold.folded or fold.masked:
         events += masked_events(fold.masked, size, "high watermark")
-        update["messages"] = removals([*fold.folded, *work.recalled], list(fold.masked.values()))
+        update["messages"] = removals([*fold.folded, *compaction.recalled], list(fold.masked.values()))
         update["moved"] = "compacted" if fold.folded else "masked"
     if summary is not None:
         update["summary_id"], write = put_operation(thread_id, summary)
