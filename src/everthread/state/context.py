@@ -11,7 +11,7 @@ from everthread.errors import SettingsError
 from everthread.state import namespaces
 
 PolicyName = Literal["sliding_window", "head_tail", "token_budget", "salience", "summarize"]
-"""How messages leave the working set; see docs/window.md."""
+"""How messages leave the working set; see docs/window.md. `BY_COUNT` and `BY_SIZE` in `window.policies` do it."""
 
 DistillationMode = Literal["tool", "turn", "session"]
 """When session notes are made; see docs/memory.md."""
