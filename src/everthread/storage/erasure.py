@@ -20,8 +20,8 @@ import orjson
 from everthread.errors import NotFoundError, SettingsError, StorageError
 from everthread.state import namespaces
 from everthread.storage import user_data
-from everthread.storage.erased import erased_notes, tell_erased
 from everthread.storage.locations import locate
+from everthread.storage.lost_notes import lost_notes, record_losses
 from everthread.storage.open import Storage
 from everthread.storage.residue import Hit, in_files, in_index, in_tables, samples, texts_of
 from everthread.storage.sqlite.checkpointer import newest_inputs, row_counts
@@ -121,21 +121,21 @@ def erase(
     if (user_id is None) == (thread_id is None):
         raise SettingsError("say what to erase: `user_id` or `thread_id`, one of both")
     path, began = _path(storage), _now()
-    with ExitStack() as leases:
-        found = _locked(storage, leases, user_id, thread_id)
+    with ExitStack() as locks:
+        found = _locked(storage, locks, user_id, thread_id)
         with _database(storage) as database, _zeros(database):
             progress("erasing")
             counts = _counts(database, found)
             sought = samples(_texts(storage, database, found))
             spaces = _spaces(database, found)
-            losses = erased_notes(database, found)
+            losses = lost_notes(database, found)
             _delete(database, found, _mark(user_id, thread_id), began)
             progress("rewriting the file")
             with _explained("rewrite the file"):
                 storage.store.settle()
                 database.execute("VACUUM")
-        tell_erased(storage.store, losses)
-    # The leases are gone too, so that their rows are not found.
+        record_losses(storage.store, losses)
+    # The locks are given back by now: what follows changes nothing that a run reads.
     with _database(storage) as database, _zeros(database):
         _truncate(database)
         progress("searching for what is left")
@@ -146,8 +146,8 @@ def erase(
     return Receipt(user_id, thread_id, str(path), began, _now(), found.threads, dict(counts), **verified)
 
 
-def _locked(storage: Storage, leases: ExitStack, user_id: str | None, thread_id: str | None) -> UserData:
-    """Take the locks of all threads concerned, also of those that begin meanwhile."""
+def _locked(storage: Storage, locks: ExitStack, user_id: str | None, thread_id: str | None) -> UserData:
+    """Enter the locks of all threads concerned, also of those that begin meanwhile, and that of the user's notes."""
     locked: set[str] = set()
     while True:
         with _database(storage) as database:
@@ -155,11 +155,11 @@ def _locked(storage: Storage, leases: ExitStack, user_id: str | None, thread_id:
         if not (new := set(found.threads) - locked):
             break
         for one in sorted(new):
-            leases.enter_context(storage.locks.hold(one))
+            locks.enter_context(storage.locks.hold(one))
         locked |= new
     if found.user_id is not None:
         # A consolidation elsewhere reads and writes the notes under this key, after the thread's own.
-        leases.enter_context(storage.locks.hold(namespaces.user_key(found.user_id)))
+        locks.enter_context(storage.locks.hold(namespaces.user_key(found.user_id)))
     with _database(storage) as database:
         return _find(storage, database, user_id, thread_id)
 

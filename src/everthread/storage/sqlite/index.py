@@ -127,7 +127,7 @@ class _Spaces(NamedTuple):
 
 
 class Index:
-    """The index; all but `changes` are for the inside of a transaction of the caller."""
+    """The index; `search` and `has_changes` only read, all others need a transaction of the caller."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""Tell the threads that stay which notes of theirs were erased with another thread."""
+"""Record in the threads that stay which notes of theirs were erased with another thread."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from everthread.ledger.record import record
 from everthread.state import namespaces
 from everthread.storage.user_data import UserData
 
-__all__ = ["erased_notes", "tell_erased"]
+__all__ = ["lost_notes", "record_losses"]
 
 _SESSIONS = (
     "SELECT key, json_extract(CAST(value AS TEXT), '$.turns') FROM store"
@@ -22,7 +22,7 @@ Losses = Mapping[str, tuple[int, Erased]]
 """Turns and event of each thread that loses something."""
 
 
-def erased_notes(database: sqlite3.Connection, found: UserData) -> Losses:
+def lost_notes(database: sqlite3.Connection, found: UserData) -> Losses:
     """Return what the user's other threads lose: notes that were in their prompts or came from them.
 
     The events hold ids only, which those ledgers have already.
@@ -47,7 +47,7 @@ def erased_notes(database: sqlite3.Connection, found: UserData) -> Losses:
     return losses
 
 
-def tell_erased(store: BaseStore, losses: Losses) -> None:
+def record_losses(store: BaseStore, losses: Losses) -> None:
     """Write the events, once everything is gone."""
     for thread_id, (turns, event) in losses.items():
         record(store, thread_id, [event], write=lambda _: None, turn=turns)
