@@ -270,6 +270,25 @@ def test_a_thread_whose_runs_end_well_keeps_no_record_of_it(storage: Storage) ->
     assert storage.store.search(namespaces.thread("t", "unanswered")) == []
 
 
+NOTES: dict[str, Any] = {"distillation": ("turn",)}
+
+
+@pytest.mark.parametrize("name", ["a", "b"], ids=["the same message", "another message"])
+def test_notes_that_a_crash_cut_off_behind_the_reply_are_made_before_the_next_message(
+    storage: Storage, name: str
+) -> None:
+    graph, _ = graph_of(storage, "noted", "to b")
+    asked = message("a", "I always prefer aisle seats.")
+    list(graph.stream(asked, CONFIG, context=Context(**NOTES), interrupt_before=["distill_notes"]))
+
+    parts = graph.stream(asked if name == "a" else message("b"), CONFIG, context=Context(**NOTES), stream_mode="values")
+    last = list(parts)[-1]["messages"][-1].text
+
+    notes = storage.store.search(namespaces.session_notes("t"))
+    assert [note.value["text"] for note in notes] == ["Always prefers aisle seats."]
+    assert last == ("noted" if name == "a" else "to b")
+
+
 class Echo(CannedModel):
     """Calls a tool on every second question and then repeats it."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
 from langchain_core.runnables.graph import Graph
@@ -74,9 +74,11 @@ class _Input:
 
     input: Any
     config: RunnableConfig
+    is_silent: bool = False
+    """It finishes an earlier turn: the caller shows nothing of it."""
 
     @classmethod
-    def of(cls, input: Any, config: RunnableConfig, *, is_first: bool = True) -> "_Input":
+    def of(cls, input: Any, config: RunnableConfig, *, is_first: bool = True, is_silent: bool = False) -> "_Input":
         """Give each run of the graph a `run_id` of its own; the first may have the caller's.
 
         The id is in the metadata of its checkpoints. LangGraph takes a run with the `run_id` of the newest checkpoint
@@ -84,7 +86,7 @@ class _Input:
         """
         configurable = config["configurable"]
         named = configurable.get("run_id") if is_first else None
-        return cls(input, {**config, "configurable": {**configurable, "run_id": str(named or uuid4())}})
+        return cls(input, {**config, "configurable": {**configurable, "run_id": str(named or uuid4())}}, is_silent)
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,9 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 if isinstance(step, _Answer):
                     yield from _streamed(step, run.options)
                 else:
-                    yield from self.graph.stream(step.input, step.config, **run.options)
+                    for part in self.graph.stream(step.input, step.config, **run.options):
+                        if not step.is_silent:
+                            yield part
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
@@ -164,7 +168,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                         yield part
                 else:
                     async for part in self.graph.astream(step.input, step.config, **run.options):
-                        yield part
+                        if not step.is_silent:
+                            yield part
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
         """Run the graph while holding the thread's lock; arguments and errors as in `stream`."""
@@ -212,6 +217,10 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 pass
             config = run.latest
             snapshot = self.graph.get_state(config)
+        if run.is_new and self._is_answered(snapshot) and "checkpoint_id" not in config["configurable"]:
+            # The last run died behind its reply: notes of the turn and the summary are still to be made.
+            yield _Input.of(None, config, is_first=False, is_silent=True)
+            snapshot = self.graph.get_state(config)
         for index, step in enumerate(self._inputs(run, config, snapshot)):
             if index and isinstance(step, _Input) and self.graph.get_state(run.latest).tasks:
                 # The turn is not over, as a rule because it waits for an approval.
@@ -241,6 +250,15 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         for index, graph_input in enumerate(come.inputs):
             is_first = index == 0
             yield _Input.of(graph_input, config if is_first and not come.answer else run.latest, is_first=is_first)
+
+    def _is_answered(self, snapshot: StateSnapshot) -> bool:
+        """Tell whether a turn of our own graph was cut off behind its reply.
+
+        What another graph does behind a reply may wait for somebody, so only our own is sure to go on.
+        """
+        messages = snapshot.values.get("messages") or []
+        is_own = self.graph.context_schema is Context and bool(snapshot.tasks) and bool(messages)
+        return is_own and isinstance(messages[-1], AIMessage) and not messages[-1].tool_calls
 
     def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
         names = self.graph.output_channels

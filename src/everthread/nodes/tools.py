@@ -166,7 +166,7 @@ def _placed(result: ToolMessage, state: State) -> ToolMessage:
     previous = str(call.id) if place == 0 else _result_id(call, ids[place - 1])
     content = clean_content(result.content)
     named = result.model_copy(update={"id": _result_id(call, result.tool_call_id), "content": content})
-    return marked(named, seq=sequence(call) + 1 + place, previous=previous, call=call.id, at=now())
+    return marked(named, seq=sequence(call) + 1 + place, previous=previous, at=now())
 
 
 def last_call(state: State) -> AIMessage | None:

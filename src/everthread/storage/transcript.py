@@ -48,27 +48,36 @@ def append_operations(
 
 def archived(store: BaseStore, thread_id: str) -> list[BaseMessage]:
     """Return all archived messages of a thread, oldest first."""
-    items: list[Any] = []
-    while page := store.search(namespaces.transcript(thread_id), limit=_PAGE, offset=len(items)):
-        items.extend(page)
-        if len(page) < _PAGE:
-            break
-    return sorted((_message(item) for item in items), key=sequence)
+    return sorted(map(_message, _items(store, thread_id)), key=sequence)
 
 
 def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return every message of a thread, oldest first: what was archived and what is still in state.
 
-    A masked message is given in full, from the archive. A long result is archived before its step is saved; when a
-    crash took the call that it answers, the turn runs again and the result is left out.
+    A masked message is given in full, from the archive. A long tool result is archived before its step is saved; one
+    whose step never was, since a crash came in between, is left out: no later message names it as its predecessor.
     """
-    by_id = {message.id: message for message in archived(store, thread_id)}
+    items = _items(store, thread_id)
+    by_id = {item.key: _message(item) for item in items}
     for message in working_set:
         if not is_synthetic(message) and not (is_masked(message) and message.id in by_id):
-            by_id[message.id] = message
-    calls = {None, *by_id}
-    complete = (message for message in by_id.values() if marks(message).get("call") in calls)
-    return sorted(complete, key=sequence)
+            by_id[str(message.id)] = message
+    here = {message.id for message in working_set}
+    offloaded = {item.key for item in items if item.value.get("why") == "offloaded"} - here
+    # One by one from the end: the second result of a round names the first.
+    while unsaved := offloaded - {marks(message).get("previous") for message in by_id.values()}:
+        offloaded -= unsaved
+        by_id = {name: message for name, message in by_id.items() if name not in unsaved}
+    return sorted(by_id.values(), key=sequence)
+
+
+def _items(store: BaseStore, thread_id: str) -> list[Any]:
+    items: list[Any] = []
+    while page := store.search(namespaces.transcript(thread_id), limit=_PAGE, offset=len(items)):
+        items.extend(page)
+        if len(page) < _PAGE:
+            break
+    return items
 
 
 def archived_by_id(store: BaseStore, thread_id: str, message_ids: Sequence[str]) -> list[BaseMessage]:
