@@ -22,7 +22,7 @@ from suites.conversations import Conversation, read_conversations
 from everthread.memory.recall import Question, Relevance
 from everthread.memory.recall.relevance import Weights
 from everthread.storage.open import open_storage
-from everthread.storage.recall import HOPS, Search, recalled
+from everthread.storage.recall import HOPS, Search, recall_passages
 from everthread.storage.transcript import append_operations
 from everthread.window.tokens import counter_for
 
@@ -84,7 +84,9 @@ def measure(conversations: Sequence[Conversation], choices: Sequence[Choice], bu
                 for choice in choices:
                     began = time.process_time()
                     question = choice.read(Question.read(asked.question, date(2026, 1, 1)))
-                    chosen, _ = recalled(search, question, budget, COUNTER, weights=choice.weights, hops=choice.hops)
+                    chosen, _ = recall_passages(
+                        search, question, budget, COUNTER, weights=choice.weights, hops=choice.hops
+                    )
                     taken[choice.name].append(time.process_time() - began)
                     shown = {passage.id for passage in chosen.passages if not passage.is_cut}
                     found = len(shown.intersection(asked.evidence))

@@ -39,7 +39,7 @@ from everthread.memory.recall import Question
 from everthread.state import namespaces
 from everthread.state.messages import reduce_messages
 from everthread.storage.open import Storage
-from everthread.storage.recall import Search, recalled
+from everthread.storage.recall import Search, recall_passages
 from everthread.storage.transcript import append_operations
 from everthread.window.tokens import counter_for
 
@@ -193,7 +193,9 @@ def recall(path: Path, messages: int) -> dict[str, Any]:
         search = Search(store, "archive", frozenset(), before=messages)
         counter, today = counter_for("gpt-4.1"), datetime.now(UTC).date()
         tokens = Context().recall_tokens
-        told = timed(asked, lambda text: recalled(search, Question.read(text, today), tokens, counter)[0].passages)
+        told = timed(
+            asked, lambda text: recall_passages(search, Question.read(text, today), tokens, counter)[0].passages
+        )
     return {
         "messages": stored,
         "write_us": filled / max(stored, 1) * 1e6,

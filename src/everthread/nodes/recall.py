@@ -16,7 +16,7 @@ from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.sizes import PromptSize, is_evicted
 from everthread.state import Context, Note, PromptPlan, State
 from everthread.state.marks import RECALLED, is_recalled, marks, sequence, synthetic
-from everthread.storage.recall import dated, mentioned, recalled, search_of
+from everthread.storage.recall import mentioned, recall_passages, search_of, within_days
 from everthread.storage.transcript import message_text
 from everthread.window.turns import opens_turn, question_of
 
@@ -95,10 +95,10 @@ def _passages(
         # The prompt has what the message talks about, or nothing was ever said of it: every passage would
         # cost tokens and tell nothing.
         unseen = question.unseen(_visible(plan, messages))
-        days = [dated(search, span.first.isoformat(), span.last.isoformat()) for span in question.spans]
+        days = [within_days(search, span.first.isoformat(), span.last.isoformat()) for span in question.spans]
         if not (unseen and mentioned(search, unseen)) and not any(mentioned(day, question.words) for day in days):
             return "", []
-    chosen, searched = recalled(search, question, limit, size.counter)
+    chosen, searched = recall_passages(search, question, limit, size.counter)
     if not chosen.passages:
         return "", []
     event = Recalled(

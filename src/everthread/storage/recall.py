@@ -71,12 +71,12 @@ class Search:
         return self.shared is None or passage.seq <= self.shared or passage.id in self.own
 
 
-def dated(search: Search, first: str, last: str) -> Search:
+def within_days(search: Search, first: str, last: str) -> Search:
     """Narrow a search to messages between two ISO days, both included; empty for no bound."""
     return replace(search, first_day=first, last_day=last)
 
 
-def recalled(
+def recall_passages(
     search: Search,
     question: Question,
     limit: int,
@@ -85,7 +85,7 @@ def recalled(
     weights: Weights = Relevance.DEFAULT,
     hops: int = HOPS,
 ) -> tuple[Chosen, int]:
-    """Search, look around what was found, and choose.
+    """Search, look at the messages around what was found, and choose what fits.
 
     Args:
         search: where to look.

@@ -12,7 +12,7 @@ from everthread.memory.recall import Passage, Question, day_line, passage_line
 from everthread.memory.recall.trimming import trimmed
 from everthread.memory.rendering import escape
 from everthread.state import Context, State, namespaces
-from everthread.storage.recall import candidates, dated, search_of
+from everthread.storage.recall import candidates, search_of, within_days
 from everthread.window.encoding import encoding
 
 __all__ = ["recall_history"]
@@ -39,7 +39,7 @@ def recall_history(
     messages = (runtime.state or {}).get("messages", [])
     search = search_of(runtime.store, thread_id, messages, session.value.get("shared") if session else None)
     question = Question.read(query, datetime.now(UTC).date())
-    found, question = candidates(dated(search, first, last), question) if question.query else ({}, question)
+    found, question = candidates(within_days(search, first, last), question) if question.query else ({}, question)
     best = sorted(found.values(), key=lambda one: (-one.score, -one.seq))[: max(1, min(limit, _MOST))]
     context = runtime.context if isinstance(runtime.context, Context) else Context()
     text, shown = _block(best, question, context.tool_output_tokens - _MARGIN)
