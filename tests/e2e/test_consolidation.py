@@ -24,7 +24,7 @@ with open_storage(sys.argv[1]) as storage:
     print("ready", flush=True)
     sys.stdin.readline()
     consolidate.end_session(
-        storage.store, sys.argv[2], "u", write=lambda event: None, turn=1, exclusive=storage.locks.hold
+        storage.store, sys.argv[2], "u", write=lambda event: None, turn=1, lock=storage.locks.hold
     )
 """
 SAID = {

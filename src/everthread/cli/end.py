@@ -170,7 +170,7 @@ def consolidated(storage: Storage, thread_id: str, user_id: str) -> Ending:
         user_id,
         write=events.append,
         turn=int(record.get("turns", 0)),
-        exclusive=storage.locks.hold,
+        lock=storage.locks.hold,
         schema=agent_of(record).profile,
     )
     return _ending_of(events, before, store, thread_id, user_id)

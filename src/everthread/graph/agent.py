@@ -1,7 +1,6 @@
 """Wire the nodes into a graph."""
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import overload
@@ -17,7 +16,7 @@ from everthread.graph.routing import Edge
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.nodes.consolidate import consolidate
-from everthread.nodes.deps import ModelWithTools, NodeDeps
+from everthread.nodes.deps import Lock, ModelWithTools, NodeDeps
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
@@ -103,7 +102,7 @@ def node_deps(
     agent: Agent,
     model: BaseChatModel,
     summarizer: BaseChatModel | None = None,
-    lock: Callable[[str], AbstractContextManager[None]] | None = None,
+    lock: Lock | None = None,
 ) -> NodeDeps:
     """Return what the nodes of a graph share; `lock` as in `NodeDeps`."""
     rules = Rules(agent.rules) if agent.rules else BUILT_IN

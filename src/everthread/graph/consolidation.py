@@ -21,7 +21,8 @@ from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.agent import ready_agents
-from everthread.nodes.consolidate import KEPT, Exclusive, end_session
+from everthread.nodes.consolidate import KEPT, end_session
+from everthread.nodes.deps import Lock
 from everthread.state import Agent, namespaces
 from everthread.storage.open import Storage
 
@@ -127,9 +128,9 @@ def build_consolidation(
     graph = StateGraph(
         ConsolidationState, input_schema=ConsolidationInput, output_schema=ConsolidationOutput, context_schema=None
     )
-    exclusive = None if storage is None else storage.locks.hold
+    lock = None if storage is None else storage.locks.hold
     graph.add_node(
-        "end_sessions", partial(end_sessions, exclusive=exclusive, agents=ready_agents() if agents is None else agents)
+        "end_sessions", partial(end_sessions, lock=lock, agents=ready_agents() if agents is None else agents)
     )
     graph.add_edge(START, "end_sessions")
     graph.add_edge("end_sessions", END)
@@ -139,7 +140,7 @@ def build_consolidation(
 def end_sessions(
     state: ConsolidationState,
     runtime: Runtime[None],
-    exclusive: Exclusive | None = None,
+    lock: Lock | None = None,
     agents: Mapping[str, Agent] | None = None,
 ) -> ConsolidationOutput:
     """End the named session, or every idle one.
@@ -163,7 +164,7 @@ def end_sessions(
     for session in chosen:
         agent = (agents or {}).get(session.agent)
         schema = agent.profile if agent is not None else None
-        (ended if _end(store, session, schema, runtime.stream_writer, exclusive) else kept).append(session.thread_id)
+        (ended if _end(store, session, schema, runtime.stream_writer, lock) else kept).append(session.thread_id)
     return {"ended": ended, "kept": kept}
 
 
@@ -195,7 +196,7 @@ def _end(
     session: Session,
     schema: type[BaseModel] | None,
     write: StreamWriter,
-    exclusive: Exclusive | None,
+    lock: Lock | None,
 ) -> bool:
     """End one session; return whether its notes were consolidated rather than kept as they were."""
     events: list[Any] = []
@@ -210,7 +211,7 @@ def _end(
         session.user_id,
         write=note,
         turn=session.turns,
-        exclusive=exclusive,
+        lock=lock,
         schema=schema,
     )
     is_kept = any(event.get("used") == KEPT for event in events)

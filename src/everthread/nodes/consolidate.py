@@ -3,8 +3,8 @@
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ from everthread.memory.consolidate import (
     settle,
     validated,
 )
-from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.deps import Lock, NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.distill_notes import distill_session
 from everthread.nodes.model_calls import ModelCall, ModelCalls, make_calls
 from everthread.nodes.prompt_plan import checked_session, readable
@@ -53,9 +53,6 @@ from everthread.state import Context, Note, State, Update, namespaces
 _PAGE = 500
 KEPT = "notes kept as is"
 """What a consolidation falls back to when no plan could be chosen."""
-
-Exclusive = Callable[[str], AbstractContextManager[None]]
-"""Gives the block that holds a key: no other process is inside one of the same key meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ class Ending:
     user_id: str
     write: StreamWriter
     turn: int
-    exclusive: Exclusive
+    lock: Lock
     model: BaseChatModel | None = None
     """Proposes a plan; None: the rules decide."""
     schema: type[BaseModel] | None = None
@@ -106,7 +103,7 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
         user_id=context.user_id,
         write=runtime.stream_writer,
         turn=state.get("turns", 0),
-        exclusive=deps.lock or in_process,
+        lock=deps.lock or in_process,
         model=deps.summarizer if deps.writes_summaries else None,
         schema=deps.agent.profile,
     )
@@ -122,7 +119,7 @@ def end_session(
     *,
     write: StreamWriter,
     turn: int,
-    exclusive: Exclusive | None = None,
+    lock: Lock | None = None,
     model: BaseChatModel | None = None,
     schema: type[BaseModel] | None = None,
 ) -> None:
@@ -134,11 +131,11 @@ def end_session(
         user_id: whose long-term notes change.
         write: the run's `stream_writer`.
         turn: user turns of the thread so far.
-        exclusive: holds a key across processes, such as the locks of a storage; None: in this process only.
+        lock: held across processes while the user's notes change; None: in this process only.
         model: proposes the plan; None leaves it to the rules.
         schema: the agent's profile, for promotion.
     """
-    make_calls(_consolidate(Ending(store, thread_id, user_id, write, turn, exclusive or in_process, model, schema)), {})
+    make_calls(_consolidate(Ending(store, thread_id, user_id, write, turn, lock or in_process, model, schema)), {})
 
 
 def preview(store: BaseStore, thread_id: str, user_id: str) -> Plan:
@@ -222,7 +219,7 @@ def _request(shown: Numbered) -> list[BaseMessage]:
 def _apply(ending: Ending, seen: NotesSnapshot, shown: Numbered | None, reply: object) -> None:
     """Read again, decide and write, while nobody else changes the user's notes."""
     try:
-        with ending.exclusive(namespaces.user_key(ending.user_id)):
+        with ending.lock(namespaces.user_key(ending.user_id)):
             fresh = read_notes(ending.store, ending.thread_id, ending.user_id)
             events, writes = _events_and_writes(ending, fresh, shown, reply, is_current=fresh.version == seen.version)
             _record(ending, events, writes)

@@ -19,6 +19,9 @@ from everthread.state import Agent, Context
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.tokens import TokenCounter, counter_for
 
+Lock = Callable[[str], AbstractContextManager[None]]
+"""Gives the block that holds a key, as `storage.locks.hold` does: nobody else is inside one of the same key."""
+
 
 @dataclass(frozen=True)
 class ModelWithTools:
@@ -85,8 +88,8 @@ class NodeDeps:
     summarizer: BaseChatModel
     named_model: Callable[[str], ModelWithTools]
     """Makes a model from `provider:name`, for `Context.model`."""
-    lock: Callable[[str], AbstractContextManager[None]] | None = None
-    """Holds a key across processes, such as a user's while their notes change; None: in this process only."""
+    lock: Lock | None = None
+    """Held across processes while a user's notes change; None: in this process only."""
     rules: Rules = BUILT_IN
     """Built-in rules, with those of the agent."""
 
