@@ -6,7 +6,6 @@ Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people 
 |---|---|---|
 | `seq`, `previous` | every message of the thread | its place, from 0, and the id of the message ahead of it |
 | `at` | every message that a run took in or made | when, ISO 8601; one without it `is_new` |
-| `call` | tool results | id of the assistant's message that they answer |
 | `handle`, `tokens` | masked stand-ins | what `read_tool_output` takes, and the tokens of the full text |
 | `kept` | tool results | it `was_refetched` |
 | `kind` | synthetic messages | what they carry; they have no place in the thread |

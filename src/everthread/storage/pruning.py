@@ -1,6 +1,7 @@
 """When a thread is pruned: its checkpoints after every sixteenth run, its ledger after every sixty-fourth.
 
-Runs are counted in this process, and the first one of a thread counts as due. `kept_checkpoints` says what stays.
+Each guarded graph counts its own runs, and the first one on a thread counts as due; in between, what is kept grows by
+a turn a run. `kept_checkpoints` says what stays.
 """
 
 import logging
