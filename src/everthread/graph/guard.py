@@ -217,7 +217,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 pass
             config = run.latest
             snapshot = self.graph.get_state(config)
-        if run.is_new and self._is_answered(snapshot) and "checkpoint_id" not in config["configurable"]:
+        if run.is_new and self._died_after_reply(snapshot) and "checkpoint_id" not in config["configurable"]:
             # The last run died behind its reply: notes of the turn and the summary are still to be made.
             yield _Input.of(None, config, is_first=False, is_silent=True)
             snapshot = self.graph.get_state(config)
@@ -251,8 +251,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             is_first = index == 0
             yield _Input.of(graph_input, config if is_first and not come.answer else run.latest, is_first=is_first)
 
-    def _is_answered(self, snapshot: StateSnapshot) -> bool:
-        """Tell whether a turn of our own graph was cut off behind its reply.
+    def _died_after_reply(self, snapshot: StateSnapshot) -> bool:
+        """Tell whether the last turn of our own graph was cut off after its reply.
 
         What another graph does behind a reply may wait for somebody, so only our own is sure to go on.
         """
