@@ -1,5 +1,6 @@
 """The graph from end to end with a scripted model and a real database."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
+from everthread.window.encoding import Encoding
 from small_agent import CONFIG, ask, calls, graph_of, names
 
 
@@ -334,3 +336,23 @@ def test_a_long_result_never_enters_a_checkpoint_whole(storage: Storage) -> None
     states = list(graph.get_state_history(CONFIG))
 
     assert all(len(message.text) < 3_000 for state in states for message in state.values.get("messages", []))
+
+
+async def test_a_long_message_is_not_counted_on_the_event_loop(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, _ = graph_of(storage, "hello")
+    text = "a long message that nobody has sent before " * 50
+    counted_on: list[int] = []
+    encode = Encoding.encode_ordinary
+
+    def noted(self: Encoding, words: str) -> list[int]:
+        if text in words:
+            counted_on.append(threading.get_ident())
+        return encode(self, words)
+
+    monkeypatch.setattr(Encoding, "encode_ordinary", noted)
+    await graph.ainvoke({"messages": text}, CONFIG)
+
+    assert counted_on
+    assert threading.get_ident() not in counted_on

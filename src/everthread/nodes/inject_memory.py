@@ -49,6 +49,8 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     session = checked_session(store, thread_id, context)
     arrived = _Arrived.of(messages, store, thread_id)
     turn = state.get("turns", 0) + sum(map(opens_turn, arrived.new))
+    # Under `ainvoke` this is a thread: the edges, on the event loop, find these counts in the cache.
+    deps.model_for(context).counter.sizes(arrived.new)
     shared = shared_past(session, turn, messages, len(arrived.new))
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
     plan = make_plan(memory, messages, store, thread_id, context, deps)
