@@ -95,8 +95,12 @@ def _passages(
         # The prompt has what the message talks about, or nothing was ever said of it: every passage would
         # cost tokens and tell nothing.
         unseen = question.unseen(_visible(plan, messages))
-        days = [within_days(search, span.first.isoformat(), span.last.isoformat()) for span in question.spans]
-        if not (unseen and mentioned(search, unseen)) and not any(mentioned(day, question.words) for day in days):
+        # By the words of the days, which few messages have: any others would be read one by one for their dates.
+        is_dated = any(
+            mentioned(within_days(search, span.first.isoformat(), span.last.isoformat()), [span.words()])
+            for span in question.spans
+        )
+        if not (unseen and mentioned(search, unseen)) and not is_dated:
             return "", []
     chosen, searched = recall_passages(search, question, limit, size.counter)
     if not chosen.passages:
