@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.store.base import SearchOp
 from langgraph.types import Command, interrupt
@@ -14,9 +14,9 @@ from everthread.ledger import events
 from everthread.ledger.lineage import is_about
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, namespaces
-from everthread.state.marks import marks
+from everthread.state.marks import marked, marks
 from everthread.storage.open import Storage
-from everthread.storage.transcript import transcript
+from everthread.storage.transcript import append_operations, transcript
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 CITIES = ["Aarhus", "Bergen", "Ghent", "Graz", "Leipzig", "Lyon", "Porto", "Seville", "Split", "Turin"]
@@ -287,3 +287,18 @@ def test_the_tool_is_bound_once_something_was_evicted(storage: Storage) -> None:
     names = [[each["function"]["name"] for each in tools] for tools in model.tools]
     assert "recall_history" not in names[0]
     assert "recall_history" in names[-1]
+
+
+def test_a_day_on_which_nothing_was_said_costs_few_reads(storage: Storage) -> None:
+    graph = build_graph(AGENT, model=ScriptedModel(["fine"] * 6), summarizer="offline", storage=storage)
+    dials = Context(context_limit=2, keep_last_turns=1)
+    for number in range(5):
+        graph.invoke({"messages": f"order {number}"}, CONFIG, context=dials)
+    said = [marked(HumanMessage(f"order number {number}", id=f"o{number}"), seq=0) for number in range(3_000)]
+    storage.store.batch(append_operations("t", "local", said, why="evicted", at="2024-05-01T10:00:00+00:00"))
+    statements: list[str] = []
+    storage.database.connection.set_trace_callback(statements.append)
+
+    graph.invoke({"messages": "And the order of 5 January 2019?"}, CONFIG, context=dials)
+
+    assert len([one for one in statements if "JOIN store s" in one]) < 10
