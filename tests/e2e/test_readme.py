@@ -5,11 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parents[2] / "README.md"
 
 
-def blocks() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+def blocks(page: Path = README) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def run(code: str, folder: Path) -> str:
@@ -38,3 +40,10 @@ def test_every_link_of_readme_and_docs_leads_somewhere() -> None:
     links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))]
 
     assert [(page.name, link) for page, link in links if ":" not in link and not (page.parent / link).exists()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["how-to", "tutorial", "stores"])
+def test_the_code_of_the_docs_runs(name: str, tmp_path: Path) -> None:
+    for code in blocks(README.parent / "docs" / f"{name}.md"):
+        run(code, tmp_path)
