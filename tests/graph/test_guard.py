@@ -1,6 +1,7 @@
 """Any compiled graph under a guard: one run at a time, by the owner, and each message answered once."""
 
 import asyncio
+import gc
 import operator
 from collections.abc import Iterator
 from pathlib import Path
@@ -163,6 +164,19 @@ def test_a_turn_that_failed_goes_on_when_its_message_is_sent_again(storage: Stor
     assert say(graph, "a", "a") == ["a", "re: a"]
 
 
+def test_a_message_that_is_sent_again_passes_no_breakpoint(storage: Storage) -> None:
+    builder = StateGraph(Chat)
+    builder.add_node("answer", answer)
+    builder.add_node("publish", lambda state: {"seen": ["published"]})
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", "publish")
+    graph = storage.guard(builder.compile(checkpointer=storage.checkpointer, interrupt_before=["publish"]))
+    say(graph, "one", "1")
+
+    assert say(graph, "one", "1") == ["one", "re: one"]
+    assert graph.get_state(CONFIG).next == ("publish",)
+
+
 def fan_out(state: Chat) -> list[Send]:
     return [Send("tool", {"seen": [name]}) for name in ("quick", "asks")]
 
@@ -171,6 +185,29 @@ def tool(state: Chat) -> Chat:
     (name,) = state["seen"]
     result = interrupt("may I?") if name == "asks" else "done"
     return {"messages": [ToolMessage(f"{name}: {result}", tool_call_id=name)], "seen": [name]}
+
+
+def test_what_comes_after_a_reply_is_done_when_its_message_is_sent_again(storage: Storage) -> None:
+    tries: list[str] = []
+
+    def note(state: Chat) -> Chat:
+        tries.append("note")
+        if len(tries) == 1:
+            raise OSError("killed")
+        return {"seen": ["noted"]}
+
+    builder = StateGraph(Chat)
+    builder.add_node("answer", answer)
+    builder.add_node("note", note)
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", "note")
+    graph = storage.guard(builder.compile(checkpointer=storage.checkpointer))
+    with pytest.raises(OSError, match="killed"):
+        say(graph, "one", "1")
+
+    assert say(graph, "one", "1") == ["one", "re: one"]
+    assert graph.get_state(CONFIG).values["seen"] == ["answer", "noted"]
+    assert not graph.get_state(CONFIG).tasks
 
 
 def test_what_finished_beside_a_pending_approval_survives_a_new_message(storage: Storage) -> None:
@@ -215,6 +252,56 @@ async def test_an_abandoned_stream_leaves_its_thread_free(storage: Storage) -> N
     await asyncio.create_task(first.aclose())  # in another context, as the event loop closes what nobody reads
 
     assert (await graph.ainvoke({"messages": "two"}, CONFIG))["messages"][-1].text == "re: two"
+
+
+async def test_what_a_reader_of_a_stream_does_is_not_of_its_run(storage: Storage) -> None:
+    graph = chat(storage)
+    async for _ in graph.astream({"messages": "one"}, CONFIG):
+        break
+    await asyncio.sleep(0)
+    gc.collect()
+    await asyncio.sleep(0.01)
+
+    await storage.store.aput(("notes",), "a", {"text": "written by the reader"})
+    assert (await graph.aget_state(CONFIG)).values["messages"][0].text == "one"
+
+
+async def test_streams_that_are_read_in_turn_may_end_in_any_order(storage: Storage) -> None:
+    graph = chat(storage)
+    configs: Any = [{"configurable": {"thread_id": name, "user_id": "ann"}} for name in "ab"]
+    streams = [graph.astream({"messages": "one"}, config, stream_mode="values") for config in configs]
+    for stream in streams:
+        await anext(stream)
+    async for _ in streams[0]:
+        pass
+    with pytest.raises(SettingsError, match="unfinished stream"):
+        await graph.ainvoke({"messages": "two"}, configs[1])
+    async for _ in streams[1]:
+        pass
+
+    assert [len((await graph.aget_state(config)).values["messages"]) for config in configs] == [2, 2]
+
+
+async def test_nothing_of_a_stream_goes_on_after_it_was_closed(storage: Storage) -> None:
+    ended: list[str] = []
+
+    async def slow(state: Chat) -> Chat:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("node")
+        return {}
+
+    stream = chat(storage, slow).astream({"messages": "one"}, CONFIG, stream_mode="values")
+    await anext(stream)
+    reading = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0.05)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+    assert ended == ["node"]
+    assert storage.locks.are_free()
 
 
 def test_a_run_that_asks_for_its_own_thread_is_told_so(storage: Storage) -> None:

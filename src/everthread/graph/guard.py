@@ -1,10 +1,10 @@
 """Run any compiled graph on a shared database: one run at a time on a thread, and each by the thread's owner."""
 
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from contextvars import ContextVar, Token
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
@@ -26,7 +26,7 @@ from everthread.state.marks import sequence
 from everthread.state.messages import clean_content
 from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata
-from everthread.storage.worker import RunScope, current_run
+from everthread.storage.worker import RunScope
 
 __all__ = ["GuardedGraph"]
 
@@ -160,16 +160,9 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 yield part
             return
         run = self._run(input, config, options)
-        async with self._ahold(run.thread_id):
-            steps = self._steps(run)
-            while (step := await self.storage.worker.call(next, steps, None)) is not None:
-                if isinstance(step, _Answer):
-                    for part in _streamed(step, run.options):
-                        yield part
-                else:
-                    async for part in self.graph.astream(step.input, step.config, **run.options):
-                        if not step.is_silent:
-                            yield part
+        async with self._ahold(run.thread_id) as scope, aclosing(scope.stream(self._parts(run))) as parts:
+            async for part in parts:
+                yield part
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
         """Run the graph while holding the thread's lock; arguments and errors as in `stream`."""
@@ -189,14 +182,29 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         if _is_nested(config):
             return await self.graph.ainvoke(input, config, **options)
         run, result = self._run(input, config, options), None
-        async with self._ahold(run.thread_id):
-            steps = self._steps(run)
-            while (step := await self.storage.worker.call(next, steps, None)) is not None:
-                if isinstance(step, _Answer):
-                    result = _output(step, run.options)
-                else:
-                    result = await self.graph.ainvoke(step.input, step.config, **run.options)
+        async with self._ahold(run.thread_id) as scope:
+            with scope.current():
+                steps = self._steps(run)
+                while (step := await self.storage.worker.call(next, steps, None)) is not None:
+                    if isinstance(step, _Answer):
+                        result = _output(step, run.options)
+                    else:
+                        result = await self.graph.ainvoke(step.input, step.config, **run.options)
         return result
+
+    async def _parts(self, run: _Run) -> AsyncGenerator[Any, None]:
+        steps = self._steps(run)
+        while (step := await self.storage.worker.call(next, steps, None)) is not None:
+            if isinstance(step, _Answer):
+                for part in _streamed(step, run.options):
+                    yield part
+            else:
+                # Closed here, while the lock is held: left to the garbage collector it would go on.
+                parts = cast(AsyncGenerator[Any, None], self.graph.astream(step.input, step.config, **run.options))
+                async with aclosing(parts):
+                    async for part in parts:
+                        if not step.is_silent:
+                            yield part
 
     # The protocol of a run, the same under `invoke` and `ainvoke`: what it asks of the database is synchronous, and
     # the async methods let the storage's worker thread take one step after the other.
@@ -239,6 +247,10 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         store = self.storage.store
         # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
         come = arrival(run.input, snapshot.values, store, run.thread_id, is_cut_off=bool(snapshot.tasks))
+        if come.continues and (self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes):
+            # It may wait at a breakpoint, and a message that is sent again is nobody's leave to go on.
+            yield _Answer(self._output_of(snapshot.values))
+            return
         if come.writes:
             store.batch(list(come.writes))
         if come.answer:
@@ -372,18 +384,16 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             yield
 
     @asynccontextmanager
-    async def _ahold(self, thread_id: str) -> AsyncIterator[None]:
+    async def _ahold(self, thread_id: str) -> AsyncIterator[RunScope]:
         with _entered(thread_id):
             async with self.storage.locks.ahold(thread_id):
                 # LangGraph goes on saving after a cancellation. The lock is kept until the saves under way are done,
                 # and later ones are refused. A tool that runs in a thread goes on: nothing can stop it.
                 scope = RunScope()
-                token = current_run.set(scope)
                 try:
-                    yield
+                    yield scope
                 finally:
                     scope.close()
-                    _reset(current_run, token)
                     await scope.drain()
 
     # The state, and what a graph tells of itself.
@@ -429,8 +439,9 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         """Edit the state while holding the thread's lock; see LangGraph."""
         if _is_nested(config):
             return await self.graph.abulk_update_state(config, updates)
-        async with self._ahold(_thread_of(merge_configs(self.graph.config, config))):
-            return await self.storage.worker.call(self._edit, config, updates)
+        async with self._ahold(_thread_of(merge_configs(self.graph.config, config))) as scope:
+            with scope.current():
+                return await self.storage.worker.call(self._edit, config, updates)
 
     def _edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         if config.get("configurable", {}).get("checkpoint_id"):
@@ -506,18 +517,13 @@ def _entered(thread_id: str) -> Iterator[None]:
             "wait for itself; leave `thread_id` out to run as part of it, finish the stream, or name another thread"
         )
     held = _HeldThread(thread_id)
-    token = _held_threads.set((*_held_threads.get(), held))
+    _held_threads.set((*(one for one in _held_threads.get() if not one.is_free_again), held))
     try:
         yield
     finally:
+        # Not by a token: streams that are read in turn end in any order, and an abandoned one in another context.
         held.is_free_again = True
-        _reset(_held_threads, token)
-
-
-def _reset(variable: ContextVar[Any], token: Token[Any]) -> None:
-    # An abandoned stream is closed in another context than it was begun in.
-    with suppress(ValueError):
-        variable.reset(token)
+        _held_threads.set(tuple(one for one in _held_threads.get() if one is not held))
 
 
 def _identified(message: BaseMessage) -> BaseMessage:

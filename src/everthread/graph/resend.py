@@ -76,6 +76,9 @@ def arrival(
     # The question is in the working set and has its answer there. With other words it is a new question.
     if index is not None and end is not None and any(map(_is_answer, working_set[index:end])):
         if working_set[index].content == clean_content(question.content):
+            if is_cut_off and end == len(working_set):
+                # What comes after the reply, such as its notes, is still to be done.
+                return Arrival((None, *_session_end(ends_session and not values.get("end_session"))))
             return Arrival(answer=tuple(working_set[:end]), inputs=_session_end(ends_session))
 
     # The transcript alone has a message of this id.

@@ -13,10 +13,10 @@ import asyncio
 import hashlib
 import os
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from io import FileIO
 from pathlib import Path
 
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
@@ -42,7 +42,8 @@ class ThreadLocks:
         self.timeout_seconds = timeout_seconds
         self.folder: Path | None = None
         """Holds a file for each lock that is held."""
-        self._names = _Names()
+        self._holders: dict[str, object] = {}
+        """Who holds a lock of a database in memory, by its name."""
         if path is not None:
             if sys.platform == "win32":
                 raise SettingsError("a database file needs the file locks of Linux or macOS; on Windows use WSL")
@@ -82,7 +83,7 @@ class ThreadLocks:
     def are_free(self) -> bool:
         """Tell whether nobody holds a lock now; what a dead process left behind is removed."""
         if self.folder is None:
-            return not self._names.held
+            return not self._holders
         names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
         for lock in map(self._lock, names):
             if not lock.take():
@@ -91,7 +92,7 @@ class ThreadLocks:
         return True
 
     def _lock(self, name: str) -> "_FileLock | _MemoryLock":
-        return _MemoryLock(self._names, name) if self.folder is None else _FileLock(self.folder / name)
+        return _MemoryLock(self._holders, name) if self.folder is None else _FileLock(self.folder / name)
 
     def _pauses(self, key: str, lock: "_FileLock | _MemoryLock") -> Iterator[float]:
         """Yield the seconds to wait between two tries, until the lock is taken."""
@@ -107,23 +108,28 @@ class ThreadLocks:
 
 
 class _FileLock:
-    """A lock on a file; `release` is safe at any moment, also when `take` was interrupted."""
+    """A lock on a file; `release` is safe at any moment, also when `take` was interrupted, and again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._descriptor: int | None = None
+        # A file object and no bare descriptor: it is closed, and the lock free, when the last one forgets it.
+        self._file: FileIO | None = None
         self._is_held = False
         self._process = os.getpid()
+
+    def __del__(self) -> None:
+        # A run that nobody finished, such as a stream whose event loop was closed.
+        self.release()
 
     def take(self) -> bool:
         """Take the lock; False while somebody else holds it."""
         try:
-            self._descriptor = descriptor = self._open()
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file = file = self._open()
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held it until now has removed the file, and a lock on a file without a name keeps nobody out.
-            self._is_held = self._is_named(descriptor)
+            self._is_held = self._is_named(file)
             if self._is_held:
-                os.pwrite(descriptor, f"{self._process:<20}".encode(), 0)
+                os.pwrite(file.fileno(), f"{self._process:<20}".encode(), 0)
         except BlockingIOError:
             pass
         except OSError as error:
@@ -134,14 +140,14 @@ class _FileLock:
 
     def release(self) -> None:
         """Give the lock back; a forked child has the file open too, and leaves it alone."""
-        if self._descriptor is None or self._process != os.getpid():
+        if self._file is None or self._process != os.getpid():
             return
         if self._is_held:
-            # While it is held: afterwards the file may be somebody else's.
-            self._path.unlink(missing_ok=True)
             self._is_held = False
-        os.close(self._descriptor)
-        self._descriptor = None
+            # While it is held, and only its own: afterwards, or when somebody emptied the folder, it is another's.
+            if self._is_named(self._file):
+                self._path.unlink(missing_ok=True)
+        self._file.close()
 
     def holder(self) -> str:
         """Name who holds the lock, as far as it can be known."""
@@ -153,17 +159,16 @@ class _FileLock:
             return "another run of this process"
         return f"process {process}" if process.isdigit() else "another run"
 
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    def _open(self) -> FileIO:
         try:
-            return os.open(self._path, flags, 0o600)
+            return FileIO(self._path, "r+", opener=_create)
         except FileNotFoundError:
             self._path.parent.mkdir(mode=0o700, exist_ok=True)
-            return os.open(self._path, flags, 0o600)
+            return FileIO(self._path, "r+", opener=_create)
 
-    def _is_named(self, descriptor: int) -> bool:
+    def _is_named(self, file: FileIO) -> bool:
         """Tell whether the path still names the file that is open."""
-        here = os.fstat(descriptor)
+        here = os.fstat(file.fileno())
         try:
             there = self._path.stat()
         except FileNotFoundError:
@@ -171,34 +176,29 @@ class _FileLock:
         return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
-class _Names:
-    """The locks of a database in memory."""
-
-    def __init__(self) -> None:
-        self.held: set[str] = set()
-        self.guard = threading.Lock()
+def _create(path: str, _: int) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 class _MemoryLock:
-    """A lock within the process."""
+    """A lock within the process; `release` is safe at any moment, and again."""
 
-    def __init__(self, names: _Names, name: str) -> None:
-        self._names = names
+    def __init__(self, holders: dict[str, object], name: str) -> None:
+        self._holders = holders
         self._name = name
-        self._is_held = False
+        self._holder = object()
+
+    def __del__(self) -> None:
+        self.release()
 
     def take(self) -> bool:
         """Take the lock; False while somebody else holds it."""
-        with self._names.guard:
-            self._is_held = self._name not in self._names.held
-            self._names.held.add(self._name)
-        return self._is_held
+        return self._holders.setdefault(self._name, self._holder) is self._holder
 
     def release(self) -> None:
         """Give the lock back."""
-        if self._is_held:
-            self._names.held.discard(self._name)
-            self._is_held = False
+        if self._holders.get(self._name) is self._holder:
+            del self._holders[self._name]
 
     def holder(self) -> str:
         """Name who holds the lock."""

@@ -6,9 +6,9 @@ LangGraph goes on saving after `ainvoke` has raised `CancelledError`. A run that
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -36,6 +36,31 @@ class RunScope:
         """Refuse every later call."""
         with self._lock:
             self.closed = True
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Count the calls of the block as calls of this run."""
+        token = current_run.set(self)
+        try:
+            yield
+        finally:
+            # A coroutine whose loop was closed is ended in another context.
+            with suppress(ValueError):
+                current_run.reset(token)
+
+    async def stream(self, parts: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+        """Yield what a stream of this run yields; what its reader does in between is not of the run."""
+        try:
+            while True:
+                with self.current():
+                    try:
+                        part = await anext(parts)
+                    except StopAsyncIteration:
+                        return
+                yield part
+        finally:
+            with self.current():
+                await parts.aclose()
 
     async def drain(self) -> None:
         """Wait for the calls in flight, also while the caller is cancelled; then the cancellation goes on."""

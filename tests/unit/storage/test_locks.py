@@ -1,13 +1,16 @@
 """Thread locks."""
 
 import asyncio
+import gc
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -223,3 +226,38 @@ def test_what_a_dead_process_left_is_removed_when_asked_for(tmp_path: Path, hold
 
     assert here.are_free()
     assert os.listdir(tmp_path / "a.db-locks") == []
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_lock_whose_event_loop_was_closed_is_free(tmp_path: Path, is_file: bool) -> None:
+    both = ThreadLocks(tmp_path / "a.db" if is_file else None, timeout_seconds=0)
+
+    async def stream() -> AsyncIterator[int]:
+        async with both.ahold("t"):
+            yield 1
+            await asyncio.sleep(60)
+
+    loop = asyncio.new_event_loop()
+    abandoned = stream()
+    loop.run_until_complete(anext(abandoned))
+    loop.close()
+    with pytest.raises(ThreadBusyError), both.hold("t"):
+        pass
+    del abandoned
+    gc.collect()
+
+    with both.hold("t"):
+        pass
+
+
+def test_a_lock_taken_after_the_folder_was_emptied_stays_with_its_holder(tmp_path: Path) -> None:
+    here = locks(tmp_path)
+    assert here.folder is not None
+    with ExitStack() as first, ExitStack() as second:
+        first.enter_context(here.hold("t"))
+        shutil.rmtree(here.folder)
+        second.enter_context(here.hold("t"))
+        first.close()
+
+        with pytest.raises(ThreadBusyError), here.hold("t"):
+            pass
