@@ -1,6 +1,6 @@
 """What nodes need beside the state: the agent, its models and tools, and the store, thread and dials of the run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -151,8 +151,17 @@ def thread_of(runtime: AnyRuntime) -> str:
 
 
 def context_of(runtime: AnyRuntime) -> Context:
-    """Return the run's dials; the defaults when the caller gave none."""
-    context = runtime.context
+    """Return the run's dials; the defaults when the caller gave none, or a context of their own that names the user.
+
+    Raises:
+        SettingsError: inside another graph, its context names no user.
+    """
+    context: Any = runtime.context
     if isinstance(context, Context):
         return context
-    return Context.from_mapping(dict(context)) if context else Context()
+    if context is None or isinstance(context, Mapping):
+        return Context.from_mapping(dict(context or {}))
+    user_id = getattr(context, "user_id", None)
+    if not user_id:
+        raise SettingsError(f"the context of this run, a {type(context).__name__}, names no user: give it a `user_id`")
+    return Context(user_id=user_id)
