@@ -97,13 +97,17 @@ class Conversation:
     def go_on(self) -> Turn:
         """Finish the turn that a crash, a failure or an unanswered approval left open."""
         turn = Turn()
-        asked = self._graph.get_state(self._config).interrupts
+        asked = self._asked()
         return self._run(self._answers(asked, turn) if asked else None, turn)
 
     def _run(self, payload: Any, turn: Turn) -> Turn:
-        while asked := self._stream(payload, turn):
-            payload = self._answers(asked, turn)
+        while self._stream(payload, turn):
+            payload = self._answers(self._asked(), turn)
         return turn
+
+    def _asked(self) -> Sequence[Interrupt]:
+        """Return the open approvals in the order of their calls; a stream brings them as they come."""
+        return self._graph.get_state(self._config).interrupts
 
     def _answers(self, asked: Sequence[Interrupt], turn: Turn) -> Command[Any]:
         """Ask for every open approval; each answer goes to its own interrupt."""
@@ -111,9 +115,9 @@ class Conversation:
         turn.asked += [(interrupt.value, answers[interrupt.id]) for interrupt in asked]
         return Command(resume=answers)
 
-    def _stream(self, payload: Any, turn: Turn) -> list[Interrupt]:
-        """Run the graph until it ends or asks; return what it asks."""
-        asked: list[Interrupt] = []
+    def _stream(self, payload: Any, turn: Turn) -> bool:
+        """Run the graph until it ends or asks; tell whether it asks."""
+        asks = False
         streamed: set[str | None] = set()
         # With "sync" every step is in the database before the next one begins.
         parts: Any = self._graph.stream(
@@ -134,9 +138,9 @@ class Conversation:
                 turn.events.append(part)
                 self._watcher.event(part)
             elif mode == "updates":
-                asked += part.get("__interrupt__", ())
+                asks = asks or "__interrupt__" in part
                 self._update(part, turn, streamed)
-        return asked
+        return asks
 
     def _update(self, part: Mapping[str, Any], turn: Turn, streamed: set[str | None]) -> None:
         for reply in _messages(part.get("model")):
