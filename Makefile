@@ -5,6 +5,7 @@ PYTHON ?= python3
 PORT ?= 2024
 ARGS ?=
 NAME ?= window
+SCALE ?= 20
 
 BIN := .venv/bin
 PY := $(BIN)/python
@@ -46,7 +47,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: FORCE help demo test test-all chat studio lint bench pin clean
+.PHONY: FORCE help demo test test-all attack chat studio lint bench pin clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -59,6 +60,9 @@ test: .venv/.dev ## Run the tests but the slow ones; ARGS="-k name" picks some
 
 test-all: .venv/.dev ## Run every test that needs no key
 	@$(PY) -m pytest -n auto -m 'not live' $(ARGS)
+
+attack: .venv/.dev ## Attack cancellation, kills, storage, notes … at length; a table at the end, red where something failed
+	@EVERTHREAD_ATTACK=$(SCALE) $(PY) -m pytest -n auto -m 'not live' $(ARGS) tests/attack
 
 chat: .venv/.core ## Talk to an agent; ARGS="--agent support --user me"
 	@$(BIN)/everthread chat $(ARGS)
