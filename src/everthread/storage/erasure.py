@@ -139,7 +139,7 @@ def erase(
     with _database(storage) as database, _zeros(database):
         _truncate(database)
         progress("searching for what is left")
-        verified = _verify(database, path, sought, user_id, spaces)
+        verified = _verify(storage, database, sought, user_id, spaces)
         if not verified["left"]:
             database.execute("DELETE FROM erasures WHERE target = ?", (_mark(user_id, thread_id),))
             _truncate(database)
@@ -267,7 +267,7 @@ def _truncate(database: sqlite3.Connection) -> None:
 
 
 def _verify(
-    database: sqlite3.Connection, path: Path, sought: list[bytes], user_id: str | None, spaces: list[int]
+    storage: Storage, database: sqlite3.Connection, sought: list[bytes], user_id: str | None, spaces: list[int]
 ) -> dict[str, Any]:
     """Search all tables, the full-text index and all bytes; a text that somebody else said too is theirs."""
     hits, rows = in_tables(database, sought)
@@ -276,7 +276,8 @@ def _verify(
     theirs = {hit.text for hit in hits if (by := owner(hit)) is not None and by != own}
     # Rows without a name, such as those of an index, were made from rows that have one.
     left = sorted({_place(hit) for hit in hits if owner(hit) in (None, own) and (hit.row or hit.text not in theirs)})
-    in_bytes, files = in_files(path, [text for text in sought if text not in {hit.text for hit in hits}])
+    unseen = [text for text in sought if text not in {hit.text for hit in hits}]
+    in_bytes, files = in_files(_path(storage), unseen, storage.database.opened)
     left += [f"the full-text index ({words} words)"] if (words := in_index(database, spaces)) else []
     left += [f"the bytes of {name} ({len(texts)} texts)" for name, texts in in_bytes.items()]
     return {"texts": len(sought), "rows": rows, "files": files, "shared": len(theirs), "left": tuple(left)}
@@ -322,6 +323,7 @@ def _mark(user_id: str | None, thread_id: str | None) -> str:
 def _database(storage: Storage) -> Iterator[sqlite3.Connection]:
     """Use the storage's own connection, so that none of its calls comes in between."""
     with storage.database.lock:
+        storage.database.check_files()
         yield storage.database.connection
 
 

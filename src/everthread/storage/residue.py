@@ -1,11 +1,11 @@
 """Texts by which erased data would be recognised, and the search for them in tables and in raw bytes."""
 
 import json
-import mmap
 import re
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ _LEAST, _LONGEST = 8, 40
 
 _CHUNK = 500
 """Rows searched at once."""
+
+_READ = 1 << 20
+"""Bytes of a file searched at once."""
 
 _PIECE = re.compile(r"[^\x00-\x1f\"\\\x7f]{8,}")
 """What reads the same in plain text, in JSON and in MessagePack."""
@@ -109,21 +112,37 @@ def in_index(database: sqlite3.Connection, spaces: Collection[int]) -> int:
         database.execute("DROP TABLE temp.lexical_terms")
 
 
-def in_files(path: Path, wanted: Iterable[bytes]) -> tuple[dict[str, list[bytes]], dict[str, int]]:
-    """Search the bytes of the database, its log and its index; return the finds and the sizes by file name."""
-    sought = list(wanted)
+def in_files(
+    path: Path, wanted: Iterable[bytes], opened: Callable[[Path], FileIO]
+) -> tuple[dict[str, list[bytes]], dict[str, int]]:
+    """Search the bytes of the database, its log and its index; return the finds and the sizes by file name.
+
+    Args:
+        path: of the database.
+        wanted: texts, each shorter than a page.
+        opened: opens a file, and closes it when it may: see `Database.opened`.
+    """
+    # The log lies beside the file itself, not beside a link to it.
+    sought, path = list(wanted), path.resolve()
     found: dict[str, list[bytes]] = {}
     sizes: dict[str, int] = {}
     for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
         if not file.exists():
             continue
         sizes[file.name] = file.stat().st_size
-        if sizes[file.name] == 0:
-            continue
-        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            if here := [text for text in sought if content.find(text) >= 0]:
-                found[file.name] = here
+        if sought and (here := _in_file(opened(file), sought)):
+            found[file.name] = here
     return found, sizes
+
+
+def _in_file(file: FileIO, sought: list[bytes]) -> list[bytes]:
+    found, overlap, end = set[bytes](), max(map(len, sought)), b""
+    file.seek(0)
+    while piece := file.read(_READ):
+        piece = end + piece
+        found.update(text for text in sought if text in piece)
+        end = piece[-overlap:]
+    return [text for text in sought if text in found]
 
 
 def _forms(text: str) -> list[bytes]:

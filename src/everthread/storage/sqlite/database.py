@@ -1,11 +1,15 @@
 """One connection to a SQLite file: one reader or writer at a time, and every write a transaction of its own."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from everthread.errors import StorageError
 from everthread.storage.failures import described
 from everthread.storage.locations import Location
 from everthread.storage.worker import let_in
@@ -42,15 +46,20 @@ class Database:
             "secure_delete=FAST",
         ):
             self.connection.execute(f"PRAGMA {pragma}")
+        self._opened: dict[Path, FileIO] = {}
+        self.connection.execute("SELECT count(*) FROM sqlite_master")  # opens the log too
+        self._files = [] if location.path is None else _open_files(location.path)
 
     def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that only reads.
 
         Raises:
-            StorageError: the database failed.
+            StorageError: the database failed, or its file is no longer there.
         """
-        with self.lock, _failures():
-            return work(*args, **kwargs)
+        with self.lock, self._failures():
+            result = work(*args, **kwargs)
+            self.check_files()
+            return result
 
     def write(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function in one transaction: all that it writes is saved when it returns, or else nothing.
@@ -60,34 +69,80 @@ class Database:
         when another process wrote in between.
 
         Raises:
-            StorageError: the database failed, or the run that writes is over.
+            StorageError: the database failed, its file is no longer there, or the run that writes is over.
         """
-        with self.lock, let_in(), _failures():
+        with self.lock, let_in(), self._failures():
             self._abandon()
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
                 result = work(*args, **kwargs)
                 self.connection.execute("COMMIT")
+                # Behind the commit: what is acknowledged was in the file that has the name.
+                self.check_files()
                 return result
             except BaseException:
                 self._abandon()
                 raise
+
+    def check_files(self) -> None:
+        """Look whether the file and its log still are those that were opened; two `stat` calls, 3 µs.
+
+        SQLite goes on in a file that has no name any more, and what it saves there nobody will find.
+
+        Raises:
+            StorageError: one of them was deleted, moved or replaced.
+        """
+        for path, opened in self._files:
+            try:
+                is_there = _identity(path) == opened
+            except OSError:
+                is_there = False
+            if not is_there:
+                raise StorageError(
+                    f"the database file {path!r} was deleted, moved or replaced while it was open, so what is done now "
+                    "cannot be saved; stop every process that uses it, put the file back, and open it again"
+                )
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Raise what SQLite says as one sentence."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self.check_files()
+            raise described(error) from error
 
     def _abandon(self) -> None:
         """Roll back what an interrupt left open: Ctrl-C can come between any two steps of Python."""
         if self.connection.in_transaction:
             self.connection.rollback()
 
+    def opened(self, path: Path) -> FileIO:
+        """Open one of the database's own files to read its bytes; it stays open until the connection is closed.
+
+        When a process closes a file it loses all its POSIX locks on it, also those of SQLite, and another process
+        could remove the log that this one goes on writing to.
+        """
+        if path not in self._opened:
+            self._opened[path] = FileIO(path)
+        return self._opened[path]
+
     def close(self) -> None:
         """Close the connection."""
         with self.lock:
             self.connection.close()
+            for file in self._opened.values():
+                file.close()
 
 
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Raise what SQLite says as one sentence."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise described(error) from error
+def _open_files(path: Path) -> list[tuple[str, tuple[int, int]]]:
+    """Return the file and its log with device and inode of each."""
+    # Absolute, as SQLite keeps it: the process may change its folder.
+    path = path.resolve()
+    files = [path, path.with_name(path.name + "-wal")]
+    return [(str(file), _identity(str(file))) for file in files if file.exists()]
+
+
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
