@@ -67,8 +67,9 @@ attack: .venv/.dev ## Attack cancellation, kills, storage, notes … at length; 
 chat: .venv/.core ## Talk to an agent; ARGS="--agent support --user me"
 	@$(BIN)/everthread chat $(ARGS)
 
-studio: .venv/.dev ## Serve the graphs for LangGraph Studio on PORT
-	@$(STUDIO_ENV) $(PY) -m langgraph_cli dev --no-browser --port $(PORT) $(ARGS)
+# Nobody signs in to it, so it listens on this machine only, whatever ARGS says.
+studio: .venv/.dev ## Serve the graphs for LangGraph Studio on PORT, to this machine only
+	@$(STUDIO_ENV) $(PY) -m langgraph_cli dev --no-browser --port $(PORT) $(ARGS) --host 127.0.0.1
 
 lint: .venv/.dev ## Check style, types, imports, names that nobody promised and the code in README and docs
 	@$(PY) -m ruff check .

@@ -232,8 +232,28 @@ def test_the_job_refuses_to_run_on_a_conversation(client: SyncLangGraphClient, u
 
 
 def test_a_failed_run_tells_the_client_why(client: SyncLangGraphClient) -> None:
-    with pytest.raises(Exception, match="thread 'nowhere' has no session"):
-        run_job(client, new_thread(client), thread_id="nowhere")
+    with pytest.raises(Exception, match="user 'ann' has no session on thread 'nowhere'"):
+        run_job(client, new_thread(client), thread_id="nowhere", user_id="ann")
+
+
+def test_the_job_of_nobody_ends_nothing(client: SyncLangGraphClient, user: str) -> None:
+    thread = new_thread(client)
+    say(client, thread, "Remember that I am vegetarian.", user)
+
+    for given in ({}, {"idle_minutes": 0}, {"thread_id": thread}, {"thread_id": thread, "user_id": "somebody"}):
+        with pytest.raises(Exception, match=r"whose sessions|user 'somebody' has no session on thread"):
+            run_job(client, new_thread(client), **given)
+
+    assert notes(client, user) == []
+
+
+def test_a_client_cannot_set_a_fixed_dial(client: SyncLangGraphClient, user: str) -> None:
+    thread = new_thread(client)
+
+    with pytest.raises(Exception, match="`model` is fixed by this deployment"):
+        client.runs.wait(thread, "travel", input=said("Hi!"), context={"user_id": user, "model": "openai:gpt-5"})
+
+    assert not state(client, thread)["values"]
 
 
 def test_no_node_blocks_the_event_loop(client: SyncLangGraphClient, server: Server, user: str) -> None:
@@ -254,6 +274,7 @@ def _offline() -> dict[str, str]:
     """Return the environment of `make studio`; whatever still calls out meets a closed door at once."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("EVERTHREAD_", "OPENAI_"))}
     return kept | {
+        "EVERTHREAD_FIXED": "model",
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
         "LANGGRAPH_NO_VERSION_CHECK": "true",
         "LANGSMITH_TRACING": "false",

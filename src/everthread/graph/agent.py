@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import overload
+from typing import Any, overload
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
@@ -25,6 +25,7 @@ from everthread.nodes.summarize import summarize
 from everthread.nodes.tools import tool_node
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, Input, Output, State
+from everthread.state.context import fixed_context
 from everthread.storage.open import Storage
 from everthread.tools.read_tool_output import read_tool_output
 from everthread.tools.recall_history import recall_history
@@ -38,6 +39,7 @@ def build_graph(
     model: BaseChatModel | str | None = None,
     summarizer: BaseChatModel | str | None = None,
     storage: None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> CompiledStateGraph[State, Context, Input, Output]: ...
 
 
@@ -48,6 +50,7 @@ def build_graph(
     model: BaseChatModel | str | None = None,
     summarizer: BaseChatModel | str | None = None,
     storage: Storage,
+    fixed: Mapping[str, Any] | None = None,
 ) -> GuardedGraph: ...
 
 
@@ -57,6 +60,7 @@ def build_graph(
     model: BaseChatModel | str | None = None,
     summarizer: BaseChatModel | str | None = None,
     storage: Storage | None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> CompiledStateGraph[State, Context, Input, Output] | GuardedGraph:
     """Build the graph of an agent.
 
@@ -66,12 +70,14 @@ def build_graph(
         summarizer: writes summaries; None takes `model`.
         storage: an open database. Without one the graph is bare, as a LangGraph server requires,
             which brings its own checkpointer and store.
+        fixed: dials that a run may not set, with their values, such as `{"model": None, "window": 16_000}`: for
+            clients who are not to choose what your key pays for.
 
     Returns:
         A compiled graph; with `storage`, one whose runs hold the lock of their thread and are the owner's alone.
 
     Raises:
-        SettingsError: the model cannot be made; the message says what to set or install.
+        SettingsError: the model cannot be made, or a fixed dial is none; the message says what to set or install.
     """
     agent = ready_agents()["travel"] if agent is None else agent
     if not isinstance(agent, Agent):
@@ -84,7 +90,7 @@ def build_graph(
     chat = resolve(model)
     lock = None if storage is None else storage.locks.hold
     deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer), lock)
-    graph = pipeline(deps)
+    graph = pipeline(deps, fixed_context(fixed or {}))
     if storage is None:
         return graph.compile(name=agent.name)
     compiled = graph.compile(checkpointer=storage.checkpointer, store=storage.store, name=agent.name)
@@ -120,9 +126,9 @@ def node_deps(
     return NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, lock, rules)
 
 
-def pipeline(deps: NodeDeps) -> StateGraph[State, Context, Input, Output]:
-    """Return the graph before it is compiled: nodes, and what comes after each."""
-    graph = StateGraph(State, context_schema=Context, input_schema=Input, output_schema=Output)
+def pipeline(deps: NodeDeps, context: type[Context] = Context) -> StateGraph[State, Context, Input, Output]:
+    """Return the graph before it is compiled: nodes, and what comes after each; `context` is the type of its dials."""
+    graph = StateGraph(State, context_schema=context, input_schema=Input, output_schema=Output)
 
     graph.add_node("inject_memory", partial(inject_memory, deps=deps))
     graph.add_node("trim", partial(trim, deps=deps))

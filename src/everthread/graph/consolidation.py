@@ -1,4 +1,4 @@
-"""The consolidation job: end the session of one thread, or of every idle one, from a thread of its own.
+"""The consolidation job: end one session of a user, or all of their idle ones, from a thread of its own.
 
 It never runs on the conversation's thread: a delayed job there would write over a live turn. It needs
 only the store, so the conversation goes on meanwhile.
@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.agent import ready_agents
 from everthread.nodes.consolidate import KEPT, end_session
-from everthread.nodes.deps import Lock
+from everthread.nodes.deps import Lock, check_signed_in
 from everthread.state import Agent, namespaces
 from everthread.storage.open import Storage
 
@@ -34,20 +34,20 @@ _PAGE = 500
 
 @with_config(ConfigDict(title="Consolidation input"))
 class ConsolidationInput(TypedDict, total=False):
-    """Which session to end. Without a thread, every idle session ends."""
+    """Whose session to end, and which. Without a thread, every idle one of the user ends."""
 
     thread_id: Annotated[
         str | None,
         Field(
             default=None,
             title="Thread",
-            description="Thread whose session ends, idle or not; empty: every idle one. Never the thread of this run.",
+            description="Thread whose session ends, idle or not; empty: the user's idle ones. Never this run's own.",
         ),
     ]
     user_id: Annotated[
         str | None,
         Field(
-            default=None, title="User", description="Only this user's sessions; empty: whoever the thread belongs to."
+            default=None, title="User", description="Whose sessions; no others are ended. Always needed on a server."
         ),
     ]
     idle_minutes: Annotated[
@@ -116,7 +116,7 @@ class Session:
 
 
 def build_consolidation(
-    storage: Storage | None = None, *, agents: Mapping[str, Agent] | None = None
+    storage: Storage | None = None, *, agents: Mapping[str, Agent] | None = None, everyone: bool = False
 ) -> ConsolidationGraph:
     """Build the graph of the job.
 
@@ -124,13 +124,16 @@ def build_consolidation(
         storage: an open database, whose locks let one process at a time change a user's notes. Without one
             the graph is bare, as a LangGraph server requires, and guards against its own process only.
         agents: by name, for the schemas of their users' profiles; None takes the ready agents.
+        everyone: whether a run may leave out `user_id` and end anybody's sessions. For a job of your own; whoever
+            reaches a graph on a server could run it.
     """
     graph = StateGraph(
         ConsolidationState, input_schema=ConsolidationInput, output_schema=ConsolidationOutput, context_schema=None
     )
     lock = None if storage is None else storage.locks.hold
     graph.add_node(
-        "end_sessions", partial(end_sessions, lock=lock, agents=ready_agents() if agents is None else agents)
+        "end_sessions",
+        partial(end_sessions, lock=lock, agents=ready_agents() if agents is None else agents, everyone=everyone),
     )
     graph.add_edge(START, "end_sessions")
     graph.add_edge("end_sessions", END)
@@ -142,17 +145,23 @@ def end_sessions(
     runtime: Runtime[None],
     lock: Lock | None = None,
     agents: Mapping[str, Agent] | None = None,
+    everyone: bool = False,
 ) -> ConsolidationOutput:
-    """End the named session, or every idle one.
+    """End the named session of a user, or every idle one.
 
     Raises:
-        NotFoundError: the thread has no session, or it is another user's.
-        SettingsError: the run is on a conversation's thread, or `idle_minutes` is no time.
+        NotFoundError: the user has no such thread.
+        SettingsError: no user is named, or another one than has signed in; the run is on a conversation's thread, or
+            `idle_minutes` is no time.
     """
     store = runtime.store
     if store is None:
         raise SettingsError("this graph has no store, so there are no sessions to end; run it on a LangGraph server")
     thread_id, user_id = state.get("thread_id"), state.get("user_id")
+    if not user_id and not everyone:
+        raise SettingsError("whose sessions? name the user as `user_id`; no others are ended")
+    if user_id:
+        check_signed_in(runtime.server_info, user_id)
     _check_own_thread(store, runtime, thread_id)
     if thread_id:
         chosen = [_named(store, thread_id, user_id)]
@@ -183,11 +192,11 @@ def _sessions(store: BaseStore) -> Iterator[Session]:
 
 def _named(store: BaseStore, thread_id: str, user_id: str | None) -> Session:
     item = store.get(namespaces.SESSIONS, thread_id)
-    if item is None:
-        raise NotFoundError(f"thread {thread_id!r} has no session in this store; check the id")
-    session = Session.read(thread_id, item.value)
-    if user_id and user_id != session.user_id:
-        raise NotFoundError(f"user {user_id!r} has no thread {thread_id!r}; leave `user_id` empty or check both ids")
+    session = None if item is None else Session.read(thread_id, item.value)
+    if session is None or (user_id and user_id != session.user_id):
+        # One answer for both: whose a thread is is nobody else's business.
+        whose = f"user {user_id!r} has no session on" if user_id else "there is no session on"
+        raise NotFoundError(f"{whose} thread {thread_id!r}; check both ids")
     return session
 
 

@@ -269,7 +269,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         What another graph does behind a reply may wait for somebody, so only our own is sure to go on.
         """
         messages = snapshot.values.get("messages") or []
-        is_own = self.graph.context_schema is Context and bool(snapshot.tasks) and bool(messages)
+        is_own = self._dials is not None and bool(snapshot.tasks) and bool(messages)
         return is_own and isinstance(messages[-1], AIMessage) and not messages[-1].tool_calls
 
     def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,7 +287,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         context = self._context(options.get("context"), configurable)
         user_id = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
         user_id = user_id or configurable.get("user_id")
-        if user_id is None and self.graph.context_schema is Context:
+        if user_id is None and self._dials is not None:
             user_id = Context.user_id
         keep = getattr(context, "keep_checkpoints", Context.keep_checkpoints)
         # Tools have side effects: each step is saved before the next one starts, unless the caller wants otherwise.
@@ -308,11 +308,20 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
 
     def _context(self, context: Any, configurable: Mapping[str, Any]) -> Any:
         """Return the context of a run; our own graph takes its user from `configurable` when there is none."""
-        if self.graph.context_schema is not Context or isinstance(context, Context):
+        if self._dials is None:
             return context
+        if isinstance(context, Context):
+            # The same, but for dials that the graph has fixed.
+            return context if self._dials is Context else self._dials.from_mapping(vars(context))
         user = {"user_id": configurable["user_id"]} if configurable.get("user_id") else {}
         dials = {**user, **dict(context or {})}
-        return Context.from_mapping(dials) if dials else None
+        return self._dials.from_mapping(dials) if dials or self._dials is not Context else None
+
+    @property
+    def _dials(self) -> type[Context] | None:
+        """The type of the dials of our own graph; None for another graph, whose context is its own."""
+        schema: Any = self.graph.context_schema
+        return schema if isinstance(schema, type) and issubclass(schema, Context) else None
 
     def _readable(self, input: Any) -> Any:
         """Return an input whose messages are messages with ids, which every channel can tell apart.

@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolRuntime
-from langgraph.runtime import Runtime
+from langgraph.runtime import Runtime, ServerInfo
 from langgraph.store.base import BaseStore
 
 from everthread.errors import SettingsError
@@ -154,8 +154,25 @@ def context_of(runtime: AnyRuntime) -> Context:
     """Return the run's dials; the defaults when the caller gave none, or a context of their own that names the user.
 
     Raises:
-        SettingsError: inside another graph, its context names no user.
+        SettingsError: inside another graph, its context names no user; on a server, it is not the user who signed in.
     """
+    context = _dials_of(runtime)
+    check_signed_in(runtime.server_info, context.user_id)
+    return context
+
+
+def check_signed_in(server: ServerInfo | None, user_id: str) -> None:
+    """Refuse a user who is not the one that a LangGraph server has authenticated, where it authenticates at all.
+
+    Raises:
+        SettingsError: a client named somebody else.
+    """
+    user = None if server is None else server.user
+    if user is not None and user.identity != user_id:
+        raise SettingsError(f"this run is signed in as {user.identity!r} but names the user {user_id!r}; name the same")
+
+
+def _dials_of(runtime: AnyRuntime) -> Context:
     context: Any = runtime.context
     if isinstance(context, Context):
         return context

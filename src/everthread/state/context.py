@@ -2,10 +2,12 @@
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 
 from everthread.errors import SettingsError
 from everthread.state import namespaces
@@ -178,6 +180,39 @@ class Context:
         if unknown:
             raise SettingsError(f"unknown dial {unknown[0]!r}; the dials are {', '.join(sorted(dials))}")
         return cls(**values)
+
+
+def fixed_context(fixed: Mapping[str, Any]) -> type[Context]:
+    """Return a `Context` whose runs have some dials fixed, for clients who may not set these.
+
+    Args:
+        fixed: dials and their values. A run that sets one to another value is refused.
+
+    Raises:
+        SettingsError: there is no such dial, or its value is out of range.
+    """
+    if not fixed:
+        return Context
+    values = Context.from_mapping(dict(fixed))
+
+    @dataclass(frozen=True)
+    class FixedContext(Context):
+        __doc__ = Context.__doc__
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            for name in fixed:
+                value = getattr(values, name)
+                if getattr(self, name) not in (value, getattr(Context, name)):
+                    raise SettingsError(f"`{name}` is fixed by this deployment, so a run cannot set it; leave it out")
+                object.__setattr__(self, name, value)
+            super().__post_init__()
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+            return handler.generate_schema(Context)  # pydantic reads the docstrings of a class's own fields only
+
+    return FixedContext
 
 
 def _is_number(value: object) -> bool:
