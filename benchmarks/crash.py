@@ -5,8 +5,9 @@
 For `invoke` and for `ainvoke`, half of the kills come before evenly spread writes of some turns (every super-step
 boundary is one) and half at random moments of one long thread; the durabilities share them. After each kill everything
 in the database is compared with a conversation whose every message is known in advance: acknowledged turns, order,
-handles, notes, tickets, calls with their results. Then the client goes on: it sends the same message again, resumes the
-turn first, or gives it up, and no tool may run again whose result was saved.
+handles, notes, tickets, calls with their results. Then the client goes on: it sends old messages once more, which must
+get their own answers, sends the message of the cut-off turn again, resumes that turn first, or gives it up; and no tool
+may run again whose result was saved.
 """
 
 import argparse
@@ -90,12 +91,18 @@ class Client:
         if begin == "abandon" and self.acknowledged < last - 1:
             self.abandoned.append(self.acknowledged)
             self.acknowledged += 1
-        life = live(Plan(self.url, self.acknowledged, last, begin, self.api, self.durability, **death))
+        resends = self._old_turns() if begin != "abandon" else ()
+        life = live(Plan(self.url, self.acknowledged, last, begin, resends, self.api, self.durability, **death))
         life.faults += [f"{item} was looked up again" for item in sorted(self.saved.intersection(life.fetched))]
         if life.acknowledged:
             self.acknowledged = life.acknowledged[-1] + 1
         self.handles |= life.handles
         return life
+
+    def _old_turns(self) -> tuple[int, ...]:
+        """Return the last acknowledged turn and one from long ago, whose answers are asked for once more."""
+        answered = [turn for turn in range(self.acknowledged) if turn not in self.abandoned]
+        return tuple({answered[-1], answered[self.acknowledged * 7 % len(answered)]}) if answered else ()
 
     def look(self) -> list[str]:
         """Open the database again and return what is wrong."""

@@ -15,13 +15,19 @@ from everthread.state import Note, namespaces
 from everthread.state.marks import marks, sequence
 from everthread.storage.open import Storage
 from everthread.storage.transcript import full_text, message_text
-from killing.life import CONFIG
-from killing.workload import USER, Line, document, habit, lines, question
+from killing.workload import CONFIG, USER, Line, document, habit, lines, question
 
 THREAD = CONFIG["configurable"]["thread_id"]
 
 
-def faults(storage: Storage, acknowledged: int, abandoned: Sequence[int], handles: set[str]) -> list[str]:
+def faults(
+    storage: Storage,
+    acknowledged: int,
+    abandoned: Sequence[int],
+    handles: set[str],
+    thread_id: str = THREAD,
+    user_id: str = USER,
+) -> list[str]:
     """Return what is wrong with a thread; empty when all invariants hold.
 
     Args:
@@ -29,32 +35,35 @@ def faults(storage: Storage, acknowledged: int, abandoned: Sequence[int], handle
         acknowledged: turns that were acknowledged, from 0, the abandoned ones included.
         abandoned: turns that the client gave up on.
         handles: every handle that a model was ever shown.
+        thread_id: the thread.
+        user_id: who talks in it, and in no other one.
     """
-    found = _damage(storage)
-    if storage.checkpointer.get_tuple(CONFIG) is None:
+    found = damage(storage)
+    if storage.checkpointer.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}) is None:
         return [*found, *(["the thread is gone"] if acknowledged else [])]
-    view = read_thread(storage, THREAD)
+    view = read_thread(storage, thread_id)
     found += _messages(view, acknowledged, abandoned)
     found += _handles(storage, view, handles)
     done = [turn for turn in range(acknowledged) if turn not in abandoned]
-    found += _notes(storage, view, done, abandoned)
-    found += _tickets(storage, done)
+    found += _notes(storage, view, user_id, done, abandoned)
+    found += _tickets(Tickets(storage.store, user_id, thread_id), done)
     return found
 
 
-def saved_items(graph: Any) -> set[str]:
+def saved_items(graph: Any, config: Any = CONFIG) -> set[str]:
     """Return the items whose results are saved: in the state, or as what a task wrote before its step was done.
 
     A long result is archived a moment before; until it is saved, its tool may run again.
     """
-    snapshot = graph.get_state(CONFIG)
+    snapshot = graph.get_state(config)
     written = [(task.result or {}).get("messages") or [] for task in snapshot.tasks]
     messages = [*snapshot.values.get("messages", []), *(message for one in written for message in one)]
     calls = [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
     return {f"item-{call.removeprefix('call-')}" for call in calls}
 
 
-def _damage(storage: Storage) -> list[str]:
+def damage(storage: Storage) -> list[str]:
+    """Return what is wrong with the file."""
     with closing(sqlite3.connect(storage.url.removeprefix("sqlite:///"))) as database:
         answers = [row[0] for row in database.execute("PRAGMA integrity_check")]
         tables = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
@@ -121,12 +130,12 @@ def _handles(storage: Storage, view: ThreadView, shown: set[str]) -> list[str]:
     shown = shown | {str(marks(m)["handle"]) for m in view.working_set.values() if "handle" in marks(m)}
     results = {str(m.id): m for m in view.messages if isinstance(m, ToolMessage)}
     for handle in sorted(shown):
-        pointer = storage.store.get(namespaces.thread(THREAD, "handles"), handle)
+        pointer = storage.store.get(namespaces.thread(view.thread_id, "handles"), handle)
         if pointer is None:
             found.append(f"the handle {handle} is dead: no pointer")
             continue
         message_id = str(pointer.value["message_id"])
-        text = full_text(storage.store, THREAD, message_id)
+        text = full_text(storage.store, view.thread_id, message_id)
         if text is None:
             found.append(f"the handle {handle} is dead: no message {message_id}")
         elif message_id in results and text not in _documents(results[message_id]):
@@ -139,9 +148,11 @@ def _documents(message: ToolMessage) -> list[str]:
     return [document(f"item-{turn}-{place}"), str(message.text)]
 
 
-def _notes(storage: Storage, view: ThreadView, done: Sequence[int], abandoned: Sequence[int]) -> list[str]:
-    lasting = long_term_notes(storage.store, USER)
-    notes = [*lasting, *session_notes(storage.store, THREAD)]
+def _notes(
+    storage: Storage, view: ThreadView, user_id: str, done: Sequence[int], abandoned: Sequence[int]
+) -> list[str]:
+    lasting = long_term_notes(storage.store, user_id)
+    notes = [*lasting, *session_notes(storage.store, view.thread_id)]
     found = []
     for turn in done:
         if (told := habit(turn)) is None:
@@ -159,8 +170,8 @@ def _has_source(note: Note, texts: dict[str, str]) -> bool:
     return any(source.quote in texts.get(known, "") for source in note.sources for known in source.message_ids)
 
 
-def _tickets(storage: Storage, done: Sequence[int]) -> list[str]:
-    counts = Counter(ticket.title for ticket in Tickets(storage.store, USER, THREAD).find())
+def _tickets(tickets: Tickets, done: Sequence[int]) -> list[str]:
+    counts = Counter(ticket.title for ticket in tickets.find())
     found = [f"{title!r} is there {count} times" for title, count in counts.items() if count > 1]
     expected = {f"Ticket of turn {turn}" for turn in done if turn % 4 == 3}
     return found + [f"{title!r} is lost" for title in sorted(expected - set(counts))]

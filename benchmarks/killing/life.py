@@ -18,9 +18,7 @@ from langchain_core.messages import HumanMessage
 from everthread import build_graph, open_storage
 from everthread.storage.erasure import erase
 from killing import workload
-from killing.workload import AGENT, CONTEXT, Assistant, Summarizer, question
-
-CONFIG: Any = {"configurable": {"thread_id": "t-1"}}
+from killing.workload import AGENT, CONFIG, CONTEXT, Assistant, Summarizer, answer, question
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "VACUUM")
 
@@ -39,6 +37,8 @@ class Plan:
     begin: str = "retry"
     """What the client does about the unfinished turn: `retry` with the same id, `resume` it and then retry, or
     `abandon` it, when `first` is already the next."""
+    resends: tuple[int, ...] = ()
+    """Turns that have their answer and whose messages are sent once more, at the beginning."""
     api: str = "sync"
     """`sync` for `invoke`, `async` for `ainvoke`."""
     durability: str = "sync"
@@ -166,14 +166,19 @@ def _turns(graph: Any, plan: Plan, runner: asyncio.Runner | None, report: Callab
         options = {"context": CONTEXT, "durability": plan.durability}
         return runner.run(graph.ainvoke(value, CONFIG, **options)) if runner else graph.invoke(value, CONFIG, **options)
 
+    def ask(turn: int) -> None:
+        reply = invoke({"messages": [HumanMessage(question(turn), id=f"u-{turn}")]})["messages"][-1]
+        if (reply.type, str(reply.text)) != ("ai", answer(turn)):
+            report("unanswered", f"turn {turn} ended with {reply.type} {str(reply.text)[:40]!r}")
+
     if plan.begin == "resume":
         snapshot = runner.run(graph.aget_state(CONFIG)) if runner else graph.get_state(CONFIG)
         if snapshot.tasks:
             invoke(None)
+    for turn in plan.resends:
+        ask(turn)
     for turn in range(plan.first, plan.last):
-        reply = invoke({"messages": [HumanMessage(question(turn), id=f"u-{turn}")]})["messages"][-1]
-        if reply.type != "ai" or reply.tool_calls:
-            report("unanswered", f"turn {turn} ended with {reply.type}")
+        ask(turn)
         report("acknowledged", turn)
         if turn % plan.end_every == plan.end_every - 1:
             invoke({"end_session": True})

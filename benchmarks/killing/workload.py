@@ -14,6 +14,8 @@ from everthread.models.scripted import CannedModel, Tools
 from everthread.state import Agent, Context
 from everthread.window.masking import handles_in
 
+CONFIG: Any = {"configurable": {"thread_id": "t-1"}}
+
 USER = "u-1"
 
 CONTEXT = Context(

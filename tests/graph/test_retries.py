@@ -1,6 +1,8 @@
 """A message that is sent again gets its own answer once, whatever was said on the thread meanwhile."""
 
+import asyncio
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -187,6 +189,23 @@ def test_a_message_that_left_the_working_set_with_its_answer_is_not_asked_again(
     assert told(storage) == [text for name in "abcde" for text in (f"question {name}", name)]
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_every_message_gets_its_own_answer_also_the_first_one_whose_answer_has_left(
+    asynchronous: bool, storage: Storage
+) -> None:
+    graph, model = graph_of(storage, *"abcde")
+    for name in "abcde":
+        say(graph, name, **SMALL)
+    assert [*read_thread(storage, "t").working_set][:2] == ["a", "e"]
+
+    for name in "abcde":
+        work = graph.ainvoke if asynchronous else partial(asyncio.to_thread, graph.invoke)
+        output = await work(message(name), CONFIG, context=Context(**SMALL))
+        assert output["messages"][-1].text == name
+
+    assert len(model.prompts) == 5
+
+
 def test_once_answered_late_it_is_not_asked_again_from_the_transcript(storage: Storage) -> None:
     graph, model = graph_of(storage, "zero", DOWN, "b", "a", *"cdef")
     say(graph, "zero", **SMALL)
@@ -223,6 +242,26 @@ def test_messages_that_were_answered_together_are_not_asked_again(storage: Stora
 
     assert model.left == 0
     assert told(storage) == ["first", "second", "to both", "question b", "to b"]
+
+
+def test_the_first_of_messages_that_were_answered_together_gets_their_answer(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "to both", "to b")
+    graph.invoke({"messages": [HumanMessage("first", id="a1"), HumanMessage("second", id="a2")]}, CONFIG)
+    say(graph, "b")
+
+    assert graph.invoke({"messages": [HumanMessage("first", id="a1")]}, CONFIG)["messages"][-1].text == "to both"
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_stream_that_was_left_after_its_first_step_goes_on_when_its_message_is_sent_again(
+    durability: Any, storage: Storage
+) -> None:
+    graph, _ = graph_of(storage, "to a")
+    stream = graph.stream(message("a"), CONFIG, stream_mode="updates", durability=durability)
+    assert "inject_memory" in next(stream)
+    stream.close()
+
+    assert say(graph, "a") == ["question a", "to a"]
 
 
 def test_a_turn_that_failed_with_the_end_of_its_session_is_answered_before_the_session_ends(storage: Storage) -> None:

@@ -73,13 +73,19 @@ def arrival(
     index = next((index for index, message in enumerate(working_set) if message.id == question.id), None)
     end = None if index is None else _end_of_turn(working_set, index)
 
-    # The question is in the working set and has its answer there. With other words it is a new question.
-    if index is not None and end is not None and any(map(_is_answer, working_set[index:end])):
-        if working_set[index].content == clean_content(question.content):
+    # The question is in the working set. With other words it is a new question.
+    if index is not None and end is not None and working_set[index].content == clean_content(question.content):
+        if any(map(_is_answer, working_set[index:end])):
             if is_cut_off and end == len(working_set):
                 # What comes after the reply, such as its notes, is still to be done.
                 return Arrival((None, *_session_end(ends_session and not values.get("end_session"))))
             return Arrival(answer=tuple(working_set[:end]), inputs=_session_end(ends_session))
+        if end < len(working_set) and not _was_left(unanswered_record, sequence(working_set[index])):
+            # The task anchor stays when the rest of its turn leaves; and of questions that were sent together, the
+            # last one has the answer.
+            answered = _archived_answer(store, thread_id, working_set, str(question.id))
+            if any(map(_is_answer, answered)):
+                return Arrival(answer=answered, inputs=_session_end(ends_session))
 
     # The transcript alone has a message of this id.
     elif index is None and archived is not None:
@@ -89,7 +95,7 @@ def arrival(
             # It has other words, or is on a branch that was left: this is another message.
             question_input = _asking(run_input, [_renamed(question, seq)])
             return Arrival((question_input, *_session_end(ends_session)))
-        if unanswered_record is None or unanswered_record.get("seq") != seq:
+        if not _was_left(unanswered_record, seq):
             answered = _archived_answer(store, thread_id, working_set, str(question.id))
             return Arrival(answer=answered, inputs=_session_end(ends_session))
 
@@ -130,6 +136,11 @@ def _records(store: BaseStore, thread_id: str, message_id: str) -> tuple[Record 
     items = store.batch([GetOp(space, message_id) for space in spaces])
     archived, left = (item.value if isinstance(item, Item) else None for item in items)
     return archived, left
+
+
+def _was_left(unanswered_record: Record | None, seq: int) -> bool:
+    """Tell whether the question at a place was left without an answer."""
+    return unanswered_record is not None and unanswered_record.get("seq") == seq
 
 
 def _end_of_turn(messages: Sequence[BaseMessage], index: int) -> int:

@@ -24,7 +24,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from everthread.errors import SettingsError, StorageError
-from everthread.state import namespaces
+from everthread.state import PromptPlan, namespaces
 from everthread.state.scrubbing import scrub
 from everthread.storage.kept_checkpoints import OURS, CheckpointNode, needed, of_newest_turns, subgraphs_of
 from everthread.storage.sqlite.database import Database
@@ -124,8 +124,11 @@ class SqliteCheckpointer(SqliteSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Save what a task wrote; see LangGraph's saver."""
+        # LangGraph keeps untracked values out of every save but that of a cut-off run with durability `exit`.
         clean = [
-            (channel, scrub(repr(value)) if isinstance(value, BaseException) else value) for channel, value in writes
+            (channel, scrub(repr(value)) if isinstance(value, BaseException) else value)
+            for channel, value in writes
+            if not isinstance(value, PromptPlan)
         ]
         self._database.write(super().put_writes, config, clean, task_id, task_path)
 
