@@ -1,13 +1,21 @@
-"""How much of an attack is run."""
+"""How much of an attack is run: the short form in `make test`, the long one in `make attack`."""
 
 import os
 
 __all__ = ["SCALE", "tries"]
 
 SCALE = float(os.environ.get("EVERTHREAD_ATTACK", "1"))
-"""Factor on the tries of the short form; `make attack` sets 20. Read here, since every test unsets the variable."""
+"""1 is the short form, 20 the long one. Read here, since every test unsets the variable."""
+
+LONG = 20
 
 
-def tries(short: int) -> int:
-    """Return how often to try, given how often the short form does; at least once."""
-    return max(1, round(short * SCALE))
+def tries(short: int, long: int | None = None) -> int:
+    """Return how often to try, at least once.
+
+    Args:
+        short: how often the short form does.
+        long: how often `make attack` does; None: twenty times as often.
+    """
+    most = LONG * short if long is None else long
+    return max(1, short if SCALE == 1 else round(most * SCALE / LONG))
