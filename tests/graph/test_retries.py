@@ -252,18 +252,6 @@ def test_the_first_of_messages_that_were_answered_together_gets_their_answer(sto
     assert graph.invoke({"messages": [HumanMessage("first", id="a1")]}, CONFIG)["messages"][-1].text == "to both"
 
 
-@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_a_stream_that_was_left_after_its_first_step_goes_on_when_its_message_is_sent_again(
-    durability: Any, storage: Storage
-) -> None:
-    graph, _ = graph_of(storage, "to a")
-    stream = graph.stream(message("a"), CONFIG, stream_mode="updates", durability=durability)
-    assert "inject_memory" in next(stream)
-    stream.close()
-
-    assert say(graph, "a") == ["question a", "to a"]
-
-
 def test_a_turn_that_failed_with_the_end_of_its_session_is_answered_before_the_session_ends(storage: Storage) -> None:
     graph, _ = graph_of(storage, DOWN, "to a")
     last = {**message("a"), "end_session": True}

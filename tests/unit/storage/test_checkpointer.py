@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.conformance import checkpointer_test, validate
@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from everthread import open_storage
 from everthread.errors import SettingsError, StorageError
+from everthread.state import Context, PromptPlan
 from everthread.state.messages import reduce_messages
 from everthread.storage.open import Storage
 
@@ -168,6 +169,16 @@ def test_an_exception_is_saved_without_its_secrets(storage: Storage) -> None:
 
     assert b"Authorization" in rows[0][0]
     assert b"SECRETSECRET" not in rows[0][0]
+
+
+def test_the_plan_of_a_turn_is_not_saved_with_a_run_that_was_cut_off(storage: Storage) -> None:
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "c"}}
+    plan = PromptPlan(context=Context(), today="2027-01-01", system=SystemMessage("Be brief."))
+    storage.checkpointer.put_writes(config, [("plan", plan), ("turns", 1)], "task")
+
+    rows = storage.database.connection.execute("SELECT channel FROM writes").fetchall()
+
+    assert rows == [("turns",)]
 
 
 def test_a_row_that_names_a_type_that_is_not_on_the_list_is_not_revived(storage: Storage) -> None:
