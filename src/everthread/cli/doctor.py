@@ -18,7 +18,8 @@ import everthread
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ModelName
 from everthread.cli.output import out, plain, print_json
 from everthread.errors import EverthreadError
-from everthread.models.provider import describe, input_limit, resolve
+from everthread.models.provider import describe, resolve
+from everthread.models.wrapped import input_limit
 from everthread.state.scrubbing import scrub
 from everthread.storage.locations import locate, prepare
 from everthread.storage.sqlite.index import VERSION

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any, overload
 
-from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
@@ -15,6 +14,7 @@ from everthread.graph.guard import GuardedGraph
 from everthread.graph.routing import Edge
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
+from everthread.models.wrapped import ChatModel
 from everthread.nodes.consolidate import consolidate
 from everthread.nodes.deps import Lock, ModelWithTools, NodeDeps
 from everthread.nodes.distill_notes import distill_notes
@@ -36,8 +36,8 @@ from everthread.tools.save_memory_note import memory_tool, save_memory_note
 def build_graph(
     agent: Agent | None = None,
     *,
-    model: BaseChatModel | str | None = None,
-    summarizer: BaseChatModel | str | None = None,
+    model: ChatModel | str | None = None,
+    summarizer: ChatModel | str | None = None,
     storage: None = None,
     fixed: Mapping[str, Any] | None = None,
 ) -> CompiledStateGraph[State, Context, Input, Output]: ...
@@ -47,8 +47,8 @@ def build_graph(
 def build_graph(
     agent: Agent | None = None,
     *,
-    model: BaseChatModel | str | None = None,
-    summarizer: BaseChatModel | str | None = None,
+    model: ChatModel | str | None = None,
+    summarizer: ChatModel | str | None = None,
     storage: Storage,
     fixed: Mapping[str, Any] | None = None,
 ) -> GuardedGraph: ...
@@ -57,8 +57,8 @@ def build_graph(
 def build_graph(
     agent: Agent | None = None,
     *,
-    model: BaseChatModel | str | None = None,
-    summarizer: BaseChatModel | str | None = None,
+    model: ChatModel | str | None = None,
+    summarizer: ChatModel | str | None = None,
     storage: Storage | None = None,
     fixed: Mapping[str, Any] | None = None,
 ) -> CompiledStateGraph[State, Context, Input, Output] | GuardedGraph:
@@ -66,7 +66,8 @@ def build_graph(
 
     Args:
         agent: instructions, tools, profile schema and summary sections; None takes the travel concierge.
-        model: a chat model or `provider:name`; None takes `EVERTHREAD_MODEL`, else the offline model.
+        model: a chat model, also with wrappers such as `.with_retry()`, or `provider:name`; None takes
+            `EVERTHREAD_MODEL`, else the offline model.
         summarizer: writes summaries; None takes `model`.
         storage: an open database. Without one the graph is bare, as a LangGraph server requires,
             which brings its own checkpointer and store.
@@ -106,8 +107,8 @@ def ready_agents() -> Mapping[str, Agent]:
 
 def node_deps(
     agent: Agent,
-    model: BaseChatModel,
-    summarizer: BaseChatModel | None = None,
+    model: ChatModel,
+    summarizer: ChatModel | None = None,
     lock: Lock | None = None,
 ) -> NodeDeps:
     """Return what the nodes of a graph share; `lock` as in `NodeDeps`."""
@@ -116,7 +117,7 @@ def node_deps(
         own = memory_tool(rules)
         agent = replace(agent, tools=[own if tool is save_memory_note else tool for tool in agent.tools])
 
-    def with_tools(chat: BaseChatModel) -> ModelWithTools:
+    def with_tools(chat: ChatModel) -> ModelWithTools:
         readers = (read_tool_output, recall_history)
         name = tokenizer_name(chat)
         return ModelWithTools.of(chat, agent=agent, readers=readers, name=name, provider=provider(chat))

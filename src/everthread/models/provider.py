@@ -2,12 +2,13 @@
 
 import importlib
 import os
-from typing import Any
+from typing import Any, overload
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from everthread.errors import SettingsError
+from everthread.models.wrapped import ChatModel, chat_model, check_chat_model
 
 DEFAULT_MODEL = "offline"
 
@@ -46,18 +47,24 @@ _PACKAGES = {
 """Package that brings each provider's chat model."""
 
 
-def resolve(model: BaseChatModel | str | None = None) -> BaseChatModel:
+@overload
+def resolve(model: str | None = None) -> BaseChatModel: ...
+
+
+@overload
+def resolve(model: ChatModel | str | None) -> ChatModel: ...
+
+
+def resolve(model: ChatModel | str | None = None) -> ChatModel:
     """Give the chat model that an argument names; None takes `EVERTHREAD_MODEL`, else the offline model.
 
     Raises:
         SettingsError: the name has no known form, its package is missing, or its key is not set.
     """
-    if isinstance(model, BaseChatModel):
-        return model
     if model is None:
         model = os.environ.get("EVERTHREAD_MODEL") or DEFAULT_MODEL
     if not isinstance(model, str):
-        raise SettingsError(f"`model` must be a chat model or a text, got {type(model).__name__}; it may be {_FORMS}")
+        return check_chat_model(model)
     text = model.strip()
     if text == "offline":
         from everthread.agents.offline import OfflineModel
@@ -69,38 +76,36 @@ def resolve(model: BaseChatModel | str | None = None) -> BaseChatModel:
     return _openai(name) if provider == "openai" else _other(provider, name)
 
 
-def describe(model: BaseChatModel) -> str:
+def describe(model: ChatModel) -> str:
     """Name a model as `resolve` takes it, such as `openai:gpt-5-mini`; our own are `offline`, `scripted`, `replay`."""
     name = model_name(model)
     return provider(model) if name is None else f"{provider(model)}:{name}"
 
 
-def provider(model: BaseChatModel) -> str:
+def provider(model: ChatModel) -> str:
     """Name who serves a model, such as `openai`: the package of its class, else the class itself."""
-    packages = [kind.__module__.partition(".")[0] for kind in type(model).__mro__]
+    chat = chat_model(model)
+    if chat is None:
+        return "configurable"
+    packages = [kind.__module__.partition(".")[0] for kind in type(chat).__mro__]
     name = next((one for one in packages if one.startswith("langchain_") and one != "langchain_core"), None)
-    return name.removeprefix("langchain_") if name else type(model).__name__.removesuffix("Model").lower()
+    return name.removeprefix("langchain_") if name else type(chat).__name__.removesuffix("Model").lower()
 
 
-def model_name(model: BaseChatModel) -> str | None:
+def model_name(model: ChatModel) -> str | None:
     """Give the model's own name, such as `gpt-4.1`, which tells its tokenizer; None when it has none."""
+    chat = chat_model(model)
     for attribute in ("model_name", "model", "model_id", "deployment_name"):
-        value = getattr(model, attribute, None)
+        value = getattr(chat, attribute, None)
         if isinstance(value, str) and value:
             return value.removeprefix("models/")
     return None
 
 
-def tokenizer_name(model: BaseChatModel) -> str | None:
+def tokenizer_name(model: ChatModel) -> str | None:
     """Give the name by which a model's tokens are counted; our own models count as we do."""
-    is_own = any(kind.__module__.startswith("everthread.") for kind in type(model).__mro__)
+    is_own = any(kind.__module__.startswith("everthread.") for kind in type(chat_model(model)).__mro__)
     return model_name(model) or (DEFAULT_MODEL if is_own else None)
-
-
-def input_limit(model: BaseChatModel) -> int | None:
-    """Give the most tokens that the model takes in, from its own profile; None when it has no profile."""
-    limit = (model.profile or {}).get("max_input_tokens")
-    return limit if isinstance(limit, int) and limit > 0 else None
 
 
 def _openai(name: str) -> BaseChatModel:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, Item, PutOp
@@ -42,6 +41,7 @@ from everthread.memory.consolidate import (
     settle,
     validated,
 )
+from everthread.models.wrapped import ChatModel
 from everthread.nodes.deps import Lock, NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.distill_notes import distill_session
 from everthread.nodes.model_calls import ModelCall, ModelCalls, make_calls
@@ -81,7 +81,7 @@ class Ending:
     write: StreamWriter
     turn: int
     lock: Lock
-    model: BaseChatModel | None = None
+    model: ChatModel | None = None
     """Proposes a plan; None: the rules decide."""
     schema: type[BaseModel] | None = None
     """The agent's profile, for promotion; None promotes nothing."""
@@ -120,7 +120,7 @@ def end_session(
     write: StreamWriter,
     turn: int,
     lock: Lock | None = None,
-    model: BaseChatModel | None = None,
+    model: ChatModel | None = None,
     schema: type[BaseModel] | None = None,
 ) -> None:
     """Consolidate one thread's session notes.

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolRuntime
@@ -15,6 +14,7 @@ from langgraph.store.base import BaseStore
 
 from everthread.errors import SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
+from everthread.models.wrapped import ChatModel, input_limit, rewrapped
 from everthread.state import Agent, Context
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.tokens import TokenCounter, counter_for
@@ -27,7 +27,7 @@ Lock = Callable[[str], AbstractContextManager[None]]
 class ModelWithTools:
     """A chat model and the tools that are bound to it."""
 
-    chat: BaseChatModel
+    chat: ChatModel
     tools: Sequence[BaseTool]
     """The agent's own."""
     readers: Sequence[BaseTool]
@@ -56,16 +56,17 @@ class ModelWithTools:
         return self._bind(self.tools)
 
     def _bind(self, tools: Sequence[BaseTool]) -> tuple[Runnable[Any, Any], int]:
-        return self.chat.bind_tools(list(tools)) if tools else self.chat, self.counter.tools(tools)
+        bound = rewrapped(self.chat, lambda chat: chat.bind_tools(list(tools)) if tools else chat)
+        return bound, self.counter.tools(tools)
 
-    @property
+    @cached_property
     def window(self) -> int:
         """Input limit in tokens, by the model's own profile."""
-        return int((self.chat.profile or {}).get("max_input_tokens") or UNKNOWN_WINDOW)
+        return input_limit(self.chat) or UNKNOWN_WINDOW
 
     @classmethod
     def of(
-        cls, chat: BaseChatModel, *, agent: Agent, readers: Sequence[BaseTool], name: str | None, provider: str
+        cls, chat: ChatModel, *, agent: Agent, readers: Sequence[BaseTool], name: str | None, provider: str
     ) -> "ModelWithTools":
         """Put a model together with an agent's tools.
 
@@ -85,7 +86,7 @@ class NodeDeps:
 
     agent: Agent
     model: ModelWithTools
-    summarizer: BaseChatModel
+    summarizer: ChatModel
     named_model: Callable[[str], ModelWithTools]
     """Makes a model from `provider:name`, for `Context.model`."""
     lock: Lock | None = None

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from everthread.memory.distill import Candidate
 from everthread.memory.distill.proposals import Proposals, accepted, read_proposals
 from everthread.memory.text.wording import wording
+from everthread.models.wrapped import ChatModel
 from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.structured_output import content, structured
 from everthread.prompts import render
@@ -56,7 +56,7 @@ class _Shown:
 
 
 def read_with_model(
-    model: BaseChatModel, messages: Sequence[BaseMessage], *, skip: Collection[str] = (), known: Sequence[str] = ()
+    model: ChatModel, messages: Sequence[BaseMessage], *, skip: Collection[str] = (), known: Sequence[str] = ()
 ) -> ModelCalls[Read]:
     """Ask a model for the notes that the user's messages hold, some messages at a time.
 

@@ -1,24 +1,29 @@
 """Read a model's structured reply, whatever its client makes of it."""
 
-from typing import Any
+from typing import Any, cast
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
+from everthread.models.wrapped import ChatModel, rewrapped
 from everthread.nodes.failures import check_complete
 
 __all__ = ["content", "structured"]
 
 
-def structured(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:
+def structured(model: ChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:
     """Return the model with a schema; one that has no structured output is asked for JSON in words."""
-    try:
-        # As JSON Schema: with the class, some clients raise on fenced JSON before anybody can read it.
-        return model.with_structured_output(schema.model_json_schema(), include_raw=True)
-    except NotImplementedError:
-        return model
+
+    def with_schema(chat: Any) -> Runnable[Any, Any]:
+        try:
+            # As JSON Schema: with the class, some clients raise on fenced JSON before anybody can read it.
+            with_schema: Runnable[Any, Any] = chat.with_structured_output(schema.model_json_schema(), include_raw=True)
+        except NotImplementedError:
+            return cast("Runnable[Any, Any]", chat)
+        return with_schema
+
+    return rewrapped(model, with_schema)
 
 
 def content(reply: object) -> object:

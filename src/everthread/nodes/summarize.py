@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 
 from everthread.ledger.events import Compacted, Deferred, Event, FallbackUsed
 from everthread.ledger.record import record
+from everthread.models.wrapped import input_limit
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.failures import is_overflow
 from everthread.nodes.model_calls import ModelCall, ModelCalls
@@ -201,8 +202,7 @@ def _whole_requests(sizes: Sequence[int], tokens: int) -> int:
 
 def _chunk_tokens(deps: NodeDeps) -> int:
     """Return how many tokens of new messages fit the summariser's own window."""
-    profile = deps.summarizer.profile or {}
-    return int(int(profile.get("max_input_tokens") or UNKNOWN_WINDOW) * _CHUNK_SHARE)
+    return int((input_limit(deps.summarizer) or UNKNOWN_WINDOW) * _CHUNK_SHARE)
 
 
 def _chunks(lines: Sequence[str], sizes: Sequence[int], tokens: int, count: Callable[[str], int]) -> list[list[str]]:

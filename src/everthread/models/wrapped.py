@@ -1,0 +1,108 @@
+"""The chat models inside a wrapper: `bind`, `with_retry`, `with_fallbacks`, configurable fields and alternatives."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.configurable import DynamicRunnable, RunnableConfigurableAlternatives
+from langchain_core.runnables.fallbacks import RunnableWithFallbacks
+
+from everthread.errors import SettingsError
+
+ChatModel: TypeAlias = Runnable[LanguageModelInput, AIMessage]
+"""A chat model, or one with LangChain's wrappers around it."""
+
+
+def chat_models(model: Runnable[Any, Any]) -> list[BaseChatModel]:
+    """Return the chat models that a call may reach, the one that is asked first ahead.
+
+    Of a configurable one these are the default and its alternatives that are made already; empty when there is no
+    default, and for whatever is no chat model.
+    """
+    if isinstance(model, BaseChatModel):
+        return [model]
+    if isinstance(model, RunnableBindingBase):
+        return chat_models(model.bound)
+    parts: list[Any] = []
+    if isinstance(model, RunnableWithFallbacks):
+        parts = [model.runnable, *model.fallbacks]
+    elif isinstance(model, RunnableConfigurableAlternatives):
+        parts = [model.default, *(one for one in model.alternatives.values() if isinstance(one, Runnable))]
+    elif isinstance(model, DynamicRunnable):
+        parts = [model.default]
+    else:
+        # What `init_chat_model` makes of configurable fields hands out the methods of its default model.
+        default = getattr(getattr(model, "get_num_tokens", None), "__self__", None)
+        return [default] if isinstance(default, BaseChatModel) else []
+    return [chat for part in parts for chat in chat_models(part)]
+
+
+def chat_model(model: Runnable[Any, Any]) -> BaseChatModel | None:
+    """Return the chat model that is asked first: its name and profile stand for the whole."""
+    return next(iter(chat_models(model)), None)
+
+
+def input_limit(model: Runnable[Any, Any]) -> int | None:
+    """Return the most tokens that every chat model inside takes in, by their profiles; None when none has one."""
+    limits = [(chat.profile or {}).get("max_input_tokens") for chat in chat_models(model)]
+    return min((limit for limit in limits if isinstance(limit, int) and limit > 0), default=None)
+
+
+def rewrapped(model: Runnable[Any, Any], make: Callable[[Any], Runnable[Any, Any]]) -> Runnable[Any, Any]:
+    """Return what `make` makes of each chat model, with the same wrappers around it.
+
+    Tools have to be bound inside a retry and to every fallback in its own way; what is configurable is made when
+    the run's config is known.
+    """
+    if isinstance(model, RunnableBindingBase):
+        return model.model_copy(update={"bound": rewrapped(model.bound, make)})
+    if isinstance(model, RunnableWithFallbacks):
+        update = {
+            "runnable": rewrapped(model.runnable, make),
+            "fallbacks": [rewrapped(one, make) for one in model.fallbacks],
+        }
+        return model.model_copy(update=update)
+    if isinstance(model, DynamicRunnable):
+        return _prepared(model, make)
+    return make(model)
+
+
+def _prepared(
+    model: DynamicRunnable[Any, Any], make: Callable[[Any], Runnable[Any, Any]]
+) -> RunnableLambda[Any, AIMessage]:
+    """Return a runnable that calls what the config of each run chooses."""
+
+    def chosen(_: Any, config: RunnableConfig, **options: Any) -> Any:
+        return rewrapped(model.prepare(config)[0], make).bind(**options)
+
+    async def achosen(_: Any, config: RunnableConfig, **options: Any) -> Any:
+        return chosen(_, config, **options)  # a coroutine, so that the model is awaited as well
+
+    return RunnableLambda(chosen, achosen, name="configurable")
+
+
+def check_chat_model(model: object) -> ChatModel:
+    """Return a chat model as it is.
+
+    Raises:
+        SettingsError: it is none, or it has tools bound already, which ours would take the place of.
+    """
+    if not isinstance(model, Runnable) or not (chat_models(model) or hasattr(model, "bind_tools")):
+        raise SettingsError(
+            f"`model` must be a chat model or a text, got {type(model).__name__}; wrappers such as `.bind(…)`, "
+            "`.with_retry()` and `.with_fallbacks([…])` may be around it, and nothing before or behind it"
+        )
+    if _has_tools(model):
+        raise SettingsError("`model` has tools bound to it, which those of the agent replace; give them to the agent")
+    return model
+
+
+def _has_tools(model: Runnable[Any, Any]) -> bool:
+    if isinstance(model, RunnableBindingBase):
+        return "tools" in model.kwargs or _has_tools(model.bound)
+    if isinstance(model, RunnableWithFallbacks):
+        return any(map(_has_tools, (model.runnable, *model.fallbacks)))
+    return isinstance(model, DynamicRunnable) and _has_tools(model.default)
