@@ -69,6 +69,15 @@ def test_a_failure_is_one_clear_error_and_the_next_run_continues_the_turn(
     assert asked(server, -1) == ["hi"]
 
 
+def test_a_model_that_the_provider_does_not_know_suggests_the_right_one(
+    chat: Callable[..., ChatOpenAI], storage: Storage
+) -> None:
+    graph = build_graph(AGENT, model=chat(model="gpt-5-mimi"), storage=storage)
+
+    with pytest.raises(ModelError, match=r"\(404\).*\(did you mean 'openai:gpt-5-mini'\?\)"):
+        graph.invoke({"messages": "hi"}, CONFIG)
+
+
 def test_a_time_out_is_one_clear_error(server: OpenAIServer, chat: Callable[..., ChatOpenAI], storage: Storage) -> None:
     graph = build_graph(AGENT, model=chat(timeout=0.05, max_retries=0), storage=storage)
     server.reply(Fault.TIMEOUT)

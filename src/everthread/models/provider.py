@@ -1,6 +1,5 @@
 """From a `provider:name` text to a chat model, and what is known about a model."""
 
-import importlib
 import os
 from typing import Any, overload
 
@@ -8,6 +7,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from everthread.errors import SettingsError
+from everthread.models.names import did_you_mean
 from everthread.models.wrapped import ChatModel, chat_model, check_chat_model
 
 DEFAULT_MODEL = "offline"
@@ -22,29 +22,6 @@ _FORMS = "`offline`, `openai:NAME`, or `PROVIDER:NAME` with langchain's provider
 
 _PLACEHOLDER_KEY = "not-needed"
 """Local servers want a key in the header and ignore what it is."""
-
-_PACKAGES = {
-    "anthropic": "langchain-anthropic",
-    "azure_openai": "langchain-openai",
-    "bedrock": "langchain-aws",
-    "bedrock_converse": "langchain-aws",
-    "cohere": "langchain-cohere",
-    "deepseek": "langchain-deepseek",
-    "fireworks": "langchain-fireworks",
-    "google_genai": "langchain-google-genai",
-    "google_vertexai": "langchain-google-vertexai",
-    "groq": "langchain-groq",
-    "huggingface": "langchain-huggingface",
-    "ibm": "langchain-ibm",
-    "mistralai": "langchain-mistralai",
-    "nvidia": "langchain-nvidia-ai-endpoints",
-    "ollama": "langchain-ollama",
-    "openrouter": "langchain-openrouter",
-    "perplexity": "langchain-perplexity",
-    "together": "langchain-together",
-    "xai": "langchain-xai",
-}
-"""Package that brings each provider's chat model."""
 
 
 @overload
@@ -72,7 +49,7 @@ def resolve(model: ChatModel | str | None = None) -> ChatModel:
         return OfflineModel()
     provider, _, name = text.partition(":")
     if not provider or not name:
-        raise SettingsError(f"model {model!r} has no known form; it may be {_FORMS}")
+        raise SettingsError(f"model {model!r} has no known form{did_you_mean(text)}; it may be {_FORMS}")
     return _openai(name) if provider == "openai" else _other(provider, name)
 
 
@@ -130,22 +107,18 @@ def _openai(name: str) -> BaseChatModel:
 
 
 def _other(provider: str, name: str) -> BaseChatModel:
-    package = _PACKAGES.get(provider)
+    from langchain.chat_models import init_chat_model
+
+    text = f"{provider}:{name}"
     try:
-        init_chat_model = importlib.import_module("langchain.chat_models").init_chat_model
         model: Any = init_chat_model(name, model_provider=provider)
-    except ImportError as error:
-        if package is None:
-            raise SettingsError(
-                f"provider {provider!r} of model '{provider}:{name}' is unknown; use {_FORMS}"
-            ) from error
-        raise SettingsError(
-            f"model '{provider}:{name}' needs packages that are not installed ({error.name or package}): "
-            f"`pip install langchain {package}`"
-        ) from error
     except Exception as error:  # each provider package has its own error for a missing key or setting
         reason = " ".join(str(error).split())[:300]
-        raise SettingsError(f"model '{provider}:{name}' cannot be made: {reason or type(error).__name__}") from error
+        if reason.startswith("Unsupported provider"):
+            raise SettingsError(
+                f"provider {provider!r} of model {text!r} is unknown{did_you_mean(text)}; use {_FORMS}"
+            ) from error
+        raise SettingsError(f"model {text!r} cannot be made: {reason or type(error).__name__}") from error
     if not isinstance(model, BaseChatModel):
-        raise SettingsError(f"model '{provider}:{name}' made a {type(model).__name__}, which is not a chat model")
+        raise SettingsError(f"model {text!r} made a {type(model).__name__}, which is not a chat model")
     return model

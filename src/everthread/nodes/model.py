@@ -11,6 +11,7 @@ from everthread.errors import ModelError
 from everthread.ledger.events import Event, Overflow, PinRepaired, PromptAssembled
 from everthread.ledger.record import now, record
 from everthread.ledger.telemetry import Call
+from everthread.models.names import did_you_mean
 from everthread.nodes.deps import ModelWithTools, NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.model_calls import ModelCall, ModelCalls
@@ -52,11 +53,17 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
             failure = classify(error)
             if failure is None or failure is error:
                 raise
-            raise failure from error
+            raise _with_suggestion(failure, chat) from error
         refused = _stepped_down(error, state, prompt, budget, runtime, chat)
         return {**plan_update(state, plan), **refused}
     telemetry.end(reply)
     return {**plan_update(state, plan), **_kept(reply, state, prompt, chat, reads_back=is_bound)}
+
+
+def _with_suggestion(failure: ModelError, chat: ModelWithTools) -> ModelError:
+    """Say which model was probably meant by a name that the provider does not know."""
+    guess = did_you_mean(f"{chat.provider}:{chat.name}") if failure.kind == "not_found" else ""
+    return ModelError(f"{failure}{guess}", kind=failure.kind) if guess else failure
 
 
 def _assembled(
