@@ -24,8 +24,10 @@ from everthread.ledger.record import now
 from everthread.state import Context, namespaces
 from everthread.state.marks import sequence
 from everthread.state.messages import clean_content
+from everthread.storage.adoption import refuse_foreign
+from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
 from everthread.storage.open import Storage
-from everthread.storage.pruning import Pruner, dial_metadata
+from everthread.storage.pruning import Pruner, dial_metadata, edit_metadata
 from everthread.storage.worker import RunScope
 
 __all__ = ["GuardedGraph"]
@@ -214,8 +216,10 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
 
         The caller runs each step before it asks for the next one.
         """
-        session = self._claim(run)
+        session = self._session_of(run)
         snapshot = self.graph.get_state(run.config)
+        self._check_graph(run.config, snapshot)
+        self._claim(run, session)
         self._note_fork(run.config, snapshot, session)
         config = run.config
         if run.is_new and START in snapshot.next:
@@ -297,7 +301,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             {
                 **(config or {}),
                 "configurable": {**configurable, "thread_id": thread_id},
-                "metadata": {**merged.get("metadata", {}), **dial_metadata(keep)},
+                "metadata": {**merged.get("metadata", {}), **dial_metadata(keep, is_own=self._is_own)},
             },
             {**options, "context": context, "durability": durability},
             thread_id,
@@ -322,6 +326,11 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         """The type of the dials of our own graph; None for another graph, whose context is its own."""
         schema: Any = self.graph.context_schema
         return schema if isinstance(schema, type) and issubclass(schema, Context) else None
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether it is the graph of `pipeline`, and not anybody's, whose context may have our dials too."""
+        return "inject_memory" in self.graph.nodes
 
     def _readable(self, input: Any) -> Any:
         """Return an input whose messages are messages with ids, which every channel can tell apart.
@@ -348,25 +357,38 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         ends = {"end_session": False} if "end_session" in self.graph.channels else {}
         return {**ends, **input, "messages": [_identified(message) for message in messages]}
 
-    def _claim(self, run: _Run) -> Item | None:
-        """Make a new thread the user's, ahead of its first checkpoint.
+    def _session_of(self, run: _Run) -> Item | None:
+        """Return the session of the thread.
 
         Raises:
             SettingsError: it belongs to another user; nothing of theirs may enter it, and no approval either.
         """
-        store = self.storage.store
-        session = store.get(namespaces.SESSIONS, run.thread_id)
+        session = self.storage.store.get(namespaces.SESSIONS, run.thread_id)
         owner = session.value.get("user_id") if session else None
         if owner is not None and owner != run.user_id:
             who = f"another user than {run.user_id!r}" if run.user_id else "a user, and this run names none"
             raise SettingsError(f"thread {run.thread_id!r} belongs to {who}; use a thread of their own")
-        if session is not None and owner == run.user_id:
-            return session
+        return session
+
+    def _check_graph(self, config: RunnableConfig, snapshot: StateSnapshot) -> None:
+        """Refuse to run our own graph on a thread of another one, whose state keys and approvals it would drop.
+
+        Raises:
+            SettingsError: the newest checkpoint is another graph's; nothing was changed.
+        """
+        if not self._is_own or snapshot.metadata is None:
+            return
+        if "checkpoint_id" in config["configurable"] or snapshot.metadata.get(OURS) != OWN_GRAPH:
+            refuse_foreign(self.storage.checkpointer, _thread_of(config), self.graph.channels)
+
+    def _claim(self, run: _Run, session: Item | None) -> None:
+        """Make a new thread the user's, ahead of its first checkpoint."""
+        if session is not None and session.value.get("user_id") == run.user_id:
+            return
         at = now()
         value = session.value if session else {"agent": self.name, "began": at, "turns": 0, "consolidated_turns": 0}
         value = {"shared": None, "last_activity": at, **value, "thread_id": run.thread_id, "user_id": run.user_id}
-        store.put(namespaces.SESSIONS, run.thread_id, value, index=False)
-        return session
+        self.storage.store.put(namespaces.SESSIONS, run.thread_id, value, index=False)
 
     def _note_fork(self, config: RunnableConfig, snapshot: StateSnapshot, session: Item | None) -> None:
         """Save the last place that all branches share, when the thread goes on from an older checkpoint.
@@ -453,10 +475,13 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 return await self.storage.worker.call(self._edit, config, updates)
 
     def _edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
-        if config.get("configurable", {}).get("checkpoint_id"):
+        snapshot = self.graph.get_state(config)
+        self._check_graph(config, snapshot)
+        if config["configurable"].get("checkpoint_id"):
             session = self.storage.store.get(namespaces.SESSIONS, _thread_of(config))
-            self._note_fork(config, self.graph.get_state(config), session)
-        return self.graph.bulk_update_state(config, updates)
+            self._note_fork(config, snapshot, session)
+        metadata = {**config.get("metadata", {}), **edit_metadata(is_own=self._is_own)}
+        return self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
 
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Self:
         """Return the same guard around the graph with another config."""

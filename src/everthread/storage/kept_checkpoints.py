@@ -11,10 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["OURS", "CheckpointNode", "needed", "of_newest_turns", "subgraphs_of"]
+__all__ = ["OTHER_GRAPH", "OURS", "OWN_GRAPH", "CheckpointNode", "needed", "of_newest_turns", "subgraphs_of"]
 
 OURS = "everthread"
 """Key in the metadata of the checkpoints that runs of a guarded graph wrote; no others are pruned by turns."""
+
+OWN_GRAPH, OTHER_GRAPH = 1, 2
+"""Values of that key: the graph that ran is `pipeline`'s, or anybody's. Earlier versions wrote 1 for both."""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from everthread.errors import StorageError
 from everthread.ledger import retention
 from everthread.state import Context, namespaces
-from everthread.storage.kept_checkpoints import OURS
+from everthread.storage.kept_checkpoints import OTHER_GRAPH, OURS, OWN_GRAPH
 from everthread.storage.open import Storage
 from everthread.storage.summaries import prune_summaries
 
-__all__ = ["Pruner", "dial_metadata", "dial_of"]
+__all__ = ["Pruner", "dial_metadata", "dial_of", "edit_metadata"]
 
 logger = logging.getLogger(__name__)
 
@@ -27,9 +27,22 @@ _ALL = 0
 """Stands for None in metadata, which LangGraph would leave out."""
 
 
-def dial_metadata(keep: int | None) -> dict[str, int]:
-    """Return what the checkpoints of a run say of themselves: that Everthread wrote them, and the run's dial."""
-    return {OURS: 1, **({} if keep == Context.keep_checkpoints else {_DIAL: _ALL if keep is None else keep})}
+def edit_metadata(*, is_own: bool) -> dict[str, int]:
+    """Return what the checkpoint of an edit says of itself: that it came through a guard, around our graph or not."""
+    return {OURS: OWN_GRAPH if is_own else OTHER_GRAPH}
+
+
+def dial_metadata(keep: int | None, *, is_own: bool) -> dict[str, int]:
+    """Return what the checkpoints of a run say of themselves: that Everthread wrote them, and the run's dial.
+
+    Args:
+        keep: turns whose checkpoints stay; None keeps all.
+        is_own: the graph is ours, and not anybody's under a guard.
+    """
+    return {
+        **edit_metadata(is_own=is_own),
+        **({} if keep == Context.keep_checkpoints else {_DIAL: _ALL if keep is None else keep}),
+    }
 
 
 def dial_of(metadata: Mapping[str, object]) -> int | None:

@@ -34,6 +34,7 @@ __all__ = [
     "Pruned",
     "SqliteCheckpointer",
     "checkpoint_values",
+    "last_writer",
     "mark_as_ours",
     "newest_inputs",
     "row_counts",
@@ -61,6 +62,12 @@ _COPY = {
     "checkpoints": "checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata",
     "writes": "checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value",
 }
+# Edits that did not come through a guard say nothing.
+_LAST_WRITER = (
+    "SELECT json_extract(CAST(metadata AS TEXT), '$.' || ?) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+    " AND (json_extract(CAST(metadata AS TEXT), '$.source') <> 'update'"
+    " OR json_extract(CAST(metadata AS TEXT), '$.' || ?) IS NOT NULL) ORDER BY checkpoint_id DESC LIMIT 1"
+)
 # A state that was edited by hand says nothing about the run.
 _LAST_RUN = (
     "SELECT metadata FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
@@ -192,6 +199,10 @@ class SqliteCheckpointer(SqliteSaver):
         """Return the metadata that the newest run of a thread left; empty for a thread without runs."""
         row = self._database.read(self._rows, _LAST_RUN, (thread_id,))
         return _metadata(row[0][0]) if row else {}
+
+    def last_writer(self, thread_id: str) -> int | None:
+        """Return which graph wrote the newest checkpoint of a thread; see the function."""
+        return self._database.read(last_writer, self.conn, thread_id)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Do what `get_tuple` does without blocking the event loop."""
@@ -327,6 +338,12 @@ def newest_inputs(database: sqlite3.Connection, serde: SerializerProtocol, threa
     for row in database.execute(saved, (thread_id,)):
         values = serde.loads_typed(tuple(row)).get("channel_values", {})
         yield [values.get(name) for name in ("messages", "__start__")]
+
+
+def last_writer(database: sqlite3.Connection, thread_id: str) -> int | None:
+    """Return which graph wrote the newest checkpoint of a thread, see `kept_checkpoints`; None: no guarded one."""
+    row = database.execute(_LAST_WRITER, (OURS, thread_id, OURS)).fetchone()
+    return None if row is None or row[0] is None else int(row[0])
 
 
 def row_counts(database: sqlite3.Connection, threads: Iterable[str]) -> Counter[str]:
