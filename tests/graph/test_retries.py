@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -18,9 +19,11 @@ from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.cli.reading import read_thread
 from everthread.errors import ModelError
+from everthread.graph.resend import arrival
 from everthread.models.scripted import CannedModel, ScriptedModel, Tools
 from everthread.state import Agent, namespaces
-from everthread.state.marks import marks, sequence
+from everthread.state.marks import RECALLED, marks, sequence, synthetic
+from everthread.state.messages import reduce_messages
 from everthread.storage.open import Storage
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -250,6 +253,55 @@ def test_the_first_of_messages_that_were_answered_together_gets_their_answer(sto
     say(graph, "b")
 
     assert graph.invoke({"messages": [HumanMessage("first", id="a1")]}, CONFIG)["messages"][-1].text == "to both"
+
+
+def test_what_was_recalled_for_the_next_question_is_no_part_of_an_answer(storage: Storage) -> None:
+    recalled = synthetic(RECALLED, "Earlier messages", before="b", shows=[], notes=[])
+    asked = [HumanMessage("question a", id="a"), AIMessage("to a", id="1")]
+    later = [HumanMessage("question b", id="b"), AIMessage("to b", id="2")]
+    messages = reduce_messages([], [*asked, *later, recalled])
+    assert [one.id for one in messages] == ["a", "1", recalled.id, "b", "2"]
+
+    come = arrival(message("a"), {"messages": messages}, storage.store, "t", is_cut_off=False)
+
+    assert [one.id for one in come.answer] == ["a", "1"]
+
+
+def test_a_result_beside_an_approval_that_is_given_up_keeps_its_place(storage: Storage) -> None:
+    both = AIMessage("", tool_calls=[call("approve", "c1", what="x"), call("look", "c2", n=300)])
+    graph, _ = graph_of(storage, both, "to b")
+    graph.invoke(message("a"), CONFIG)
+
+    say(graph, "b")
+
+    messages = read_thread(storage, "t").messages
+    assert [one.type for one in messages] == ["human", "ai", "tool", "human", "ai"]
+    assert [sequence(one) for one in messages] == [0, 1, 3, 4, 5]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_a_turn_that_ends_with_the_result_of_a_tool_does_not_run_it_again(
+    asynchronous: bool, storage: Storage
+) -> None:
+    ran: list[str] = []
+
+    @tool(return_direct=True)
+    def order(what: str) -> str:
+        """Order something."""
+        ran.append(what)
+        return f"ordered {what}"
+
+    agent = replace(AGENT, tools=[order])
+    replies = [AIMessage("", tool_calls=[call("order", "c", what="tea")]), "to b"]
+    graph = build_graph(agent, model=ScriptedModel(replies), summarizer="offline", storage=storage)
+
+    async def send(name: str) -> str:
+        work = graph.ainvoke if asynchronous else partial(asyncio.to_thread, graph.invoke)
+        output = await work(message(name), CONFIG)
+        return str(output["messages"][-1].text)
+
+    assert [await send(name) for name in "aaba"] == ["ordered tea", "ordered tea", "to b", "ordered tea"]
+    assert ran == ["tea"]
 
 
 def test_a_turn_that_failed_with_the_end_of_its_session_is_answered_before_the_session_ends(storage: Storage) -> None:

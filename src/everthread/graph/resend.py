@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, messages_from_dict
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage, messages_from_dict
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
 
 from everthread.ledger.record import now
 from everthread.state import namespaces
-from everthread.state.marks import MARK, is_masked, marked, marks, sequence
+from everthread.state.marks import MARK, is_masked, is_recalled, marked, marks, sequence
 from everthread.state.messages import clean_content, reduce_messages
 from everthread.storage.transcript import transcript
 from everthread.window.turns import opens_turn, question_of
@@ -80,11 +80,12 @@ def arrival(
                 # What comes after the reply, such as its notes, is still to be done.
                 return Arrival((None, *_session_end(ends_session and not values.get("end_session"))))
             return Arrival(answer=tuple(working_set[:end]), inputs=_session_end(ends_session))
-        if end < len(working_set) and not _was_left(unanswered_record, sequence(working_set[index])):
-            # The task anchor stays when the rest of its turn leaves; and of questions that were sent together, the
-            # last one has the answer.
+        is_over = end < len(working_set) or not is_cut_off
+        if is_over and not _was_left(unanswered_record, sequence(working_set[index])):
+            # The task anchor stays when the rest of its turn leaves; of questions that were sent together, the last
+            # one has the answer; and the results of tools may be the reply.
             answered = _archived_answer(store, thread_id, working_set, str(question.id))
-            if any(map(_is_answer, answered)):
+            if isinstance(answered[-1], ToolMessage) or _is_answer(answered[-1]):
                 return Arrival(answer=answered, inputs=_session_end(ends_session))
 
     # The transcript alone has a message of this id.
@@ -145,8 +146,11 @@ def _was_left(unanswered_record: Record | None, seq: int) -> bool:
 
 def _end_of_turn(messages: Sequence[BaseMessage], index: int) -> int:
     """Return the index behind the turn that the message at an index belongs to."""
-    following = (later for later in range(index + 1, len(messages)) if opens_turn(messages[later]))
-    return next(following, len(messages))
+    end = next((later for later in range(index + 1, len(messages)) if opens_turn(messages[later])), len(messages))
+    # What was recalled for the next question stands ahead of it.
+    while is_recalled(messages[end - 1]):
+        end -= 1
+    return end
 
 
 def _is_answer(message: BaseMessage) -> bool:
@@ -188,7 +192,7 @@ def _archived_answer(
     index = next(index for index, message in enumerate(messages) if message.id == message_id)
     end = _end_of_turn(messages, index)
     # Questions that were sent together have one answer, behind the last of them.
-    while end < len(messages) and not any(map(_is_answer, messages[index:end])):
+    while end < len(messages) and opens_turn(messages[end - 1]):
         end = _end_of_turn(messages, end)
     return tuple(messages[index:end])
 

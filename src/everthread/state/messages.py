@@ -167,6 +167,10 @@ def _is_answer(message: BaseMessage) -> bool:
 
 def _appended(message: BaseMessage, last: BaseMessage | None) -> BaseMessage:
     seq = sequence(last) + 1 if last is not None else 0
+    if isinstance(message, ToolMessage):
+        # Of parallel calls whose turn was given up, a later result may be there without an earlier one, and the
+        # transcript may have it already, at its place among them all.
+        seq = max(seq, sequence(message))
     previous = last.id if last is not None else None
     content = clean_content(message.content)
     kwargs = {**message.additional_kwargs, MARK: {**marks(message), "seq": seq, "previous": previous}}
