@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from everthread.graph.agent import build_graph
+    from everthread.graph.agent import build_graph, pipeline
     from everthread.state import Agent, Context
     from everthread.storage.open import Storage, open_storage
 
 __version__ = "0.1.0"
 
-__all__ = ["Agent", "Context", "Storage", "__version__", "build_graph", "open_storage"]
+__all__ = ["Agent", "Context", "Storage", "__version__", "build_graph", "open_storage", "pipeline"]
 
 # Resolved on first use: importing the package stays cheap and has no effect.
 _HOMES = {
@@ -19,6 +19,7 @@ _HOMES = {
     "Storage": "everthread.storage.open",
     "build_graph": "everthread.graph.agent",
     "open_storage": "everthread.storage.open",
+    "pipeline": "everthread.graph.agent",
 }
 
 

@@ -1,6 +1,6 @@
 """Wire the nodes into a graph."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, overload
@@ -16,7 +16,7 @@ from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.models.wrapped import ChatModel
 from everthread.nodes.consolidate import consolidate
-from everthread.nodes.deps import Lock, ModelWithTools, NodeDeps
+from everthread.nodes.deps import ModelWithTools, NodeDeps
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
@@ -26,6 +26,7 @@ from everthread.nodes.tools import tool_node
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, Input, Output, State
 from everthread.state.context import fixed_context
+from everthread.state.schemas import with_keys
 from everthread.storage.open import Storage
 from everthread.tools.read_tool_output import read_tool_output
 from everthread.tools.recall_history import recall_history
@@ -38,6 +39,7 @@ def build_graph(
     *,
     model: ChatModel | str | None = None,
     summarizer: ChatModel | str | None = None,
+    state_schema: type[Any] | None = None,
     storage: None = None,
     fixed: Mapping[str, Any] | None = None,
 ) -> CompiledStateGraph[State, Context, Input, Output]: ...
@@ -49,6 +51,7 @@ def build_graph(
     *,
     model: ChatModel | str | None = None,
     summarizer: ChatModel | str | None = None,
+    state_schema: type[Any] | None = None,
     storage: Storage,
     fixed: Mapping[str, Any] | None = None,
 ) -> GuardedGraph: ...
@@ -59,6 +62,7 @@ def build_graph(
     *,
     model: ChatModel | str | None = None,
     summarizer: ChatModel | str | None = None,
+    state_schema: type[Any] | None = None,
     storage: Storage | None = None,
     fixed: Mapping[str, Any] | None = None,
 ) -> CompiledStateGraph[State, Context, Input, Output] | GuardedGraph:
@@ -69,6 +73,7 @@ def build_graph(
         model: a chat model, also with wrappers such as `.with_retry()`, or `provider:name`; None takes
             `EVERTHREAD_MODEL`, else the offline model.
         summarizer: writes summaries; None takes `model`.
+        state_schema: a TypedDict with state keys of your own, which a run takes, keeps and returns beside ours.
         storage: an open database. Without one the graph is bare, as a LangGraph server requires,
             which brings its own checkpointer and store.
         fixed: dials that a run may not set, with their values, such as `{"model": None, "window": 16_000}`: for
@@ -78,24 +83,57 @@ def build_graph(
         A compiled graph; with `storage`, one whose runs hold the lock of their thread and are the owner's alone.
 
     Raises:
-        SettingsError: the model cannot be made, or a fixed dial is none; the message says what to set or install.
+        SettingsError: the model cannot be made, a fixed dial is none, or a state key has a name of ours; the message
+            says what to set or install.
     """
-    agent = ready_agents()["travel"] if agent is None else agent
-    if not isinstance(agent, Agent):
-        raise SettingsError(f"`agent` must be an Agent, such as everthread.agents.travel, got {agent!r}")
     if storage is not None and not isinstance(storage, Storage):
         raise SettingsError(
             "`storage` must be open: `with open_storage(url) as storage: build_graph(agent, storage=storage)`, "
             f"got {type(storage).__name__}"
         )
-    chat = resolve(model)
-    lock = None if storage is None else storage.locks.hold
-    deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer), lock)
-    graph = pipeline(deps, fixed_context(fixed or {}))
+    agent = ready_agents()["travel"] if agent is None else agent
+    graph = pipeline(agent, model=model, summarizer=summarizer, state_schema=state_schema, fixed=fixed)
     if storage is None:
         return graph.compile(name=agent.name)
-    compiled = graph.compile(checkpointer=storage.checkpointer, store=storage.store, name=agent.name)
-    return GuardedGraph(compiled, storage)
+    return storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store, name=agent.name))
+
+
+def pipeline(
+    agent: Agent | None = None,
+    *,
+    model: ChatModel | str | None = None,
+    summarizer: ChatModel | str | None = None,
+    state_schema: type[Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    after: str = START,
+    before: str = END,
+) -> StateGraph[State, Context, Input, Output]:
+    """Return the graph of an agent before it is compiled, to add nodes, edges and subgraphs of your own.
+
+    Then `storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store))` gives what
+    `build_graph` gives.
+
+    Args:
+        agent: as in `build_graph`, like the other arguments.
+        model: a chat model or `provider:name`.
+        summarizer: writes summaries.
+        state_schema: a TypedDict with state keys of your own.
+        fixed: dials that a run may not set.
+        after: a node of yours, behind which the agent's first node comes.
+        before: a node of yours that comes when the turn is answered, where the graph would end.
+
+    Returns:
+        A graph whose nodes are named for what they do, such as `inject_memory`, `model` and `tools`.
+
+    Raises:
+        SettingsError: as in `build_graph`.
+    """
+    agent = ready_agents()["travel"] if agent is None else agent
+    if not isinstance(agent, Agent):
+        raise SettingsError(f"`agent` must be an Agent, such as everthread.agents.travel, got {agent!r}")
+    chat = resolve(model)
+    deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer))
+    return _wired(deps, state_schema, fixed_context(fixed or {}), after, before)
 
 
 def ready_agents() -> Mapping[str, Agent]:
@@ -109,9 +147,8 @@ def node_deps(
     agent: Agent,
     model: ChatModel,
     summarizer: ChatModel | None = None,
-    lock: Lock | None = None,
 ) -> NodeDeps:
-    """Return what the nodes of a graph share; `lock` as in `NodeDeps`."""
+    """Return what the nodes of a graph share."""
     rules = Rules(agent.rules) if agent.rules else BUILT_IN
     if agent.rules:
         own = memory_tool(rules)
@@ -124,12 +161,15 @@ def node_deps(
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))
-    return NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, lock, rules)
+    return NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, rules)
 
 
-def pipeline(deps: NodeDeps, context: type[Context] = Context) -> StateGraph[State, Context, Input, Output]:
-    """Return the graph before it is compiled: nodes, and what comes after each; `context` is the type of its dials."""
-    graph = StateGraph(State, context_schema=context, input_schema=Input, output_schema=Output)
+def _wired(
+    deps: NodeDeps, state_schema: type[Any] | None, context: type[Context], after: str, before: str
+) -> StateGraph[State, Context, Input, Output]:
+    """Return the nodes of a graph, and what comes after each."""
+    state, sent, returned = (with_keys(ours, state_schema) for ours in (State, Input, Output))
+    graph = StateGraph(state, context_schema=context, input_schema=sent, output_schema=returned)
 
     graph.add_node("inject_memory", partial(inject_memory, deps=deps))
     graph.add_node("trim", partial(trim, deps=deps))
@@ -139,17 +179,17 @@ def pipeline(deps: NodeDeps, context: type[Context] = Context) -> StateGraph[Sta
     graph.add_node("summarize", ModelNode(summarize, deps=deps))
     graph.add_node("consolidate", ModelNode(consolidate, deps=deps))
 
-    after_reply = ["summarize", "consolidate", END]
-    graph.add_conditional_edges(START, Edge(routing.after_start), ["inject_memory", "consolidate", END])
-    graph.add_conditional_edges("inject_memory", Edge(routing.before_model, deps=deps), ["trim", "model"])
+    def to(*names: str) -> dict[Hashable, str]:
+        return {name: before if name == END else name for name in names}
+
+    answered = ("summarize", "consolidate", END)
+    decide = graph.add_conditional_edges
+    decide(after, Edge(routing.after_start), to("inject_memory", "consolidate", END))
+    decide("inject_memory", Edge(routing.before_model, deps=deps), to("trim", "model"))
     graph.add_edge("trim", "model")
-    graph.add_conditional_edges(
-        "model", Edge(routing.after_model, deps=deps), ["tools", "trim", "distill_notes", *after_reply]
-    )
-    graph.add_conditional_edges(
-        "tools", Edge(routing.after_tools, deps=deps), ["trim", "model", "distill_notes", "consolidate", END]
-    )
-    graph.add_conditional_edges("distill_notes", Edge(routing.after_distill_notes, deps=deps), after_reply)
-    graph.add_conditional_edges("summarize", Edge(routing.after_summarize), ["consolidate", END])
-    graph.add_edge("consolidate", END)
+    decide("model", Edge(routing.after_model, deps=deps), to("tools", "trim", "distill_notes", *answered))
+    decide("tools", Edge(routing.after_tools, deps=deps), to("trim", "model", "distill_notes", "consolidate", END))
+    decide("distill_notes", Edge(routing.after_distill_notes, deps=deps), to(*answered))
+    decide("summarize", Edge(routing.after_summarize), to("consolidate", END))
+    graph.add_edge("consolidate", before)
     return graph

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
 from langchain_core.runnables.graph import Graph
+from langgraph.channels import UntrackedValue
 from langgraph.graph import END, START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel.protocol import PregelProtocol
@@ -20,10 +21,12 @@ from pydantic import BaseModel
 
 from everthread.errors import SettingsError
 from everthread.graph.resend import arrival
+from everthread.graph.routing import AFTER_REPLY
 from everthread.ledger.record import now
 from everthread.state import Context, namespaces
 from everthread.state.marks import sequence
 from everthread.state.messages import clean_content
+from everthread.state.schemas import declared_types
 from everthread.storage.adoption import refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
 from everthread.storage.open import Storage
@@ -118,12 +121,15 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     """
 
     def __init__(self, graph: CompiledStateGraph[Any, Any, Any, Any], storage: Storage) -> None:
-        if graph.checkpointer is not storage.checkpointer:
+        if not _is_on(graph.checkpointer, storage):
             raise SettingsError(
                 "the graph to guard has another checkpointer: compile it with `checkpointer=storage.checkpointer` "
                 "and `store=storage.store`"
             )
-        self.graph = graph
+        # The graph's own types come back from a checkpoint as what they are.
+        saved = (channel for channel in graph.channels.values() if not isinstance(channel, UntrackedValue))
+        types = declared_types(getattr(channel, "ValueType", None) for channel in saved)
+        self.graph = graph.copy({"checkpointer": storage.checkpointer.with_allowlist(types)}) if types else graph
         self.storage = storage
         self.name = graph.name
         self._pruner = Pruner(storage)
@@ -270,10 +276,11 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     def _died_after_reply(self, snapshot: StateSnapshot) -> bool:
         """Tell whether the last turn of our own graph was cut off after its reply.
 
-        What another graph does behind a reply may wait for somebody, so only our own is sure to go on.
+        What other nodes do behind a reply may wait for somebody, so only our own are sure to go on.
         """
         messages = snapshot.values.get("messages") or []
-        is_own = self._dials is not None and bool(snapshot.tasks) and bool(messages)
+        tasks = {task.name for task in snapshot.tasks}
+        is_own = self._dials is not None and bool(tasks) and tasks <= AFTER_REPLY and bool(messages)
         return is_own and isinstance(messages[-1], AIMessage) and not messages[-1].tool_calls
 
     def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -340,8 +347,10 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         """
         if not isinstance(input, dict) or "messages" not in self.graph.channels:
             return input
-        if unknown := input.keys() - self.graph.channels.keys():
-            keys = " or ".join(f"`{name}`" for name in self.graph.get_input_jsonschema().get("properties", {}))
+        taken = self.graph.builder.schemas[self.graph.builder.input_schema]
+        if unknown := input.keys() - taken.keys():
+            # LangGraph would leave them out without a word.
+            keys = " or ".join(f"`{name}`" for name in taken)
             raise SettingsError(f"the graph has no input {', '.join(map(repr, sorted(unknown)))}; send {keys}")
         if input.get("messages", []) == []:
             return input
@@ -354,7 +363,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 "a message of LangChain, or a list of these"
             ) from error
         # A crashed run may have left its wish to end the session in the state.
-        ends = {"end_session": False} if "end_session" in self.graph.channels else {}
+        ends = {"end_session": False} if "end_session" in taken else {}
         return {**ends, **input, "messages": [_identified(message) for message in messages]}
 
     def _session_of(self, run: _Run) -> Item | None:
@@ -533,6 +542,11 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
 def _is_nested(config: RunnableConfig | None) -> bool:
     """Tell whether a call comes from a node of another graph, which owns the thread."""
     return bool(ensure_config(config).get("configurable", {}).get("checkpoint_ns"))
+
+
+def _is_on(checkpointer: Any, storage: Storage) -> bool:
+    """Tell whether a checkpointer is the storage's; with an allow-list of its own it is another object."""
+    return isinstance(checkpointer, type(storage.checkpointer)) and checkpointer.conn is storage.checkpointer.conn
 
 
 def _thread_of(config: RunnableConfig) -> str:

@@ -19,6 +19,9 @@ from everthread.state.marks import is_new
 
 Next = str | list[Send]
 
+AFTER_REPLY = frozenset({"distill_notes", "summarize", "consolidate"})
+"""Nodes of ours that run when the user has the reply."""
+
 
 class Edge(Runnable[State, Next]):
     """A conditional edge, which decides at once.

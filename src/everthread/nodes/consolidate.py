@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
@@ -103,7 +103,7 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
         user_id=context.user_id,
         write=runtime.stream_writer,
         turn=state.get("turns", 0),
-        lock=deps.lock or in_process,
+        lock=lock_of(store),
         model=deps.summarizer if deps.writes_summaries else None,
         schema=deps.agent.profile,
     )
@@ -135,7 +135,7 @@ def end_session(
         model: proposes the plan; None leaves it to the rules.
         schema: the agent's profile, for promotion.
     """
-    make_calls(_consolidate(Ending(store, thread_id, user_id, write, turn, lock or in_process, model, schema)), {})
+    make_calls(_consolidate(Ending(store, thread_id, user_id, write, turn, lock or lock_of(store), model, schema)), {})
 
 
 def preview(store: BaseStore, thread_id: str, user_id: str) -> Plan:
@@ -165,9 +165,15 @@ def read_notes(store: BaseStore, thread_id: str, user_id: str) -> NotesSnapshot:
     )
 
 
+def lock_of(store: BaseStore) -> Lock:
+    """Return what holds a key: across processes with a store of ours, in this process with any other."""
+    locks: Any = getattr(store, "locks", None)
+    return _in_process if locks is None else cast(Lock, locks.hold)
+
+
 @contextmanager
-def in_process(key: str) -> Iterator[None]:
-    """Hold a key among the threads of this process, for a graph without a storage of its own."""
+def _in_process(key: str) -> Iterator[None]:
+    """Hold a key among the threads of this process."""
     with _STRIPES[hash(key) % len(_STRIPES)]:
         yield
 

@@ -89,8 +89,6 @@ class NodeDeps:
     summarizer: ChatModel
     named_model: Callable[[str], ModelWithTools]
     """Makes a model from `provider:name`, for `Context.model`."""
-    lock: Lock | None = None
-    """Held across processes while a user's notes change; None: in this process only."""
     rules: Rules = BUILT_IN
     """Built-in rules, with those of the agent."""
 

@@ -32,7 +32,7 @@ class Storage:
         try:
             refuse_newer(self.database.connection, location.path)
             self.checkpointer = SqliteCheckpointer(self.database, self.worker)
-            self.store = SqliteSearchStore(self.database, self.worker)
+            self.store = SqliteSearchStore(self.database, self.worker, self.locks)
             self.database.write(upgrade, self.database.connection)
         except BaseException:
             self.close()

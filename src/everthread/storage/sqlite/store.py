@@ -25,6 +25,7 @@ from langgraph.store.base import (
 from langgraph.store.sqlite.base import MIGRATIONS
 
 from everthread.memory.text.words import query_words
+from everthread.storage.locks import ThreadLocks
 from everthread.storage.sqlite.database import Database
 from everthread.storage.sqlite.index import Index, below
 from everthread.storage.worker import Worker
@@ -52,8 +53,9 @@ class SqliteSearchStore(BaseStore):
 
     supports_ttl = True
 
-    def __init__(self, database: Database, worker: Worker) -> None:
+    def __init__(self, database: Database, worker: Worker, locks: ThreadLocks | None = None) -> None:
         self.database = database
+        self.locks = locks
         self._worker = worker
         self._index = Index(database.connection)
         database.write(self._prepare)
