@@ -51,6 +51,16 @@ def input_limit(model: Runnable[Any, Any]) -> int | None:
     return min((limit for limit in limits if isinstance(limit, int) and limit > 0), default=None)
 
 
+def takes_cache_control(model: Runnable[Any, Any]) -> bool:
+    """Tell whether every call reaches a client of Anthropic's, which alone needs marks and alone surely takes them."""
+    if isinstance(model, RunnableBindingBase):
+        return takes_cache_control(model.bound)
+    if isinstance(model, RunnableWithFallbacks):
+        return all(map(takes_cache_control, (model.runnable, *model.fallbacks)))
+    packages = (kind.__module__.partition(".")[0] for kind in type(model).__mro__)
+    return isinstance(model, BaseChatModel) and "langchain_anthropic" in packages
+
+
 def rewrapped(model: Runnable[Any, Any], make: Callable[[Any], Runnable[Any, Any]]) -> Runnable[Any, Any]:
     """Return what `make` makes of each chat model, with the same wrappers around it.
 

@@ -14,9 +14,10 @@ from langgraph.store.base import BaseStore
 
 from everthread.errors import SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
-from everthread.models.wrapped import ChatModel, input_limit, rewrapped
+from everthread.models.wrapped import ChatModel, input_limit, rewrapped, takes_cache_control
 from everthread.state import Agent, Context
 from everthread.window.budget import UNKNOWN_WINDOW
+from everthread.window.prompt_cache import SLOTS
 from everthread.window.tokens import TokenCounter, counter_for
 
 Lock = Callable[[str], AbstractContextManager[None]]
@@ -63,6 +64,16 @@ class ModelWithTools:
     def window(self) -> int:
         """Input limit in tokens, by the model's own profile."""
         return input_limit(self.chat) or UNKNOWN_WINDOW
+
+    @cached_property
+    def takes_cache_control(self) -> bool:
+        """Whether the prompt may be marked for the provider's cache."""
+        return takes_cache_control(self.chat)
+
+    @property
+    def cache_slots(self) -> int:
+        """Marks that messages may have beside those that the tools carry already."""
+        return SLOTS - sum("cache_control" in (tool.extras or {}) for tool in (*self.tools, *self.readers))
 
     @classmethod
     def of(

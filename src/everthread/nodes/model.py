@@ -22,6 +22,7 @@ from everthread.state.marks import marked
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
 from everthread.window.calibration import Anchor, Calibration
+from everthread.window.prompt_cache import mark_cache
 
 
 def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
@@ -42,7 +43,10 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
     telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
     try:
         bound = chat.bound(reads_back=is_bound)
-        reply = yield ModelCall(bound, prompt.messages, options, is_reply=True)
+        messages = prompt.messages
+        if chat.takes_cache_control if context.prompt_cache is None else context.prompt_cache:
+            messages = mark_cache(messages, slots=chat.cache_slots)
+        reply = yield ModelCall(bound, messages, options, is_reply=True)
         if not isinstance(reply, AIMessage):
             kind = type(reply).__name__
             raise ModelError(f"the model returned a {kind} instead of an assistant message", kind="invalid")

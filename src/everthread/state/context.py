@@ -91,6 +91,9 @@ class Context:
     ledger_turns: int | None = 1000
     """Turns whose events are kept, at least 1; those about notes stay as long as the thread. None keeps all."""
 
+    prompt_cache: bool | None = None
+    """Mark the prompt for the provider's cache (`cache_control`); None: for Anthropic's models, which need it."""
+
     learn_from_refetches: bool = False
     """Mask a tool result last, and let `salience` evict its turn late, when the same call was made a second time."""
 
@@ -117,6 +120,8 @@ class Context:
             raise SettingsError(f"`distiller` is {self.distiller!r}; choose `rules` or `model`")
         if not isinstance(self.learn_from_refetches, bool):
             raise SettingsError(f"`learn_from_refetches` must be true or false, got {self.learn_from_refetches!r}")
+        if self.prompt_cache is not None and not isinstance(self.prompt_cache, bool):
+            raise SettingsError(f"`prompt_cache` must be true, false or none, got {self.prompt_cache!r}")
         for pin in self.pins:
             if not isinstance(pin, str) or not pin.strip():
                 raise SettingsError(f"`pins` takes non-empty sentences, got {pin!r}")
