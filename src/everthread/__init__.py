@@ -5,17 +5,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everthread.graph.agent import build_graph, pipeline
+    from everthread.middleware import EverthreadMiddleware, EverthreadState
     from everthread.state import Agent, Context
     from everthread.storage.open import Storage, open_storage
 
 __version__ = "0.1.0"
 
-__all__ = ["Agent", "Context", "Storage", "__version__", "build_graph", "open_storage", "pipeline"]
+__all__ = [
+    "Agent",
+    "Context",
+    "EverthreadMiddleware",
+    "EverthreadState",
+    "Storage",
+    "__version__",
+    "build_graph",
+    "open_storage",
+    "pipeline",
+]
 
 # Resolved on first use: importing the package stays cheap and has no effect.
 _HOMES = {
     "Agent": "everthread.state",
     "Context": "everthread.state",
+    "EverthreadMiddleware": "everthread.middleware",
+    "EverthreadState": "everthread.middleware",
     "Storage": "everthread.storage.open",
     "build_graph": "everthread.graph.agent",
     "open_storage": "everthread.storage.open",

@@ -23,6 +23,7 @@ from everthread.errors import SettingsError
 from everthread.graph.resend import arrival
 from everthread.graph.routing import AFTER_REPLY
 from everthread.ledger.record import now
+from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, namespaces
 from everthread.state.marks import sequence
 from everthread.state.messages import clean_content
@@ -256,7 +257,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             return
         store = self.storage.store
         # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
-        come = arrival(run.input, snapshot.values, store, run.thread_id, is_cut_off=bool(snapshot.tasks))
+        come = arrival(run.input, self._values(snapshot, run), store, run.thread_id, is_cut_off=bool(snapshot.tasks))
         if come.continues and (self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes):
             # It may wait at a breakpoint, and a message that is sent again is nobody's leave to go on.
             yield _Answer(self._output_of(snapshot.values))
@@ -272,6 +273,13 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         for index, graph_input in enumerate(come.inputs):
             is_first = index == 0
             yield _Input.of(graph_input, config if is_first and not come.answer else run.latest, is_first=is_first)
+
+    def _values(self, snapshot: StateSnapshot, run: _Run) -> Mapping[str, Any]:
+        """Return the state with the places of its messages, which only our own graph and reducer write into it."""
+        messages = snapshot.values.get("messages")
+        if not messages or self.graph.context_schema is Context:
+            return snapshot.values
+        return {**snapshot.values, "messages": thread_messages(self.storage.store, run.thread_id, messages)}
 
     def _died_after_reply(self, snapshot: StateSnapshot) -> bool:
         """Tell whether the last turn of our own graph was cut off after its reply.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from langchain_core.messages import SystemMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolRuntime
@@ -102,6 +103,10 @@ class NodeDeps:
     """Makes a model from `provider:name`, for `Context.model`."""
     rules: Rules = BUILT_IN
     """Built-in rules, with those of the agent."""
+    remembers: bool = True
+    """The run has a user, a thread and a store; otherwise its prompts say nothing of memory."""
+    head: SystemMessage | None = None
+    """The system message of somebody else's agent, which stays as it is: memory stands in a message behind it."""
 
     def model_for(self, context: Context) -> ModelWithTools:
         """Return the run's model."""

@@ -19,7 +19,7 @@ from everthread.memory.selection import chosen, holding, within
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.prompts import render
 from everthread.state import Agent, Context, Note, PromptPlan, State, Summary, Update, namespaces
-from everthread.state.marks import sequence
+from everthread.state.marks import sequence, synthetic
 from everthread.storage.summaries import get_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.compaction import render_summary
@@ -101,14 +101,18 @@ def make_plan(
     own = _of_this_branch(usable_notes(memory.session, today, deps.rules), store, thread_id, messages)
     session = within(own, context.notes_tokens, counter.text)
     profile, block = render_profile(memory.profile), render_notes("Long-term notes", notes)
-    system = system_message(deps.agent, today, profile, block)
+    if deps.head is None:
+        head, behind = system_message(deps.agent, today, profile, block), None
+    else:
+        head, behind = deps.head, synthetic("memory", _known(today, profile, block)) if deps.remembers else None
     plan = PromptPlan(
         context=context,
         today=today,
-        system=system,
+        system=head,
+        memory=behind,
         profile=profile,
         notes_block=block,
-        sizes=_head_sizes(system, profile, block, counter),
+        sizes=_head_sizes([head, behind] if behind else [head], profile, block, counter),
         notes=tuple(notes),
         asked_notes=tuple(asked),
         session_notes=tuple(session),
@@ -125,8 +129,12 @@ def with_summary(plan: PromptPlan, summary: Summary | None, agent: Agent) -> Pro
 
 def system_message(agent: Agent, today: str, profile: str = "", notes: str = "") -> SystemMessage:
     """Return the head of the prompt: instructions, memory policy, date, profile, long-term notes."""
-    parts = [agent.instructions.strip(), render("memory_policy"), f"Today is {today}.", profile, notes]
-    return SystemMessage("\n\n".join(filter(None, parts)))
+    return SystemMessage(f"{agent.instructions.strip()}\n\n{_known(today, profile, notes)}")
+
+
+def _known(today: str, profile: str, notes: str) -> str:
+    """Return what the head of the prompt says beside the instructions: memory policy, date, profile, notes."""
+    return "\n\n".join(filter(None, [render("memory_policy"), f"Today is {today}.", profile, notes]))
 
 
 def checked_session(store: BaseStore, thread_id: str, context: Context) -> dict[str, Any]:
@@ -139,7 +147,7 @@ def checked_session(store: BaseStore, thread_id: str, context: Context) -> dict[
     """
     item = store.get(namespaces.SESSIONS, thread_id)
     session = dict(item.value) if item else {}
-    if session and session.get("user_id") != context.user_id:
+    if session and session.get("user_id") not in (None, context.user_id):
         raise SettingsError(
             f"thread {thread_id!r} belongs to another user than {context.user_id!r}; use a thread of their own"
         )
@@ -163,9 +171,9 @@ def usable_notes(notes: Sequence[Note], today: str, rules: Rules) -> list[Note]:
     return [note for note in holding(notes, today) if is_safe(note.text, rules)]
 
 
-def _head_sizes(system: SystemMessage, profile: str, notes: str, counter: TokenCounter) -> dict[str, int]:
+def _head_sizes(head: Sequence[BaseMessage], profile: str, notes: str, counter: TokenCounter) -> dict[str, int]:
     sizes = {"profile": counter.text(profile), "notes": counter.text(notes)}
-    return {"system": counter.messages([system]) - sum(sizes.values()), **sizes}
+    return {"system": counter.messages(head) - sum(sizes.values()), **sizes}
 
 
 def _of_this_branch(

@@ -123,6 +123,7 @@ def parts_of(plan: PromptPlan, messages: Sequence[BaseMessage]) -> Parts:
     """Return what the next prompt is made of."""
     return Parts(
         system=plan.system,
+        memory=plan.memory,
         working_set=messages,
         summary=plan.summary_text,
         session_notes=plan.session_notes,

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -39,11 +39,11 @@ def tool_node(deps: NodeDeps) -> ToolNode:
     """
 
     def keep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
-        result: Result = _kept(execute(request), request, deps)
+        result: Result = _kept_or_failed(execute(request), request, deps)
         return result
 
     async def akeep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]) -> Result:
-        result: Result = await asyncio.to_thread(_kept, await execute(request), request, deps)
+        result: Result = await asyncio.to_thread(_kept_or_failed, await execute(request), request, deps)
         return result
 
     return ToolNode(deps.tools, handle_tool_errors=error_text, wrap_tool_call=keep, awrap_tool_call=akeep)
@@ -84,29 +84,42 @@ def error_text(error: Exception) -> str:
     return f"Error: {text}. Correct the arguments, or tell the user."
 
 
-def _kept(result: Any, request: ToolCallRequest, deps: NodeDeps) -> Any:
-    """Give a result its place in the thread, and offload one over `tool_output_tokens`; commands pass unchanged.
-
-    The tool has run by now. Killed before LangGraph has saved what this returns, it runs again when the turn goes on.
-    """
-    if isinstance(result, list):
-        return [_kept(one, request, deps) for one in result]
-    if not isinstance(result, ToolMessage):
-        return result
+def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> Any:
+    counter = deps.model_for(context_of(request.runtime)).counter
     try:
-        return _offloaded(_placed(result, request.state), request, deps)
+        return kept(result, request, counter, {tool.name for tool in deps.model.readers})
     except Exception as error:
         raise _KeepingFailed from error
 
 
-def _offloaded(result: ToolMessage, request: ToolCallRequest, deps: NodeDeps) -> ToolMessage:
+def kept(result: Any, request: ToolCallRequest, counter: TokenCounter, readers: Collection[str]) -> Any:
+    """Give a result its place in the thread, and offload one over `tool_output_tokens`; commands pass unchanged.
+
+    The tool has run by now. Killed before LangGraph has saved what this returns, it runs again when the turn goes on.
+
+    Args:
+        result: what the tool returned: a message, a command, or a list of them.
+        request: its call; `state` is ours, or a view that has the places of its messages.
+        counter: of the run's model.
+        readers: names of the tools that read what the prompt no longer shows.
+    """
+    if isinstance(result, list):
+        return [kept(one, request, counter, readers) for one in result]
+    if not isinstance(result, ToolMessage):
+        return result
+    return _offloaded(_placed(result, request.state), request, counter, readers)
+
+
+def _offloaded(
+    result: ToolMessage, request: ToolCallRequest, counter: TokenCounter, readers: Collection[str]
+) -> ToolMessage:
     """Keep a long result whole in the transcript, and return its head and tail with a handle."""
     state: State = request.state
     context, thread_id, store = context_of(request.runtime), thread_of(request.runtime), store_of(request.runtime)
-    counter, turn = deps.model_for(context).counter, state.get("turns", 0)
+    turn = state.get("turns", 0)
     events: list[Event] = []
     operations = []
-    if (refetch := _refetch(request, result, deps)) is not None:
+    if (refetch := _refetch(request, result, readers)) is not None:
         event, forgotten = refetch
         events.append(event)
         operations += forgotten
@@ -133,12 +146,14 @@ def _offloaded(result: ToolMessage, request: ToolCallRequest, deps: NodeDeps) ->
     return result
 
 
-def _refetch(request: ToolCallRequest, result: ToolMessage, deps: NodeDeps) -> tuple[Refetch, list[Any]] | None:
+def _refetch(
+    request: ToolCallRequest, result: ToolMessage, readers: Collection[str]
+) -> tuple[Refetch, list[Any]] | None:
     """Return the event of a call that asks again for what had left the prompt, and the writes that forget it."""
     if result.status == "error" or not has_readers(request.state):
         return None
     store, thread_id, call = store_of(request.runtime), thread_of(request.runtime), request.tool_call
-    refetches, forgotten = repeated(store, thread_id, [call], {tool.name for tool in deps.model.readers})
+    refetches, forgotten = repeated(store, thread_id, [call], readers)
     if refetches:
         return refetches[str(call["id"])], forgotten
     # A long text is read in parts; it was missed once.

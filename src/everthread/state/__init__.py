@@ -4,7 +4,7 @@ from everthread.state.agent import Agent
 from everthread.state.context import Context
 from everthread.state.notes import Note, Source
 from everthread.state.plan import PromptPlan
-from everthread.state.state import Input, Output, State, Update
+from everthread.state.state import Input, Output, State, Update, state_after
 from everthread.state.summary import Identifier, Summary, SummaryEntry
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "Summary",
     "SummaryEntry",
     "Update",
+    "state_after",
 ]

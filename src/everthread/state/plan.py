@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from everthread.state.context import Context
 from everthread.state.notes import Note
@@ -23,12 +23,14 @@ class PromptPlan:
     """ISO date, so that a model can read `next month`."""
     system: SystemMessage
     """Head of the prompt: instructions, memory policy, date, profile, long-term notes."""
+    memory: HumanMessage | None = None
+    """What else is in the head when the system message is somebody else's: all of the above but the instructions."""
     profile: str = ""
     """Rendered profile; empty when there is none."""
     notes_block: str = ""
     """Rendered long-term notes; empty when there are none."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Tokens of the head: system, profile, notes."""
+    """Tokens of the head: system, profile, notes; `system` has all that the other two have not."""
     notes: tuple[Note, ...] = ()
     """Long-term notes in the head."""
     asked_notes: tuple[Note, ...] = ()

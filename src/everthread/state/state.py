@@ -1,12 +1,12 @@
 """What a thread keeps between super-steps, what callers send, and what nodes return."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from langgraph.channels import UntrackedValue
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from everthread.state.messages import Messages
+from everthread.state.messages import Messages, reduce_messages
 from everthread.state.plan import PromptPlan
 
 
@@ -88,3 +88,10 @@ class Update(TypedDict, total=False):
     calibration: dict[str, Any] | None
     memory_digest: str
     plan: PromptPlan
+
+
+def state_after(state: State, update: Update) -> State:
+    """Return the state that an update leads to, for those who run several nodes in one step."""
+    messages = reduce_messages(state.get("messages", []), [update.get("messages", [])])
+    after: Any = {**state, **update, "messages": messages}
+    return cast(State, after)

@@ -43,6 +43,8 @@ class Parts:
 
     system: SystemMessage
     working_set: Sequence[BaseMessage]
+    memory: BaseMessage | None = None
+    """What stands behind the system message; None when that has it all. `budget.fixed` counts it."""
     summary: str = ""
     """Rendered summary; empty when nothing was compacted."""
     session_notes: Sequence[Note] = ()
@@ -106,19 +108,20 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         raise BudgetError("there is no message of the user to answer; send one, or `end_session` alone")
     notes = returning_notes(parts.session_notes, parts.working_set)
     blocks = inserted(parts, notes, ())
-    messages = [parts.system, *_ordered(history, blocks)]
+    head = [parts.system, parts.memory] if parts.memory else [parts.system]
+    messages = [*head, *_ordered(history, blocks)]
     # A pin that the conversation itself shows needs no second place.
     returned = verify(messages, parts.pins)
     if returned:
         blocks = inserted(parts, notes, returned)
-        messages = [parts.system, *_ordered(history, blocks)]
+        messages = [*head, *_ordered(history, blocks)]
         if missing := verify(messages, parts.pins):
             raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
     sizes = counter.sizes(messages)
     weights = {name: sum(counter.sizes(block)) for name, block in blocks.items()}
     weights["recalled"] = sum(size for message, size in zip(messages, sizes, strict=True) if is_recalled(message))
     # Whatever of the conversation no block of ours is.
-    weights["history"] = sum(sizes[1:]) - sum(weights.values())
+    weights["history"] = sum(sizes[len(head) :]) - sum(weights.values())
     tokens = sum(budget.fixed.values()) + sum(weights.values())
     if tokens + budget.reply_reserve > budget.limit:
         raise BudgetError(

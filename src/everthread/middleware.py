@@ -1,0 +1,390 @@
+"""The engine for everybody else's agent: a middleware for `create_agent` and whatever is built on it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Required, cast
+
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.config import get_config
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import ExecutionInfo
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
+from pydantic import BaseModel
+
+from everthread.errors import ModelError, SettingsError
+from everthread.memory.rules import BUILT_IN, Rules
+from everthread.models.provider import provider, resolve, tokenizer_name
+from everthread.nodes.deps import ModelWithTools, NodeDeps
+from everthread.nodes.distill_notes import distill_notes
+from everthread.nodes.inject_memory import inject_memory
+from everthread.nodes.model import model as call_model
+from everthread.nodes.model_calls import ModelCall, ModelCalls, amake_calls, make_calls
+from everthread.nodes.prompt_plan import plan_of, plan_update
+from everthread.nodes.sizes import PromptSize, is_full, needs_trim
+from everthread.nodes.summarize import summarize
+from everthread.nodes.thread_view import ThreadView
+from everthread.nodes.tools import kept
+from everthread.nodes.trim import trim
+from everthread.state import Agent, Context, state_after
+from everthread.state.marks import is_masked
+from everthread.state.messages import Messages
+from everthread.storage.kept_checkpoints import OURS
+from everthread.tools.read_tool_output import read_tool_output
+from everthread.tools.recall_history import recall_history
+from everthread.tools.save_memory_note import memory_tool
+from everthread.window.tokens import TokenCounter, counter_for
+from everthread.window.turns import question_of
+
+__all__ = ["EverthreadMiddleware", "EverthreadState"]
+
+logger = logging.getLogger(__name__)
+
+
+class EverthreadState(AgentState[Any]):
+    """The state of an agent whose checkpoints hold what is new instead of all messages; see `create_agent`."""
+
+    messages: Required[Messages]
+
+
+class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Keeps an agent's prompts inside a budget, loses nothing that leaves them, and remembers its users.
+
+    Before each model call it trims the prompt, recalls what the question asks for and puts what is known of the user
+    behind the system message, which stays as it is. What leaves the state is in the store first. Nothing else of the
+    agent's state is read or written, so the middleware can be added to an agent with existing threads, and taken away.
+
+    A run names its user by a context that has `user_id`, or by `configurable["user_id"]`; for an app with one user,
+    `agent.with_config({"configurable": {"user_id": "me"}})` names it once. Dials can be set for one run by
+    `configurable["everthread"]`, such as `{"window": 32_000}`.
+
+    Inside another graph, such as a deep agent's subagents, and without a store or a checkpointer, only the prompt is
+    made smaller: the state stays as it is, nothing is remembered, and nothing has to be.
+
+    Args:
+        summarizer: a chat model or `provider:name` that writes summaries; None takes the model of the call.
+        profile: schema of the user's structured profile; None accepts any mapping.
+        rules: YAML files with rules of one's own, as for `Agent`.
+        summary_sections: headings of the rolling summary, in order; None takes those of `Agent`.
+        name: of the middleware. A deep agent's own summarizer is replaced by one called `SummarizationMiddleware`.
+        dials: every other dial of `Context`, for all runs.
+
+    Raises:
+        SettingsError: a dial does not exist or is out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        summarizer: BaseChatModel | str | None = None,
+        profile: type[BaseModel] | None = None,
+        rules: Sequence[str | Path] = (),
+        summary_sections: Sequence[str] | None = None,
+        name: str = "EverthreadMiddleware",
+        **dials: Any,
+    ) -> None:
+        if "user_id" in dials:
+            raise SettingsError('`user_id` is of a run: pass {"configurable": {"user_id": "…"}} as its config')
+        Context.from_mapping(dials)
+        self._dials = dials
+        self._summarizer = None if summarizer is None else resolve(summarizer)
+        self._rules = Rules(rules) if rules else BUILT_IN
+        agent = Agent("agent", "Agent", "An agent of somebody else.", profile=profile)
+        self._agent = replace(agent, summary_sections=tuple(summary_sections)) if summary_sections else agent
+        self._name = name
+        self._counted: dict[Any, int] = {}
+        self._is_told = False
+        self.tools = [memory_tool(self._rules), recall_history, read_tool_output]
+
+    @property
+    def name(self) -> str:
+        """Name of the middleware, by which an agent tells two from each other."""
+        return self._name
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Make the call with a prompt that holds its budget.
+
+        Raises:
+            BudgetError: what has to be in the prompt does not fit the window.
+            SettingsError: the run names no user, or the thread belongs to another one.
+        """
+        config = get_config()
+        return make_calls(self._answered(request, _Handler(request, handler), config), config)
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Do what `wrap_model_call` does without blocking the event loop."""
+        config = get_config()
+        return await amake_calls(self._answered(request, _Handler(request, handler), config), config)
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        """Run a tool, and keep a long result out of the prompt."""
+        joined = self._joined(request)
+        return self._kept(handler(self._shown(request, joined)), joined)
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        """Do what `wrap_tool_call` does without blocking the event loop."""
+        joined = await asyncio.to_thread(self._joined, request)
+        return await asyncio.to_thread(self._kept, await handler(self._shown(request, joined)), joined)
+
+    def _answered(
+        self, request: ModelRequest[Any], handler: "_Handler", config: RunnableConfig
+    ) -> ModelCalls[ModelResponse[Any] | ExtendedModelResponse[Any]]:
+        """Do in one step what our own graph does in several, on a view of the agent's state."""
+        run = self._run(request.runtime, config)
+        sent: Sequence[BaseMessage] = request.state["messages"]
+        if question_of(sent) is None:
+            # There is nothing that a prompt could be built around.
+            yield ModelCall(handler, [request.system_message or SystemMessage(""), *sent], is_reply=True)
+            return cast(ModelResponse[Any], handler.response)
+        if run.context.model is not None:
+            handler.request = request = request.override(model=resolve(run.context.model))
+        deps = self._deps(request, handler, run)
+        view = ThreadView.load(run.store, run.thread_id, sent)
+        state, runtime = view.state, run.runtime
+        if view.is_new_question:
+            state = state_after(state, inject_memory(state, runtime, deps))
+        else:
+            state = state_after(state, plan_update(state, plan_of(state, runtime, deps)))
+        model = deps.model
+        if needs_trim(PromptSize.of(state, state["plan"], model), run.context):
+            state = state_after(state, trim(state, runtime, deps))
+        while True:
+            try:
+                state = state_after(state, (yield from call_model(state, runtime, deps)))
+            except ModelError as error:
+                if error.kind != "overflow" and error.__cause__ is not None:
+                    # Other middlewares retry and fall back by the provider's own errors.
+                    raise error.__cause__ from None
+                raise
+            if not state.get("overflows"):
+                break
+            state = state_after(state, trim(state, runtime, deps))
+        reply = state["messages"][-1]
+        if handler.ends_turn:
+            if "turn" in run.context.distillation:
+                state = state_after(state, (yield from distill_notes(state, runtime, deps)))
+            if is_full(PromptSize.of(state, state["plan"], model), run.context):
+                state = state_after(state, (yield from summarize(state, runtime, deps)))
+        response = handler.response_with(cast(AIMessage, reply))
+        if not run.keeps:
+            return response
+        # A deep agent's own summarizer counts the messages of the state by their position.
+        stays = request.state.get("_summarization_event") is not None
+        run.store.batch([view.record(state, run.thread_id, stays=stays)])
+        writes = [] if stays else view.writes(state)
+        return ExtendedModelResponse(response, Command(update={"messages": writes})) if writes else response
+
+    def _run(self, runtime: Any, config: RunnableConfig) -> "_Run":
+        """Tell whose run this is, with which dials, and whether anything is kept.
+
+        Raises:
+            SettingsError: it names no user, or a dial that does not exist.
+        """
+        configurable, info = config.get("configurable", {}), runtime.execution_info
+        thread_id = info.thread_id if info is not None else None
+        is_nested = info is not None and "|" in info.checkpoint_ns
+        keeps = runtime.store is not None and thread_id is not None and not is_nested
+        context = runtime.context
+        named = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
+        user_id = named or configurable.get("user_id")
+        if keeps and user_id is None:
+            raise SettingsError(
+                'no user: pass {"configurable": {"thread_id": "…", "user_id": "…"}} as config, or a context with '
+                "`user_id`"
+            )
+        if not is_nested:
+            self._tell(keeps=keeps, is_guarded=OURS in config.get("metadata", {}))
+        set_here = dict(configurable.get("everthread") or {})
+        dials = Context.from_mapping({**self._dials, **set_here, "user_id": str(user_id or Context.user_id)})
+        if keeps:
+            return _Run(dials, replace(runtime, context=dials), runtime.store, str(thread_id), keeps=True)
+        # What the nodes keep is gone with the call.
+        store, nobody = InMemoryStore(), ExecutionInfo("", "", "", thread_id="none")
+        aside = replace(runtime, context=dials, store=store, execution_info=nobody, stream_writer=lambda chunk: None)
+        return _Run(dials, aside, store, "none", keeps=False)
+
+    def _tell(self, *, keeps: bool, is_guarded: bool) -> None:
+        """Say once what is missing."""
+        if self._is_told or (keeps and is_guarded):
+            return
+        self._is_told = True
+        if keeps:
+            logger.warning(
+                "this agent runs without `storage.guard(agent)`: nothing locks its threads, resumes a turn that was "
+                "cut off, or prunes old checkpoints"
+            )
+        else:
+            logger.warning(
+                "this agent has no store or no checkpointer, so its prompts are trimmed and nothing is remembered; "
+                "create it with `checkpointer=storage.checkpointer` and `store=storage.store`"
+            )
+
+    def _deps(self, request: ModelRequest[Any], handler: "_Handler", run: "_Run") -> NodeDeps:
+        chat, name = request.model, tokenizer_name(request.model)
+        counter = counter_for(name)
+        tokens = self._schema_tokens(request, counter) + sum(counter.sizes(handler.added))
+        model = _RequestModel(chat, (), _READERS, name or "unknown", provider(chat), counter, handler, tokens)
+        return NodeDeps(
+            self._agent,
+            model,
+            self._summarizer or chat,
+            lambda name: model,
+            rules=self._rules,
+            remembers=run.keeps,
+            head=request.system_message or SystemMessage(""),
+        )
+
+    def _schema_tokens(self, request: ModelRequest[Any], counter: TokenCounter) -> int:
+        """Return the tokens of the schemas of all tools and of a structured response."""
+        schemas = [*request.tools, *_response_schemas(request.response_format)]
+        # Counting takes a tenth of a turn, and an agent has the same tools time and again.
+        key = (counter.encoding_name, counter.exact, tuple(map(_identity, schemas)))
+        if key not in self._counted:
+            self._counted = {key: counter.tools(schemas)}
+        return self._counted[key]
+
+    def _joined(self, request: ToolCallRequest) -> ToolCallRequest | None:
+        """Return a call with a view of the state; None where nothing is kept."""
+        run = self._run(request.runtime, request.runtime.config)
+        if not run.keeps:
+            return None
+        state = ThreadView.load(run.store, run.thread_id, request.state["messages"]).state
+        return replace(request, state=state, runtime=replace(run.runtime, state=state))
+
+    def _shown(self, request: ToolCallRequest, joined: ToolCallRequest | None) -> ToolCallRequest:
+        """Return what a tool is to see: our own see the view, the agent's its own state."""
+        is_ours = any(request.tool_call["name"] == tool.name for tool in self.tools)
+        return joined if is_ours and joined is not None else request
+
+    def _kept(self, result: Any, joined: ToolCallRequest | None) -> Any:
+        # A tool runs ahead of the model that reads its result, so which one that is is not known here.
+        return result if joined is None else kept(result, joined, counter_for(None), {tool.name for tool in _READERS})
+
+
+_READERS = (recall_history, read_tool_output)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Whose run it is, and where what it keeps goes."""
+
+    context: Context
+    runtime: Any
+    store: BaseStore
+    thread_id: str
+    keeps: bool
+
+
+class _Handler(Runnable[Any, AIMessage]):
+    """The agent's own way to its model, as a model that gets a prompt.
+
+    Other middlewares may have changed the request already. What they did to messages of the state, and what they added
+    ahead of them or behind, is sent; it does not get into the transcript.
+    """
+
+    def __init__(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> None:
+        self.request = request
+        self.response: Any = None
+        self._handler = handler
+        own = {message.id: message for message in request.state["messages"]}
+        theirs = [place for place, one in enumerate(request.messages) if one.id is None or one.id not in own]
+        first = next((place for place, one in enumerate(request.messages) if place not in theirs), 0)
+        self._ahead = [request.messages[place] for place in theirs if place < first]
+        self._behind = [request.messages[place] for place in theirs if place > first]
+        self._changed = {
+            one.id: one for one in request.messages if one.id in own and one.content != own[one.id].content
+        }
+
+    @property
+    def added(self) -> list[BaseMessage]:
+        """The messages that other middlewares added."""
+        return [*self._ahead, *self._behind]
+
+    @property
+    def ends_turn(self) -> bool:
+        """Whether the reply is the last of its turn."""
+        return self.response.structured_response is not None or not self._reply.tool_calls
+
+    @property
+    def _reply(self) -> AIMessage:
+        return next(one for one in self.response.result if isinstance(one, AIMessage))
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AIMessage:
+        """Send a prompt, which begins with the system message."""
+        self.response = self._handler(self._sent(input, options))
+        return self._reply
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AIMessage:
+        """Send a prompt asynchronously."""
+        self.response = await self._handler(self._sent(input, options))
+        return self._reply
+
+    def response_with(self, reply: AIMessage) -> ModelResponse[Any]:
+        """Return the response, whose reply has an id of its own and calls that can be answered."""
+        named = {"id": reply.id, "tool_calls": reply.tool_calls, "invalid_tool_calls": reply.invalid_tool_calls}
+        old = self._reply
+        result = [one.model_copy(update=named) if one is old else one for one in self.response.result]
+        return replace(self.response, result=result)
+
+    def _sent(self, prompt: Sequence[BaseMessage], options: Mapping[str, Any]) -> ModelRequest[Any]:
+        system, *messages = prompt
+        shown = [self._changed.get(one.id, one) if not is_masked(one) else one for one in messages]
+        return self.request.override(
+            system_message=cast(SystemMessage, system) if self.request.system_message else None,
+            messages=cast("list[AnyMessage]", [*self._ahead, *shown, *self._behind]),
+            model_settings={**self.request.model_settings, **options},
+        )
+
+
+@dataclass(frozen=True)
+class _RequestModel(ModelWithTools):
+    """The model of one call, with all tools that are sent along."""
+
+    handler: Runnable[Any, Any]
+    tokens: int
+
+    def bound(self, *, reads_back: bool) -> Runnable[Any, Any]:
+        """Return what sends a prompt; the agent binds its tools itself."""
+        return self.handler
+
+    def tool_tokens(self, *, reads_back: bool) -> int:
+        """Return the tokens of all schemas."""
+        return self.tokens
+
+
+def _response_schemas(response_format: Any) -> list[dict[str, Any]]:
+    """Return the schemas of a structured response as tools: counted so, one that the provider takes costs no more."""
+    if response_format is None:
+        return []
+    schema = getattr(response_format, "schema", response_format)
+    specs = ToolStrategy(schema).schema_specs
+    return [
+        {"name": spec.name, "description": spec.description, "parameters": dict(spec.json_schema)} for spec in specs
+    ]
+
+
+def _identity(tool: Any) -> tuple[Any, ...]:
+    """Return what tells a schema from every other one."""
+    if not isinstance(tool, BaseTool):
+        return (repr(tool),)
+    arguments = tool.args_schema
+    return tool.name, tool.description, repr(arguments) if isinstance(arguments, dict) else arguments

@@ -1,0 +1,316 @@
+"""Somebody else's agent with the middleware: bounded prompts, nothing lost, a state that stays theirs."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from everthread import EverthreadMiddleware, EverthreadState, open_storage
+from everthread.errors import BudgetError, SettingsError
+from everthread.ledger.record import events
+from everthread.models.scripted import CannedModel, ScriptedModel
+from everthread.nodes.thread_view import thread_messages
+from everthread.storage.open import Storage
+from everthread.storage.transcript import transcript
+from everthread.window.tokens import counter_for
+
+CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "ann"}}
+WINDOW = 4_000
+
+Ask = Callable[..., Any]
+
+
+@tool
+def look_up(number: int) -> str:
+    """Look up an order."""
+    return "\n".join(f"order {number} line {line}: paid and packed" for line in range(20))
+
+
+def called(number: int) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": "look_up", "args": {"number": number}, "id": f"call-{number}"}])
+
+
+def turns(count: int, start: int = 0) -> list[AIMessage]:
+    """Return the replies of turns with a tool call each."""
+    replies = [
+        (called(number), AIMessage(f"Order {number} is packed. " * 12)) for number in range(start, start + count)
+    ]
+    return [reply for turn in replies for reply in turn]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[Storage]:
+    with open_storage(f"sqlite:///{tmp_path}/a.db", lock_timeout_seconds=0) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["invoke", "ainvoke"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    """Send a message, sync and async, and return the state."""
+
+    def send(graph: Any, text: Any, config: Any = CONFIG) -> dict[str, Any]:
+        payload = {"messages": [HumanMessage(text)] if isinstance(text, str) else text}
+        if request.param == "ainvoke":
+            return dict(asyncio.run(graph.ainvoke(payload, config)))
+        return dict(graph.invoke(payload, config))
+
+    return send
+
+
+def agent(storage: Storage, model: CannedModel, *more: Any, state: Any = None, **dials: Any) -> Any:
+    dials = {"window": WINDOW, "summarizer": "offline", **dials}
+    return storage.guard(
+        create_agent(
+            model,
+            [look_up],
+            system_prompt="You sell things.",
+            middleware=[*more, EverthreadMiddleware(**dials)],
+            state_schema=state,
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+        )
+    )
+
+
+class Answering(CannedModel):
+    """A model whose reply depends on the prompt."""
+
+    reply: Callable[[Sequence[BaseMessage]], AIMessage]
+
+    @property
+    def _llm_type(self) -> str:
+        return "answering"
+
+    def next_reply(self, messages: list[BaseMessage], tools: Any) -> AIMessage:
+        return self.reply(messages)
+
+
+def sent(model: ScriptedModel) -> list[list[BaseMessage]]:
+    return [list(prompt) for prompt in model.prompts]
+
+
+@pytest.mark.parametrize("state", [None, EverthreadState])
+def test_no_prompt_is_over_the_window_and_no_message_is_lost(storage: Storage, ask: Ask, state: Any) -> None:
+    model = ScriptedModel(turns(30))
+    graph = agent(storage, model, state=state)
+
+    for number in range(30):
+        values = ask(graph, f"Where is order {number}? " * 5)
+
+    count = counter_for(None).messages
+    assert max(map(count, sent(model))) < WINDOW
+    messages = transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))
+    assert [message.type for message in messages] == ["human", "ai", "tool", "ai"] * 30
+    assert [one.text.split("?")[0] for one in messages[::4]] == [f"Where is order {number}" for number in range(30)]
+    assert len(values["messages"]) < 60
+
+
+def test_every_prompt_has_its_question_and_whole_tool_rounds(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel(turns(20))
+    graph = agent(storage, model)
+
+    for number in range(20):
+        ask(graph, f"Where is order {number}? " * 5)
+
+    for index, prompt in enumerate(sent(model)):
+        assert any(message.text.startswith(f"Where is order {index // 2}?") for message in prompt)
+        calls = {call["id"] for message in prompt if isinstance(message, AIMessage) for call in message.tool_calls}
+        assert calls == {message.tool_call_id for message in prompt if message.type == "tool"}  # type: ignore[attr-defined]
+
+
+def test_the_system_prompt_stays_and_memory_stands_behind_it(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel(["Hello."])
+
+    ask(agent(storage, model), "hi")
+
+    system, memory, question = sent(model)[0]
+    assert (system.text, question.text) == ("You sell things.", "hi")
+    assert "<memory_policy>" in memory.text
+
+
+def test_the_state_holds_no_message_of_ours(storage: Storage, ask: Ask) -> None:
+    graph = agent(storage, ScriptedModel(turns(20)))
+
+    for number in range(20):
+        values = ask(graph, f"Where is order {number}? " * 5)
+
+    assert {message.type for message in values["messages"]} == {"human", "ai", "tool"}
+    assert not any("memory_policy" in message.text for message in values["messages"])
+
+
+def test_what_left_is_recalled_when_it_is_asked_for(storage: Storage, ask: Ask) -> None:
+    replies = [AIMessage("Noted."), *turns(20), AIMessage("It is Perelman.")]
+    model = ScriptedModel(replies)
+    graph = agent(storage, model)
+    ask(graph, "The name of my supplier is Perelman and he delivers on Fridays.")
+    for number in range(20):
+        ask(graph, f"Where is order {number}? " * 5)
+
+    # The anchor holds the first message; this one has left.
+    ask(graph, "Which line of order 3 did you look up earlier, do you remember?")
+
+    assert any("<recalled>" in message.text for message in sent(model)[-1])
+
+
+def test_a_long_result_leaves_a_handle_that_can_be_read(storage: Storage, ask: Ask) -> None:
+    @tool
+    def read_log() -> str:
+        """Read the log."""
+        return "\n".join(f"line {number} of the log" for number in range(2_000))
+
+    def reply(messages: Sequence[BaseMessage]) -> AIMessage:
+        results = [message for message in messages if message.type == "tool"]
+        if not results:
+            return AIMessage("", tool_calls=[{"name": "read_log", "args": {}, "id": "c1"}])
+        if len(results) == 1:
+            handle = results[0].additional_kwargs["everthread"]["handle"]
+            arguments = {"handle": handle, "offset": 6_000}
+            return AIMessage("", tool_calls=[{"name": "read_tool_output", "args": arguments, "id": "c2"}])
+        return AIMessage("done")
+
+    graph = storage.guard(
+        create_agent(
+            Answering(reply=reply),
+            [read_log],
+            middleware=[EverthreadMiddleware(window=8_000, summarizer="offline", tool_output_tokens=500)],
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+        )
+    )
+
+    values = ask(graph, "read the log")
+
+    log, part = [message for message in values["messages"] if message.type == "tool"]
+    assert counter_for(None).text(log.text) < 700
+    assert part.text.startswith("[tokens 6,000")
+    assert [event.event for event in events(storage.store, "t")].count("offloaded") == 1
+
+
+def test_an_overflow_is_sent_again_smaller(storage: Storage, ask: Ask) -> None:
+    refused = []
+
+    def reply(messages: Sequence[BaseMessage]) -> AIMessage:
+        if len(messages) > 12:
+            refused.append(len(messages))
+            raise ValueError("This model's maximum context length is 2000 tokens, however you requested 2600 tokens")
+        return AIMessage("Yes. " * 40)
+
+    graph = agent(storage, Answering(reply=reply))
+
+    for number in range(12):
+        values = ask(graph, f"Is order {number} paid?")
+
+    assert refused
+    assert values["messages"][-1].text.startswith("Yes.")
+
+
+def test_a_run_without_a_user_is_refused_by_name(storage: Storage, ask: Ask) -> None:
+    graph = agent(storage, ScriptedModel(["Hello."]))
+
+    with pytest.raises(SettingsError, match="no user"):
+        ask(graph, "hi", {"configurable": {"thread_id": "t"}})
+
+
+def test_a_user_can_be_named_once_for_all_runs(storage: Storage, ask: Ask) -> None:
+    graph = agent(storage, ScriptedModel(["Hello."])).with_config({"configurable": {"user_id": "ann"}})
+
+    assert ask(graph, "hi", {"configurable": {"thread_id": "t"}})["messages"][-1].text == "Hello."
+
+
+def test_a_dial_can_be_set_for_one_run(storage: Storage, ask: Ask) -> None:
+    graph = agent(storage, ScriptedModel(turns(2)))
+    config = {"configurable": {**CONFIG["configurable"], "everthread": {"window": 600}}}
+
+    with pytest.raises(BudgetError):
+        ask(graph, "Where is it? " * 300, config)
+
+
+def test_an_unknown_dial_is_refused_when_it_is_set() -> None:
+    with pytest.raises(SettingsError, match="unknown dial 'windows'"):
+        EverthreadMiddleware(windows=4_000)
+
+
+def test_another_users_thread_is_refused_without_a_guard(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel(["Hello.", "Hello."])
+    graph = agent(storage, model).graph
+    ask(graph, "hi")
+
+    with pytest.raises(SettingsError, match="another user"):
+        ask(graph, "hi", {"configurable": {"thread_id": "t", "user_id": "bob"}})
+
+
+def test_without_a_store_prompts_are_trimmed_and_that_is_said_once(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
+    model = ScriptedModel(turns(20))
+    graph = create_agent(
+        model, [look_up], middleware=[EverthreadMiddleware(window=WINDOW)], checkpointer=InMemorySaver()
+    )
+
+    for number in range(20):
+        values = ask(graph, f"Where is order {number}? " * 5)
+
+    assert max(map(counter_for(None).messages, sent(model))) < WINDOW
+    assert len(values["messages"]) == 80
+    assert [record.message[:20] for record in caplog.records].count("this agent has no st") == 1
+
+
+def test_without_a_guard_what_is_missing_is_said_once(
+    storage: Storage, ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph = agent(storage, ScriptedModel(["one", "two"])).graph
+
+    ask(graph, "hi")
+    ask(graph, "again")
+
+    assert ["storage.guard" in record.message for record in caplog.records].count(True) == 1
+
+
+def test_a_fork_does_not_see_what_its_branch_never_had(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel([*turns(12), AIMessage("forked")])
+    graph = agent(storage, model)
+    for number in range(4):
+        ask(graph, f"Where is order {number}? " * 5)
+    early = graph.get_state(CONFIG).config["configurable"]
+    for number in range(4, 12):
+        ask(graph, f"Where is order {number}? " * 5)
+
+    ask(graph, "And now?", {"configurable": {**CONFIG["configurable"], **early}})
+
+    prompt = "\n".join(message.text for message in sent(model)[-1])
+    assert "order 3" in prompt
+    assert not any(f"order {number}" in prompt for number in range(4, 12))
+
+
+def test_a_turn_of_the_app_without_the_middleware_is_no_gap(storage: Storage, ask: Ask) -> None:
+    with_us = agent(storage, ScriptedModel([*turns(12), *turns(12, start=13)]))
+    plain = create_agent(
+        ScriptedModel(turns(1, start=12)), [look_up], checkpointer=storage.checkpointer, store=storage.store
+    )
+    for number in range(12):
+        ask(with_us, f"Where is order {number}? " * 5)
+    ask(plain, "Where is order 12? " * 5)
+
+    for number in range(13, 25):
+        values = ask(with_us, f"Where is order {number}? " * 5)
+
+    messages = transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))
+    assert [one.text.split("?")[0] for one in messages if one.type == "human"] == [
+        f"Where is order {number}" for number in range(25)
+    ]
+
+
+def test_a_message_sent_again_gets_its_answer(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel([*turns(20), AIMessage("never asked")])
+    graph = agent(storage, model)
+    for number in range(20):
+        ask(graph, [HumanMessage(f"Where is order {number}? " * 5, id=f"q{number}")])
+
+    values = ask(graph, [HumanMessage("Where is order 2? " * 5, id="q2")])
+
+    assert values["messages"][-1].text.startswith("Order 2 is packed.")
+    assert len(model.prompts) == 40
