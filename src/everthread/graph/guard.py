@@ -1,7 +1,7 @@
 """Run any compiled graph on a shared database: one run at a time on a thread, and each by the thread's owner."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -37,17 +37,59 @@ from everthread.storage.worker import RunScope
 __all__ = ["GuardedGraph"]
 
 
-@dataclass
-class _HeldThread:
-    """A thread whose lock a run holds."""
+class _RunHold:
+    """The lock of a thread that a run holds, refused where the run would wait for itself.
 
-    thread_id: str
-    is_free_again: bool = False
-    """A flag, since an abandoned stream is closed in another context than it was begun in."""
+    A `with` names it twice, see `Hold`: what Ctrl-C cuts off in one release is done in the other.
+    """
+
+    def __init__(self, storage: Storage, thread_id: str) -> None:
+        self.thread_id = thread_id
+        self._lock = storage.locks.hold(thread_id)
+
+    def __enter__(self) -> None:
+        try:
+            self._refuse_itself()
+            self._lock.__enter__()
+            self._note()
+        except BaseException:
+            self._release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
+    async def __aenter__(self) -> None:
+        self._refuse_itself()
+        await self._lock.__aenter__()
+        self._note()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._release()
+
+    def _refuse_itself(self) -> None:
+        if any(one.thread_id == self.thread_id and one.is_held and one is not self for one in _held_threads.get()):
+            raise SettingsError(
+                f"thread {self.thread_id!r} is being run by the run or the unfinished stream that calls this one, "
+                "which would wait for itself; leave `thread_id` out to run as part of it, finish the stream, or name "
+                "another thread"
+            )
+
+    @property
+    def is_held(self) -> bool:
+        return self._lock.is_held
+
+    def _note(self) -> None:
+        _held_threads.set((*(one for one in _held_threads.get() if one.is_held and one is not self), self))
+
+    def _release(self) -> None:
+        self._lock.release()
+        # Not by a token: streams that are read in turn end in any order, and an abandoned one in another context.
+        _held_threads.set(tuple(one for one in _held_threads.get() if one is not self))
 
 
-_held_threads: ContextVar[tuple[_HeldThread, ...]] = ContextVar("held_threads", default=())
-"""The threads of the current run and of the runs around it: waiting for one of them would never end."""
+_held_threads: ContextVar[tuple[_RunHold, ...]] = ContextVar("held_threads", default=())
+"""Of the current run and of the runs around it; one that is not held any more was left behind in another context."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +195,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             yield from self.graph.stream(input, config, **options)
             return
         run = self._run(input, config, options)
-        with self._hold(run.thread_id):
+        with (hold := self._hold(run.thread_id)), hold:
             for step in self._steps(run):
                 if isinstance(step, _Answer):
                     yield from _streamed(step, run.options)
@@ -178,7 +220,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         if _is_nested(config):
             return self.graph.invoke(input, config, **options)
         run, result = self._run(input, config, options), None
-        with self._hold(run.thread_id):
+        with (hold := self._hold(run.thread_id)), hold:
             for step in self._steps(run):
                 if isinstance(step, _Answer):
                     result = _output(step, run.options)
@@ -426,23 +468,20 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             value = {**session.value, "shared": here}
             self.storage.store.put(namespaces.SESSIONS, session.key, value, index=False)
 
-    @contextmanager
-    def _hold(self, thread_id: str) -> Iterator[None]:
-        with _entered(thread_id), self.storage.locks.hold(thread_id):
-            yield
+    def _hold(self, thread_id: str) -> _RunHold:
+        return _RunHold(self.storage, thread_id)
 
     @asynccontextmanager
     async def _ahold(self, thread_id: str) -> AsyncIterator[RunScope]:
-        with _entered(thread_id):
-            async with self.storage.locks.ahold(thread_id):
-                # LangGraph goes on saving after a cancellation. The lock is kept until the saves under way are done,
-                # and later ones are refused. A tool that runs in a thread goes on: nothing can stop it.
-                scope = RunScope()
-                try:
-                    yield scope
-                finally:
-                    scope.close()
-                    await scope.drain()
+        async with self._hold(thread_id):
+            # LangGraph goes on saving after a cancellation. The lock is kept until the saves under way are done, and
+            # later ones are refused. A tool that runs in a thread goes on: nothing can stop it.
+            scope = RunScope()
+            try:
+                yield scope
+            finally:
+                scope.close()
+                await scope.drain()
 
     # The state, and what a graph tells of itself.
 
@@ -478,7 +517,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         """Edit the state while holding the thread's lock; see LangGraph."""
         if _is_nested(config):
             return self.graph.bulk_update_state(config, updates)
-        with self._hold(_thread_of(merge_configs(self.graph.config, config))):
+        with (hold := self._hold(_thread_of(merge_configs(self.graph.config, config)))), hold:
             return self._edit(config, updates)
 
     async def abulk_update_state(
@@ -562,24 +601,6 @@ def _thread_of(config: RunnableConfig) -> str:
     if not thread_id:
         raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
     return namespaces.checked("thread_id", str(thread_id))
-
-
-@contextmanager
-def _entered(thread_id: str) -> Iterator[None]:
-    """Refuse to wait for a lock that this very run holds."""
-    if any(held.thread_id == thread_id and not held.is_free_again for held in _held_threads.get()):
-        raise SettingsError(
-            f"thread {thread_id!r} is being run by the run or the unfinished stream that calls this one, which would "
-            "wait for itself; leave `thread_id` out to run as part of it, finish the stream, or name another thread"
-        )
-    held = _HeldThread(thread_id)
-    _held_threads.set((*(one for one in _held_threads.get() if not one.is_free_again), held))
-    try:
-        yield
-    finally:
-        # Not by a token: streams that are read in turn end in any order, and an abandoned one in another context.
-        held.is_free_again = True
-        _held_threads.set(tuple(one for one in _held_threads.get() if one is not held))
 
 
 def _identified(message: BaseMessage) -> BaseMessage:

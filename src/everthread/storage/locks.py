@@ -14,8 +14,7 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from everthread.errors import SettingsError, StorageError, ThreadBusyError
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["ThreadLocks"]
+__all__ = ["Hold", "ThreadLocks"]
 
 _FIRST_WAIT_SECONDS = 0.002
 _LONGEST_WAIT_SECONDS = 0.05
@@ -50,35 +49,9 @@ class ThreadLocks:
             real = path.resolve()
             self.folder = real.with_name(real.name + "-locks")
 
-    @contextmanager
-    def hold(self, key: str) -> Iterator[None]:
-        """Hold a thread's lock for the length of a block.
-
-        Raises:
-            ThreadBusyError: another run kept it for longer than the timeout.
-        """
-        lock = self._lock(_name(key))
-        try:
-            for pause in self._pauses(key, lock):
-                time.sleep(pause)
-            yield
-        finally:
-            lock.release()
-
-    @asynccontextmanager
-    async def ahold(self, key: str) -> AsyncIterator[None]:
-        """Hold a thread's lock for the length of an async block; waiting holds no thread of an executor.
-
-        Raises:
-            ThreadBusyError: another run kept it for longer than the timeout.
-        """
-        lock = self._lock(_name(key))
-        try:
-            for pause in self._pauses(key, lock):
-                await asyncio.sleep(pause)
-            yield
-        finally:
-            lock.release()
+    def hold(self, key: str) -> "Hold":
+        """Return what holds a thread's lock for the length of a block, sync or async."""
+        return Hold(self._lock(_name(key)), _described(key), self.timeout_seconds)
 
     def are_free(self) -> bool:
         """Tell whether nobody holds a lock now; what a dead process left behind is removed."""
@@ -94,13 +67,57 @@ class ThreadLocks:
     def _lock(self, name: str) -> "_FileLock | _MemoryLock":
         return _MemoryLock(self._holders, name) if self.folder is None else _FileLock(self.folder / name)
 
-    def _pauses(self, key: str, lock: "_FileLock | _MemoryLock") -> Iterator[float]:
+
+class Hold:
+    """A lock held for the length of a block, `with` or `async with`; waiting in async holds no thread of an executor.
+
+    `with hold, hold:` gives it back twice: Ctrl-C may cut off one release, and the other one makes up for it.
+
+    Raises:
+        ThreadBusyError: another run kept the lock for longer than the timeout.
+    """
+
+    def __init__(self, lock: "_FileLock | _MemoryLock", what: str, timeout_seconds: float) -> None:
+        self._lock, self._what, self._timeout_seconds = lock, what, timeout_seconds
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the block goes on."""
+        return self._lock.is_held
+
+    def release(self) -> None:
+        """Give the lock back; safe at any moment, and again."""
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        try:
+            for pause in self._pauses():
+                time.sleep(pause)
+        except BaseException:
+            self.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    async def __aenter__(self) -> None:
+        try:
+            for pause in self._pauses():
+                await asyncio.sleep(pause)
+        except BaseException:
+            self.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self.release()
+
+    def _pauses(self) -> Iterator[float]:
         """Yield the seconds to wait between two tries, until the lock is taken."""
-        deadline, pause = time.monotonic() + self.timeout_seconds, _FIRST_WAIT_SECONDS
-        while not lock.take():
+        deadline, pause = time.monotonic() + self._timeout_seconds, _FIRST_WAIT_SECONDS
+        while not self._lock.is_held and not self._lock.take():
             if time.monotonic() >= deadline:
                 raise ThreadBusyError(
-                    f"{_described(key)} is busy: {lock.holder()} held its lock for {self.timeout_seconds:g} s; "
+                    f"{self._what} is busy: {self._lock.holder()} held its lock for {self._timeout_seconds:g} s; "
                     "wait for that run or raise `lock_timeout_seconds`"
                 )
             yield pause
@@ -110,11 +127,12 @@ class ThreadLocks:
 class _FileLock:
     """A lock on a file; `release` is safe at any moment, also when `take` was interrupted, and again."""
 
+    _file: FileIO | None = None
+    # A file object and no bare descriptor: it is closed, and the lock free, when the last one forgets it.
+
     def __init__(self, path: Path) -> None:
         self._path = path
-        # A file object and no bare descriptor: it is closed, and the lock free, when the last one forgets it.
-        self._file: FileIO | None = None
-        self._is_held = False
+        self.is_held = False
         self._process = os.getpid()
 
     def __del__(self) -> None:
@@ -127,23 +145,23 @@ class _FileLock:
             self._file = file = self._open()
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held it until now has removed the file, and a lock on a file without a name keeps nobody out.
-            self._is_held = self._is_named(file)
-            if self._is_held:
+            self.is_held = self._is_named(file)
+            if self.is_held:
                 os.pwrite(file.fileno(), f"{self._process:<20}".encode(), 0)
         except BlockingIOError:
             pass
         except OSError as error:
             raise StorageError(f"cannot lock the file {str(self._path)!r}: {error.strerror}") from error
-        if not self._is_held:
+        if not self.is_held:
             self.release()
-        return self._is_held
+        return self.is_held
 
     def release(self) -> None:
         """Give the lock back; a forked child has the file open too, and leaves it alone."""
         if self._file is None or self._process != os.getpid():
             return
-        if self._is_held:
-            self._is_held = False
+        if self.is_held:
+            self.is_held = False
             # While it is held, and only its own: afterwards, or when somebody emptied the folder, it is another's.
             if self._is_named(self._file):
                 self._path.unlink(missing_ok=True)
@@ -191,13 +209,18 @@ class _MemoryLock:
     def __del__(self) -> None:
         self.release()
 
+    @property
+    def is_held(self) -> bool:
+        """Whether this one holds it."""
+        return self._holders.get(self._name) is self._holder
+
     def take(self) -> bool:
         """Take the lock; False while somebody else holds it."""
         return self._holders.setdefault(self._name, self._holder) is self._holder
 
     def release(self) -> None:
         """Give the lock back."""
-        if self._holders.get(self._name) is self._holder:
+        if self.is_held:
             del self._holders[self._name]
 
     def holder(self) -> str:

@@ -105,9 +105,9 @@ def test_a_stopped_process_keeps_its_lock(tmp_path: Path, holder: subprocess.Pop
 
 
 async def test_async_runs_wait_for_each_other(pair: list[ThreadLocks]) -> None:
-    async with pair[0].ahold("t"):
+    async with pair[0].hold("t"):
         with pytest.raises(ThreadBusyError):
-            async with pair[1].ahold("t"):
+            async with pair[1].hold("t"):
                 pass
 
 
@@ -115,7 +115,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_takes_nothing(pair: list[T
     pair[1].timeout_seconds = 60
 
     async def wait() -> None:
-        async with pair[1].ahold("t"):
+        async with pair[1].hold("t"):
             pass
 
     with pair[0].hold("t"):
@@ -132,7 +132,7 @@ async def test_a_run_that_is_cancelled_gives_its_lock_back(pair: list[ThreadLock
     is_held = asyncio.Event()
 
     async def run() -> None:
-        async with pair[0].ahold("t"):
+        async with pair[0].hold("t"):
             is_held.set()
             await asyncio.Event().wait()
 
@@ -163,7 +163,7 @@ async def test_threads_and_tasks_never_hold_a_lock_at_once(tmp_path: Path, is_fi
 
     async def task() -> None:
         for _ in range(10):
-            async with both.ahold("t"):
+            async with both.hold("t"):
                 enter()
                 await asyncio.sleep(0)
                 inside[0] -= 1
@@ -233,7 +233,7 @@ def test_a_lock_whose_event_loop_was_closed_is_free(tmp_path: Path, is_file: boo
     both = ThreadLocks(tmp_path / "a.db" if is_file else None, timeout_seconds=0)
 
     async def stream() -> AsyncIterator[int]:
-        async with both.ahold("t"):
+        async with both.hold("t"):
             yield 1
             await asyncio.sleep(60)
 

@@ -91,7 +91,7 @@ async def test_waiting_goes_on_while_the_waiter_is_cancelled(worker: Worker) -> 
 
     with pytest.raises(asyncio.CancelledError):
         await drained
-    assert call.done()
+    assert await call
 
 
 def test_a_node_in_a_thread_of_its_own_writes_nothing_after_its_run_is_over() -> None:

@@ -97,8 +97,8 @@ class SqliteCheckpointer(SqliteSaver):
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
-        """Give a cursor; `put` and the others say themselves where a transaction begins and ends."""
-        with self._database.lock, closing(self.conn.cursor()) as cursor:
+        """Give a cursor; `put` and the others say themselves where a transaction begins, and hold the connection."""
+        with closing(self.conn.cursor()) as cursor:
             yield cursor
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
