@@ -37,7 +37,7 @@ import yaml
 
 from everthread.evals.suites import Options, Report, Table, Tick, share
 from everthread.memory.distill import Candidate, candidates
-from everthread.memory.distill.sentences import own_sentences
+from everthread.memory.text.own_words import own_sentences
 from everthread.memory.text.wording import wording
 
 from .annotations import AnnotatedRecord, Message, Slot, annotated

@@ -6,12 +6,11 @@ docs/memory.md for what the rules know and what they miss.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from everthread.memory.capture import kind_of
 from everthread.memory.distill.answers import answered
 from everthread.memory.distill.attributes import attributes, subject_of
-from everthread.memory.distill.sentences import Sentence, own_sentences
 from everthread.memory.distill.statements import (
     CONFIDENCE,
     Statement,
@@ -27,6 +26,7 @@ from everthread.memory.distill.statements import (
 from everthread.memory.distill.third_person import keywords, quotation, third_person
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.constraints import is_for_this_time
+from everthread.memory.text.own_words import Sentence, is_reported, own_sentences
 from everthread.memory.text.wording import wording
 from everthread.memory.text.words import words
 from everthread.state.notes import Note, NoteKind, NoteScope
@@ -72,7 +72,7 @@ def candidates(text: str, *, question: str = "", known: Iterable[str] = (), rule
         known: texts of injected notes: a sentence that repeats one word for word is not learnt again.
         rules: the agent's rules.
     """
-    own = own_sentences(text)
+    own = [one for one in own_sentences(text) if not is_reported(one)]
     if question and not any(statements(one, rules) for one in own) and (answer := answered(text, question)):
         return [Candidate(text.strip(), answer.text, answer.scope, answer.kind, answer.subject)]
     injected = [words(note) for note in known]
@@ -136,7 +136,7 @@ def _asked(sentence: Sentence, start: int, rules: Rules) -> Candidate:
     clause = sentence.text[start:]
     text = third_person(_without_remarks(clause)) or quotation(sentence.text)
     is_now = is_for_this_time(clause, rules) and not sets_default(sentence)
-    kinds = {one.kind for one in statements(Sentence(clause, clause, sentence.bare[start:]), rules)}
+    kinds = {one.kind for one in statements(replace(sentence, text=clause, bare=sentence.bare[start:]), rules)}
     kind: NoteKind = "constraint" if "constraint" in kinds else kind_of(clause, rules)
     return Candidate(sentence.quote, text, "session" if is_now else "durable", kind, subject_of(clause))
 

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 
 from everthread.memory.distill.attributes import attributes
-from everthread.memory.distill.sentences import own_sentences
 from everthread.memory.distill.statements import cue
 from everthread.memory.subjects import EXCLUSIVE
 from everthread.memory.text.consent import answer_of
+from everthread.memory.text.own_words import own_sentences
 from everthread.state.notes import NoteKind, NoteScope
 
 _LONGEST = 8

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from everthread.memory.consolidate.support import unsupported
 from everthread.memory.distill import MOST_PER_MESSAGE, Candidate, share_meaning
 from everthread.memory.distill.attributes import subject_of
-from everthread.memory.distill.sentences import Sentence, own_sentences
 from everthread.memory.distill.statements import (
     asked_to_remember,
     is_hypothetical,
@@ -24,6 +23,7 @@ from everthread.memory.distill.statements import (
 from everthread.memory.replies import json_of
 from everthread.memory.text.consent import agrees
 from everthread.memory.text.constraints import is_for_this_time, is_lasting
+from everthread.memory.text.own_words import Sentence, own_sentences
 from everthread.memory.text.wording import wording
 from everthread.state.notes import NoteKind, NoteScope
 

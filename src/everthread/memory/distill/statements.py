@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from everthread.memory.distill.attributes import Attribute, attributes
-from everthread.memory.distill.sentences import Sentence
 from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.text.own_words import Sentence
 from everthread.state.notes import NoteKind
 
 __all__ = [

@@ -1,7 +1,7 @@
 """The user's standing rules, such as "don't book before I approve", and how long a wish holds."""
 
 from everthread.memory.rules import BUILT_IN, Rules
-from everthread.memory.text.sentences import sentences
+from everthread.memory.text.own_words import is_reported, own_sentences
 
 __all__ = ["constraints_in", "is_constraint", "is_for_this_time", "is_lasting", "is_prohibition", "keeps_approval"]
 
@@ -11,14 +11,18 @@ _LONGEST = 300
 
 
 def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
-    """Return the sentences of a user's message that are standing rules, word for word; questions are none."""
+    """Return the sentences of a user's message that are standing rules, word for word.
+
+    Questions are none, and neither is what the user quotes, pastes, reports or wants to have translated.
+    """
     pack = rules.pack("constraints")
     return [
-        sentence
-        for sentence in sentences(text, at_semicolons=True)
-        if _SHORTEST <= len(sentence) <= _LONGEST
-        and not sentence.endswith("?")
-        and pack.fits("standing", _plain(sentence))
+        sentence.quote
+        for sentence in own_sentences(text, at_semicolons=True)
+        if _SHORTEST <= len(sentence.quote) <= _LONGEST
+        and not sentence.is_question
+        and pack.fits("standing", sentence.bare)
+        and not is_reported(sentence)
     ]
 
 

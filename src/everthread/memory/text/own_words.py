@@ -1,0 +1,198 @@
+"""The sentences of a message that are the user's own: not quoted, not pasted, not handed over to be worked on.
+
+What is somebody else's is blanked out before anything is read, so a rule that stands in a page, a mail or a text to be
+translated is no rule of the user. In doubt a text is not theirs: a statement that was missed can be said again.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from everthread.memory.rules import BUILT_IN
+from everthread.memory.text.sentences import sentences
+
+__all__ = ["Sentence", "is_reported", "own_sentences"]
+
+_MEMORY = re.compile(
+    r"<(memories|user_profile|memory_policy|recalled|summary)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})(?:\s[^<>]{0,300})?>")
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)|```.*?(?:```|\Z)", re.DOTALL | re.MULTILINE)
+_INLINE_CODE = re.compile(r"`[^`\n]{1,2000}`")
+_QUOTED = (
+    re.compile(r'(?<![\w"])"(?=[^\s"])[^"]{0,20000}"|(?<![\w"])"(?=\w)[^"\n]*$', re.MULTILINE),
+    re.compile(r"[“„][^“„”]{0,20000}”|[“„][^“„”\n]*$|«[^«»]{0,20000}»|«[^«»\n]*$", re.MULTILINE),
+    re.compile(r"[「『][^「『」』]{0,20000}[」』]|‹[^‹›\n]{0,2000}›"),
+    # An apostrophe opens a quotation only ahead of a word, and never in `'cause` and the like.
+    re.compile(
+        r"(?<![\w'’])['‘](?!(?:cause|em|til|till|tis|twas|bout|n|s|re|ve|ll|d|m|t)\b)(?=\w)"
+        r"[^'’‘\n]{0,2000}(?:\w[’'](?=\w)[^'’‘\n]{0,2000}){0,40}['’](?!\w)",
+        re.IGNORECASE,
+    ),
+)
+_LABEL = re.compile(
+    r"^[ \t]*(?:\[[^\]\n]{1,30}\][ \t]*)?([A-Z@][\w .'-]{0,30}?)(?:[ \t]*\([^()\n]{1,30}\))?:[ \t]+\S", re.MULTILINE
+)
+_FEWEST_LINES = 3
+"""Lines with a speaker's name ahead of them that make a pasted conversation, one of the names at least twice."""
+
+_DETACHED = re.compile(r"\s+(?=n't\b|['’](?:m|s|d|ve|re|ll)\b|[,.;:!?](?:\s|$))", re.IGNORECASE)
+_UNMARKED = re.compile(r"\b(?:(?:do|does|did|is|are|was|would|could|should|ca|wo)nt|[Ii]m|[Ii]ve)\b")
+"""`dont` and `im`, as people type them."""
+
+_BETWEEN_BLANKS = re.compile(r"(?<=_) (?=_)")
+
+_LONGEST_HEAD = 400
+"""Characters of a line or sentence that tell what it is."""
+
+_GAP = "\n"
+"""Stands for what is not the user's, and ends a sentence."""
+
+_BLANK = "_"
+"""Stands for a quotation inside of a sentence of the user's."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a user."""
+
+    quote: str
+    """Word for word."""
+    text: str
+    """In one line, with plain apostrophes and no space ahead of punctuation."""
+    bare: str
+    """`text` with quoted spans blanked: the same length, so places agree."""
+    own_words: str
+    """`quote` with quoted spans blanked."""
+
+    @property
+    def is_question(self) -> bool:
+        """Tell whether it ends with a question mark."""
+        return self.text.endswith("?")
+
+
+def own_sentences(text: str, *, at_semicolons: bool = False) -> list[Sentence]:
+    """Split a message into the sentences that are the user's own.
+
+    Left out are memory blocks, code, marked-up text, quoted and logged lines, forwarded mail, pasted conversations, and
+    what is given to be translated, proofread, forwarded and the like; quotations inside a sentence are blanked. Without
+    that, a user who pastes a page, or a client that sends a prompt back, would have its text learnt as their own.
+
+    Args:
+        text: the message.
+        at_semicolons: cut there as well.
+    """
+    masked = _masked(text)
+    found: list[Sentence] = []
+    place = 0
+    for part in sentences(masked, at_semicolons=at_semicolons):
+        place = masked.index(part, place)
+        if part.strip(f"{_BLANK} "):
+            found.append(_read(text[place : place + len(part)], part))
+        place += len(part)
+    return found
+
+
+def is_reported(sentence: Sentence) -> bool:
+    """Tell whether a sentence only tells what a page, a policy or somebody says."""
+    return BUILT_IN.pack("foreign").fits("reported", sentence.bare)
+
+
+def _read(quote: str, masked: str) -> Sentence:
+    text = _DETACHED.sub("", " ".join(quote.split())).replace("’", "'")
+    # The same signs in the same order, so the blanks of the one are those of the other.
+    signs = iter([sign for sign, original in zip(masked, quote, strict=True) if not original.isspace()])
+    bare = "".join(" " if sign == " " else next(signs) for sign in text).replace("’", "'")
+    bare = _BETWEEN_BLANKS.sub(_BLANK, bare)
+    for match in reversed(list(_UNMARKED.finditer(text))):
+        place = match.end() - 1 if match.group().endswith("nt") else match.start() + 1
+        text = f"{text[:place]}'{text[place:]}"
+        bare = bare[:place] + (_BLANK if bare[place] == _BLANK else "'") + bare[place:]
+    return Sentence(quote, text, bare, masked)
+
+
+def _masked(text: str) -> str:
+    """Return a message of the same length in which only what is the user's own can be read."""
+    signs = list(text)
+
+    def blank(start: int, end: int, sign: str = _GAP) -> None:
+        signs[start:end] = sign * (end - start)
+
+    for pattern in (_MEMORY, _COMMENT, _FENCE):
+        for match in pattern.finditer(text):
+            blank(*match.span())
+    for start, end in _marked_up("".join(signs)):
+        blank(start, end)
+    for start, end in _foreign_lines("".join(signs)):
+        blank(start, end)
+    for match in _INLINE_CODE.finditer("".join(signs)):
+        blank(*match.span(), _BLANK)
+    for pattern in _QUOTED:
+        for match in pattern.finditer("".join(signs)):
+            _blank_quotation(signs, match)
+    for start, end in _handed_over("".join(signs)):
+        blank(start, end)
+    return "".join(signs)
+
+
+def _blank_quotation(signs: list[str], match: re.Match[str]) -> None:
+    """Blank what stands between two marks; the sign that ends a sentence there ends that of the user, too."""
+    for place in range(match.start(), match.end()):
+        if not signs[place].isspace():
+            signs[place] = _BLANK
+        elif signs[place] != " ":
+            signs[place] = " "
+    if match.end() - match.start() > 2 and match.string[match.end() - 2] in ".!?":
+        signs[match.end() - 1] = match.string[match.end() - 2]
+
+
+def _marked_up(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of elements, from the opening tag to the closing one."""
+    opened: dict[str, int] = {}
+    end = 0
+    for tag in _TAG.finditer(text):
+        name = tag[2].lower()
+        if not tag[1]:
+            opened.setdefault(name, tag.start())
+        elif (start := opened.pop(name, -1)) >= end:
+            yield start, tag.end()
+            end = tag.end()
+            opened.clear()
+
+
+def _foreign_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of lines that are quoted, logged or code, and of mail from its first header on."""
+    pack = BUILT_IN.pack("foreign")
+    names = [match[1].lower() for match in _LABEL.finditer(text)]
+    is_conversation = len(names) >= _FEWEST_LINES and len(set(names)) < len(names)
+    place = 0
+    for line in text.splitlines(keepends=True):
+        start, place = place, place + len(line)
+        head = line[:_LONGEST_HEAD]
+        if pack.fits("mail", head):
+            yield start, len(text)
+            return
+        if pack.fits("line", head) or (is_conversation and _LABEL.match(line)):
+            yield start, place
+
+
+def _handed_over(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of what is given to be worked on, or told as the words of another."""
+    place = 0
+    for part in sentences(text):
+        start = text.index(part, place)
+        place = start + len(part)
+        # A colon ends what is asked for, and begins what it is asked of.
+        found = BUILT_IN.pack("foreign").match("handed", part[:_LONGEST_HEAD])
+        if found is None:
+            continue
+        rule, match = found
+        rest = start + match.end() if rule.values["covers"] == "behind" else place
+        behind = text[rest:].lstrip()
+        if rule.values["covers"] == "ahead" or (rule.values["covers"] == "either" and not behind.strip(".!?… ")):
+            yield 0, start
+        elif behind and behind[0] != _BLANK:
+            # A quotation that comes next is all that is meant.
+            yield rest, len(text)
+            return
