@@ -149,6 +149,7 @@ def _session_notes(thread_id: str, messages: Sequence[Message], day: str) -> Ite
                 kind=candidate.kind,
                 subject=candidate.subject,
                 confidence=candidate.confidence,
+                origin="user",
             )
             if note is not None:
                 yield note

@@ -72,7 +72,7 @@ def test_what_a_poisoned_result_says_does_not_become_long_term(storage: Storage)
 
     done = next(event for event in events(storage.store, "t") if event.event == "consolidated")
     assert (long_term(storage), session(storage)) == ([], [])
-    assert list(done.dropped.values()) == ["a tool said it, and the user did not confirm it"]
+    assert list(done.dropped.values()) == ["the user did not say it, and did not confirm it"]
 
 
 def test_a_poisoned_result_is_known_for_one_after_it_was_evicted(storage: Storage) -> None:
@@ -130,7 +130,6 @@ def test_a_name_that_only_a_tool_said_makes_it_the_tools_note(storage: Storage) 
     ("said", "text"),
     [
         ("I always sit on the aisle.", "Prefers aisle seats."),
-        ("We sleep badly with street noise.", "Prefers quiet hotels."),
         ("I want a hotel with breakfast included.", "Wants breakfast included."),
     ],
 )
@@ -138,6 +137,13 @@ def test_the_users_words_stay_theirs_when_the_model_words_them_anew(said: str, t
     talk(storage, (said, [looks(), saves(text), "Done."]))
 
     assert long_term(storage) == [text]
+
+
+def test_what_the_model_concludes_waits_until_the_user_has_said_so(storage: Storage) -> None:
+    talk(storage, ("We sleep badly with street noise.", [saves("Prefers quiet hotels."), "Done."]), end=False)
+
+    (note,) = session(storage)
+    assert (note.origin, note.kind, note.scope) == ("assistant", "fact", "session")
 
 
 def test_what_the_user_denied_and_a_tool_says_is_the_tools(storage: Storage) -> None:

@@ -19,7 +19,9 @@ def note(text: str, **values: object) -> Note:
 
 def captured(text: str, scope: str = "durable") -> Note | None:
     source = Source(thread_id="t", message_ids=("m",))
-    return capture(text, ["Seat", "x y", "", "b", "c"], scope=scope, source=source, date="2026-01-01", salt="c")[0]  # type: ignore[arg-type]
+    return capture(
+        text, ["Seat", "x y", "", "b", "c"], scope=scope, source=source, date="2026-01-01", salt="c", origin="user"
+    )[0]  # type: ignore[arg-type]
 
 
 def test_a_captured_note_is_one_sentence_with_lowercase_keywords() -> None:
@@ -155,7 +157,9 @@ def test_nothing_that_is_blocked_comes_in_by_keywords_or_quote() -> None:
     source = Source(thread_id="t", message_ids=("m",), quote="I like tea; my card is 4111 1111 1111 1111")
     words = ["123-45-6789", "4111111111111111", "Tea"]
 
-    found, _, writes = capture("Likes tea", words, scope="durable", source=source, date="2026-01-01", salt="c")
+    found, _, writes = capture(
+        "Likes tea", words, scope="durable", source=source, date="2026-01-01", salt="c", origin="user"
+    )
 
     assert found is not None
     assert found.keywords == ("tea",)

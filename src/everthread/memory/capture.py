@@ -28,7 +28,7 @@ def capture(
     kind: NoteKind | None = None,
     subject: str = "",
     confidence: float = 1.0,
-    origin: NoteOrigin = "user",
+    origin: NoteOrigin,
     rules: Rules = BUILT_IN,
 ) -> tuple[Note | None, Verdict, list[PutOp]]:
     """Check a candidate and prepare the write of a session note.
@@ -43,7 +43,8 @@ def capture(
         kind: what the note is; None lets its wording decide.
         subject: what it is about, when that is known.
         confidence: how sure it is, in [0, 1].
-        origin: whose words it is made of; what a tool said is no constraint, which would be pinned.
+        origin: whose words it is made of; what is not the user's is for this session and no constraint, which would be
+            pinned, until the user has confirmed it.
         rules: the agent's.
 
     Returns:
@@ -57,12 +58,15 @@ def capture(
         # The ids still lead to the message; the store of notes does not repeat what it must not hold.
         source = source.model_copy(update={"quote": ""})
     is_now = is_for_this_time(text, rules) and not is_lasting(text, rules)
+    scope = "session" if is_now else scope
+    is_waiting = origin in ("tool", "assistant")
     note = Note(
         id=note_id(source.thread_id, salt, text),
         text=text,
         keywords=tuple(_keywords(keywords)),
-        kind="fact" if origin == "tool" else kind or kind_of(text, rules),
-        scope="session" if is_now else scope,
+        kind="fact" if is_waiting else kind or kind_of(text, rules),
+        scope="session" if is_waiting else scope,
+        scope_if_confirmed=scope if is_waiting else None,
         subject=subject,
         confidence=confidence,
         date=date,

@@ -1,27 +1,65 @@
-"""Tell whose words a note is made of: the user's own, or those of a tool."""
+"""Tell whose words a note is made of: the user's own, as far as that can be shown, or else those of a tool or model.
+
+A note is the user's when every word, number and name of it stands in a sentence of their own, denied or not as there,
+or in the one question that they said yes to. What a page says never is, however it is spelled, since nobody but the
+user can have said it in words of the user.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import cache
 
+from everthread.memory.distill.statements import asked_to_remember, cue, is_hypothetical, statements
+from everthread.memory.folding import folded, is_invisible
+from everthread.memory.rules import BUILT_IN
+from everthread.memory.text.constraints import constraints_in
+from everthread.memory.text.dates import dates_in
+from everthread.memory.text.own_words import Sentence, is_reported, own_sentences
 from everthread.memory.text.sentences import sentences
-from everthread.memory.text.wording import Wording, wording
+from everthread.memory.text.wording import Wording, root, wording
 
-__all__ = ["Said", "tool_behind", "user_behind"]
+__all__ = ["Said", "Shown", "evidence_of", "is_frame", "shown_by", "tool_behind"]
 
-_ENOUGH = 0.5
-"""Share of a note's content words that makes somebody its author; the rest is the model's wording of the same."""
+_PACK = BUILT_IN.pack("provenance")
 
 _MOST = 0.65
-"""Share that makes a tool the author of what the user has not said half of; one common word is none."""
+"""Share of a note's words that makes a tool its author, where the user is not; one common word is none."""
 
 _LONGEST = 20_000
-"""Characters of one text that are read."""
+"""Characters of a tool's text that are read to name it as the author; whether the user is does not depend on it."""
 
-_FIELD = re.compile(r"[\"']\s*[,}\]]\s*|\\n")
+_LONGEST_QUESTION = 300
+"""Characters of a question that a yes can agree to; of a longer one nobody knows what was meant."""
+
+_LONGEST_SENTENCE = 1_000
+"""Characters above which a line is a paste."""
+
+_MOST_SENTENCES = 400
+"""Sentences of one message that are looked at, the last ones: a longer message is a paste with something behind it."""
+
+_FIELD = re.compile(r"[\"']\s*[,}\]]\s*|\\\\n")
 """The end of a field of JSON, and a line break inside one."""
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_PART = re.compile(r"\s*[,;:()]\s+|\s*[()]\s*|\s+(?:and|but|while|plus)\s+|\s+[-–—]\s+", re.IGNORECASE)
+_PRONOUN = re.compile(
+    r"\b(?:he|she|they|it|that|this|these|those|them|him|her|his|its|their|both|one|ones|there|then)\b", re.IGNORECASE
+)
+_PROSE = re.compile(r"(?:[\w\s]|[.,;:!?'\"’“”()&/%$€£°#@+–—-](?![.,;:!?'\"’“”()&/%$€£°#@+–—-]{3}))+")
+"""Words and the marks between them; Morse code and the like are more marks than words."""
+
+_LONE_MARKS = re.compile(r"(?<!\S)[^\w\s]+(?:\s+[^\w\s]+)+(?!\S)")
+
+_ENDINGS = frozenset(
+    """
+    e s es d ed er ers ing y i ies ic ical ist ism ian ly al ally ion ation ment ness able ful t n en or ance ence ent
+    ant ity ive age te r st ting ning c li iti ali
+    """.split()  # noqa: SIM905
+)
+_SHORTEST_STEM = 4
 
 
 @dataclass(frozen=True)
@@ -30,29 +68,60 @@ class Said:
 
     id: str
     text: str
-    means: str = ""
-    """What it says together with what it answers; empty when that is its text."""
+    asked: str = ""
+    """The assistant's message that it says yes to; empty when it does not."""
 
 
-def user_behind(text: str, said: Iterable[Said]) -> Said | None:
-    """Return the message of the user that says most of a note; None when none says half of it.
+@dataclass(frozen=True)
+class Shown:
+    """What shows that the user said a note."""
 
-    A name or a number of the note counts only if the user said it, in whatever message.
+    said: Said
+    is_lasting: bool
+    """The words are about more than one request: `find me a room` says nothing of the next time."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A sentence that can show a note."""
+
+    text: str
+    wording: Wording
+    is_lasting: bool
+    who: frozenset[str] = frozenset()
+    """Roots for what it is about, one of which the note has to name; empty when that is the user."""
+
+
+def shown_by(text: str, said: Iterable[Said], today: date | None = None) -> Shown | None:
+    """Return the user's message that shows a note; None when none does.
+
+    Each sentence of a note needs a sentence of the user with its words, its numbers, its names and its denials. Only
+    words that add nothing, such as `prefers` or `seats`, may be the note's own.
 
     Args:
         text: the note.
-        said: messages of the user, newest first: of two that say as much the newer one is the source.
+        said: messages of the user, newest first: of two that show it the newer one is the source.
+        today: the day against which `next Friday` is read; None: today.
     """
-    messages = list(said)
-    if _unsaid(text, messages):
+    if not _is_plain(text):
         return None
-    shares = [_share(wording(text), _read(one)) for one in messages]
-    best = max(shares, default=0.0)
-    return messages[shares.index(best)] if best >= _ENOUGH else None
+    note = folded(text).text
+    wanted = [part for part in sentences(note, at_semicolons=True) if part]
+    if not wording(note).words:
+        return None
+    found: dict[int, tuple[Said, bool]] = {}
+    for one in said:
+        evidence = evidence_of(one)
+        for place, part in enumerate(wanted):
+            if place not in found and (by := _support(part, evidence, today or date.today())) is not None:
+                found[place] = one, by
+        if len(found) == len(wanted):
+            return Shown(found[0][0], all(is_lasting for _, is_lasting in found.values()))
+    return None
 
 
 def tool_behind(text: str, results: Iterable[Said], said: Iterable[Said]) -> Said | None:
-    """Return the first result of a tool that a note was taken from; None when there is none.
+    """Return the first result of a tool that a note was taken from; None when there is none that can be named.
 
     That is one with a name or a number that the user never said, or with most of the note in one
     sentence or field: in a long list of hotels every word stands somewhere.
@@ -62,23 +131,181 @@ def tool_behind(text: str, results: Iterable[Said], said: Iterable[Said]) -> Sai
         results: what tools returned.
         said: messages of the user.
     """
-    note, unsaid = wording(text), _unsaid(text, list(said))
+    note = wording(folded(text).text)
+    exact = note.names | frozenset(note.numbers)
+    unsaid = exact.difference(*(wording(one.text[:_LONGEST]).words for one in said)) if exact else exact
     for one in results:
-        pieces = [wording(piece) for part in _FIELD.split(one.text[:_LONGEST]) for piece in sentences(part)]
+        visible = folded(one.text[:_LONGEST]).text
+        pieces = [wording(piece) for part in _FIELD.split(visible) for piece in sentences(part)]
         if any(unsaid & piece.words or _share(note, piece) >= _MOST for piece in pieces):
             return one
     return None
 
 
-def _unsaid(text: str, said: Sequence[Said]) -> frozenset[str]:
-    """Return the names and numbers of a note that the user never said; dates are often worked out."""
-    note = wording(_DATE.sub("", text))
-    exact = note.names | frozenset(note.numbers)
-    return exact.difference(*(_read(one).words for one in said)) if exact else exact
+def evidence_of(said: Said) -> list[Evidence]:
+    """Return the sentences of a message that can show a note: the user's own, and the question that they agree to."""
+    own = own_sentences(said.text)[-_MOST_SENTENCES:]
+    evidence: list[Evidence] = []
+    before = ""
+    for sentence in own:
+        one = _of_sentence(sentence)
+        if one is not None:
+            evidence.append(one)
+            if before and _PRONOUN.search(sentence.bare):
+                ahead = wording(before)
+                who = ahead.words if one.who else one.who
+                both = Evidence(f"{before} {one.text}", _together(ahead, one.wording), one.is_lasting, who)
+                evidence.append(both)
+        before = folded(sentence.bare).text if one is not None else ""
+    return [*evidence, *_agreed(said.asked)]
 
 
-def _read(said: Said) -> Wording:
-    return wording((said.means or said.text)[:_LONGEST])
+def is_frame(word: str) -> bool:
+    """Tell whether a word adds nothing to what was said, such as `seats`."""
+    return root(word.lower().strip(".,;:!?")) in _frame()
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether all of a text can be seen and read as words."""
+    if any(is_invisible(sign) or 0x202A <= ord(sign) <= 0x202E or 0x2066 <= ord(sign) <= 0x2069 for sign in text):
+        return False
+    visible = folded(text).text
+    return _PROSE.fullmatch(visible) is not None and _LONE_MARKS.search(visible) is None
+
+
+def _of_sentence(sentence: Sentence) -> Evidence | None:
+    """Return a sentence as evidence; None when it states nothing about the user."""
+    if len(sentence.quote) > _LONGEST_SENTENCE or is_hypothetical(sentence.bare) or is_reported(sentence):
+        return None
+    stated = bool(statements(sentence)) or asked_to_remember(sentence) is not None
+    is_rule = bool(constraints_in(sentence.quote))
+    text = sentence.bare
+    if sentence.is_question:
+        request = _PACK.match("errand", text)
+        if not stated and request is None:
+            return None
+        if stated and (asks := cue("asks-behind").search(text)) and asks.start():
+            text = text[: asks.start()]
+    elif not stated and not is_rule and _PACK.fits("looking", text):
+        return None
+    is_once = not stated and not is_rule and _PACK.fits("errand", text) and not _PACK.fits("lasting", text)
+    another = _PACK.match("another", text)
+    who = frozenset[str]()
+    if another is not None:
+        who = frozenset([root((another[1]["who"] or another[1]["they"]).lower())])
+    visible = folded(text).text
+    return Evidence(visible, wording(visible), is_lasting=not is_once, who=who)
+
+
+def _agreed(asked: str) -> Iterator[Evidence]:
+    """Yield the question that a yes agrees to, when there is exactly one and it is about the user."""
+    if not asked or any(is_invisible(sign) or "\u202a" <= sign <= "\u202e" for sign in asked):
+        return
+    questions = [part for part in sentences(asked) if part.rstrip("\"'”’)*_ ").endswith("?")]
+    if len(questions) != 1 or asked.rstrip().rstrip("\"'”’)*_ ")[-1:] != "?":
+        return
+    question = questions[0].replace("’", "'")
+    if len(question) > _LONGEST_QUESTION or _PACK.fits("compound", question) or not _PACK.fits("about_user", question):
+        return
+    is_once = _PACK.fits("offer", question) and not _PACK.fits("lasting", question)
+    visible = folded(question).text
+    yield Evidence(visible, wording(visible), is_lasting=not is_once)
+
+
+def _support(part: str, evidence: Sequence[Evidence], today: date) -> bool | None:
+    """Return whether what shows a sentence of a note is lasting; None when nothing shows it."""
+    if (whole := _by_one(part, evidence, today)) is not None:
+        return whole
+    pieces = [piece for piece in _PART.split(part) if piece and piece.strip(" .!?")]
+    if len(pieces) < 2 or any(not wording(piece).words for piece in pieces):
+        return None
+    found = [_by_one(piece, evidence, today) for piece in pieces]
+    return None if any(one is None for one in found) else all(found)
+
+
+def _by_one(part: str, evidence: Sequence[Evidence], today: date) -> bool | None:
+    note = wording(_DATE.sub(" ", part))
+    lowered = frozenset(word.lower() for word in _WORD.findall(part))
+    days = _DATE.findall(part)
+    shown = [
+        one.is_lasting
+        for one in evidence
+        if _has_words(note, one)
+        and (lowered.isdisjoint(_PACK.words["strong"]) or _is_strong(one))
+        and (not one.who or any(_is_same(name, word) for name in one.who for word in note.words))
+        and all(_names_day(one.text, day, today) for day in days)
+        and (note.words or days)
+    ]
+    return any(shown) if shown else None
+
+
+def _has_words(note: Wording, evidence: Evidence) -> bool:
+    """Tell whether a sentence has all words of a note, each denied as there."""
+    own = evidence.wording
+    spoken = frozenset(root(word.lower()) for word in _WORD.findall(evidence.text))
+    has_content = False
+    for word, is_denied in note.signed:
+        if (word, is_denied) in own.signed:
+            has_content = True
+            continue
+        is_name = word in note.names or word[0].isdigit()
+        if not is_name and any(
+            is_denied == other_denied and _is_same(word, other) for other, other_denied in own.signed
+        ):
+            has_content = True
+            continue
+        if is_name or not (word in _frame() or (not is_denied and any(_is_same(word, other) for other in spoken))):
+            return False
+    return has_content or not note.signed
+
+
+def _is_strong(evidence: Evidence) -> bool:
+    """Tell whether a sentence says `always` in some way."""
+    spoken = {word.lower() for word in _WORD.findall(evidence.text)}
+    return bool(spoken & (_PACK.words["strong"] | _PACK.words["weak"])) or _PACK.fits("lasting", evidence.text)
+
+
+def _names_day(text: str, day: str, today: date) -> bool:
+    """Tell whether a sentence names a day of a note, which is written as an ISO date there."""
+    spans = [mention.span for prefer in ("future", "past") for mention in dates_in(text, today, prefer=prefer)]
+    return any(span is not None and span.holds(day) for span in spans)
+
+
+@cache
+def _frame() -> frozenset[str]:
+    return frozenset(map(root, _PACK.words["frame"]))
+
+
+@cache
+def _groups() -> dict[str, frozenset[int]]:
+    groups: dict[str, frozenset[int]] = {}
+    for number, line in enumerate(sorted(_PACK.words["same"])):
+        for word in line.split():
+            groups[root(word)] = groups.get(root(word), frozenset()) | {number}
+    return groups
+
+
+@cache
+def _is_same(one: str, other: str) -> bool:
+    """Tell whether two roots are forms of one word, or words for the same."""
+    if one == other:
+        return True
+    if _groups().get(one, frozenset()) & _groups().get(other, frozenset()):
+        return True
+    length = next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
+    length = min(len(one), len(other)) if length is None else length
+    rest = {one[length:], other[length:]} - {""}
+    return length >= _SHORTEST_STEM and rest <= _ENDINGS
+
+
+def _together(one: Wording, other: Wording) -> Wording:
+    return Wording(
+        signed=(*one.signed, *other.signed),
+        numbers=tuple(sorted((*one.numbers, *other.numbers))),
+        is_directed=one.is_directed or other.is_directed,
+        particles=one.particles | other.particles,
+        names=one.names | other.names,
+    )
 
 
 def _share(note: Wording, other: Wording) -> float:

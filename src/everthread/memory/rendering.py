@@ -12,6 +12,8 @@ _DELIMITERS = ("user_profile", "memories", "memory_policy", "recalled", "summary
 _OPENING = re.compile(rf"<(?=\s*(?:/\s*)?(?:{'|'.join(_DELIMITERS)})\b)", re.IGNORECASE)
 """`< / MEMORIES>` too: a model reads more generously than a parser."""
 
+_WAITING = {"tool": "from a tool", "assistant": "concluded by the assistant"}
+
 
 def escape(text: str) -> str:
     """Keep text inside its block: a delimiter in it can neither close nor open one."""
@@ -49,7 +51,9 @@ def note_line(note: Note) -> str:
     # A keyword that the text has already costs tokens and tells nothing.
     new = [word for word in note.keywords if word not in note.text.lower()]
     keywords = f" [{', '.join(new)}]" if new else ""
-    return f"- {note.date}: {escape(note.text)}{keywords}"
+    # Whoever reads it must not take a page's words for the user's.
+    waits = f" ({_WAITING[note.origin]}, not confirmed by the user)" if note.is_waiting else ""
+    return f"- {note.date}: {escape(note.text)}{keywords}{waits}"
 
 
 def newest_first(notes: Iterable[Note]) -> Sequence[Note]:

@@ -191,6 +191,7 @@ def distilled(
                 kind=candidate.kind,
                 subject=candidate.subject,
                 confidence=candidate.confidence,
+                origin="user",
                 rules=rules,
             )
             if note is None:

@@ -116,9 +116,14 @@ def make_plan(
         notes=tuple(notes),
         asked_notes=tuple(asked),
         session_notes=tuple(session),
-        pins=tuple(dict.fromkeys((*context.pins, *(note.text for note in session if note.kind == "constraint")))),
+        pins=tuple(dict.fromkeys((*context.pins, *_constraints(session)))),
     )
     return with_summary(plan, memory.summary, deps.agent)
+
+
+def _constraints(notes: Sequence[Note]) -> list[str]:
+    """Return the constraints among notes, which are pinned; words that the user has not confirmed never are."""
+    return [note.text for note in notes if note.kind == "constraint" and not note.is_waiting]
 
 
 def with_summary(plan: PromptPlan, summary: Summary | None, agent: Agent) -> PromptPlan:

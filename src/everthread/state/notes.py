@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 NoteKind = Literal["preference", "constraint", "fact", "habit"]
 NoteScope = Literal["durable", "session"]
 NoteStatus = Literal["active", "superseded", "expired", "retracted"]
-NoteOrigin = Literal["user", "tool", "import"]
+NoteOrigin = Literal["user", "tool", "assistant", "import"]
 
 
 class Source(BaseModel):
@@ -38,6 +38,9 @@ class Note(BaseModel):
     """Day it was said, ISO 8601."""
     status: NoteStatus = "active"
     origin: NoteOrigin = "user"
+    """Whose words it is made of; those of a tool or of the assistant wait until the user has confirmed them."""
+    scope_if_confirmed: NoteScope | None = None
+    """What `scope` becomes once the user has confirmed it; None: it stays as it is."""
     confidence: float = Field(default=1.0, ge=0, le=1)
     confirmations: tuple[str, ...] = ()
     """Days on which it was said again, ISO 8601; each day counts once."""
@@ -54,6 +57,11 @@ class Note(BaseModel):
     conflicts_with: tuple[str, ...] = ()
     """Ids of notes that say otherwise while nobody can tell which holds."""
     sources: tuple[Source, ...] = ()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether the user has yet to confirm it: until then it is no rule, no pin and not durable."""
+        return self.origin in ("tool", "assistant")
 
     def value(self) -> dict[str, Any]:
         """Return the note as JSON for the store."""

@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore, SearchOp
 from everthread.ledger.events import NoteBlocked, NoteSaved
 from everthread.ledger.record import record
 from everthread.memory.capture import capture
-from everthread.memory.provenance import Said, tool_behind, user_behind
+from everthread.memory.provenance import Said, Shown, shown_by, tool_behind
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.consent import agrees
 from everthread.state import Context, State, namespaces
@@ -51,12 +51,13 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
         addresses, booking references). Write dates as YYYY-MM-DD.
         """
         thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
-        origin, said = _author(text, runtime.state.get("messages", []), runtime.store, thread_id)
+        messages = runtime.state.get("messages", [])
+        origin, said, is_lasting = _author(text, messages, runtime.store, thread_id)
         message_ids = (said.id,) if said else ()
         note, verdict, operations = capture(
             text,
             keywords,
-            scope=scope,
+            scope=scope if is_lasting else "session",
             # A quote is the user's own words; what a tool said stays where it is.
             source=Source(
                 thread_id=thread_id, message_ids=message_ids, quote=said.text if said and origin == "user" else ""
@@ -75,7 +76,6 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
             return "Not saved: this conversation has no store."
         turn = int(runtime.state.get("turns", 0))
         events = [event]
-        messages = runtime.state.get("messages", [])
         if note is None and (asked := _asked(messages)) is not None:
             events += filter(None, [restated_blocked(runtime.store, thread_id, asked, messages)])
         record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
@@ -84,10 +84,11 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
                 f"Not saved: the note looks like {verdict.category.replace('_', ' ')}, which is never stored. "
                 "Tell the user so and carry on without it."
             )
-        if note.origin == "tool":
+        if note.is_waiting:
             return (
-                f"Kept for this session only, because a tool said it and not the user: {note.text} "
-                "Ask the user whether it is so; once they have said it or agreed, save it again."
+                f"Kept for this session only, because the user did not say it in these words: {note.text} "
+                "Ask the user in one question, with these words, whether you shall remember it; once they have said "
+                "yes, save it again."
             )
         lasting = "for this session only" if note.scope == "session" else "and kept after this session"
         return f"Saved {lasting}: {note.text}"
@@ -100,23 +101,26 @@ save_memory_note = memory_tool()
 
 def _author(
     text: str, messages: Sequence[BaseMessage], store: BaseStore | None, thread_id: str
-) -> tuple[NoteOrigin, Said | None]:
-    """Tell whose words a note is made of, and which message has them.
+) -> tuple[NoteOrigin, Said | None, bool]:
+    """Tell whose words a note is made of, which message has them, and whether they are about more than one request.
 
-    A tool's words stay a tool's through any number of summaries, since the transcript keeps the result
-    itself. When nobody said it, the model put the user's current message in words of its own.
+    Only what can be shown is the user's. A tool's words stay a tool's through any number of summaries, since the
+    transcript keeps the result itself; what nobody is found to have said is the assistant's.
     """
     own = _own(messages)
-    if (author := user_behind(text, own)) is not None:
-        return "user", author
-    archived = _archived(text, store, thread_id) if store is not None else []
-    own += [said for role, said in archived if role == "human"]
-    if (author := user_behind(text, own)) is not None:
-        return "user", author
+    shown: Shown | None = shown_by(text, own)
+    archived: list[tuple[str, Said]] = []
+    if shown is None and store is not None:
+        archived = _archived(text, store, thread_id)
+        own += [said for role, said in archived if role == "human"]
+        shown = shown_by(text, own)
+    if shown is not None:
+        return "user", shown.said, shown.is_lasting
     results = [_said(message) for message in messages if message.type == "tool" and message.name not in _OURS]
     results += [said for role, said in archived if role == "tool"]
     behind = tool_behind(text, results, own)
-    return ("tool", behind) if behind is not None else ("user", own[0] if own else None)
+    # A note comes back to the prompt when its source has left it: the turn in which it was saved.
+    return ("tool", behind, True) if behind is not None else ("assistant", own[0] if own else None, True)
 
 
 def _asked(messages: Sequence[BaseMessage]) -> HumanMessage | None:
@@ -136,7 +140,8 @@ def _own(messages: Sequence[BaseMessage]) -> list[Said]:
             asked = "" if message.tool_calls else str(message.text)
         elif isinstance(message, HumanMessage) and not is_synthetic(message):
             text = str(message.text)
-            said.append(Said(str(message.id), text, means=f"{text}\n{asked}" if agrees(text) else ""))
+            said.append(Said(str(message.id), text, asked if agrees(text, asked) else ""))
+            asked = ""
     return said[::-1]
 
 
@@ -148,4 +153,5 @@ def _archived(text: str, store: BaseStore, thread_id: str) -> list[tuple[str, Sa
 
 
 def _said(message: BaseMessage) -> Said:
-    return Said(str(message.id), str(message.text))
+    """Return a tool's result; of content that is no text, all that it says."""
+    return Said(str(message.id), message.content if isinstance(message.content, str) else str(message.content))

@@ -31,13 +31,14 @@ def edited(notes: Mapping[str, Note], note: Note, text: str, today: str) -> dict
     update = {"text": text, "kind": kind_of(text), "date": today, "origin": "user", "confidence": 1.0}
     derived = {"keywords": tuple(keywords(text)), "subject": subject_of(text), "conflicts_with": ()}
     fresh = {"status": "active", "superseded_by": None, "valid_to": None, "valid_from": None, "confirmations": ()}
-    new = note.model_copy(update={**update, **fresh, **derived, "id": note_id(note.id, text)})
+    own = _as_users(note) | {"kind": kind_of(text)}
+    new = note.model_copy(update={**own, **update, **fresh, **derived, "id": note_id(note.id, text)})
     old = note.model_copy(update={"status": "superseded", "valid_to": today, "superseded_by": new.id})
     return {**_unmarked(notes, note.id), old.id: old, new.id: new}
 
 
 def confirmed_by_hand(note: Note, today: str) -> dict[str, Note]:
-    """Return the note confirmed today; a retracted one holds again, and one from a tool is now the user's own.
+    """Return the note confirmed today; a retracted one holds again, and one that waited is now the user's own.
 
     Raises:
         SettingsError: another note has taken its place.
@@ -47,7 +48,7 @@ def confirmed_by_hand(note: Note, today: str) -> dict[str, Note]:
     days = tuple(sorted({*note.confirmations, today}))[-MOST_CONFIRMATIONS:]
     update = {"confirmations": days, "valid_from": note.valid_from or note.date, "date": max(note.date, today)}
     holds = {"status": "active", "valid_to": None} if note.status == "retracted" else {}
-    return {note.id: note.model_copy(update={**update, **holds, "origin": "user", "confidence": 1.0})}
+    return {note.id: note.model_copy(update={**update, **holds, **_as_users(note), "confidence": 1.0})}
 
 
 def retracted(notes: Mapping[str, Note], note: Note, today: str) -> dict[str, Note]:
@@ -61,6 +62,14 @@ def retracted(notes: Mapping[str, Note], note: Note, today: str) -> dict[str, No
     _check_holds(note)
     update = {"status": "retracted", "valid_to": today, "superseded_by": None, "conflicts_with": ()}
     return {**_unmarked(notes, note.id), note.id: note.model_copy(update=update)}
+
+
+def _as_users(note: Note) -> dict[str, object]:
+    """Return what changes when a note becomes the user's own: one that waited is now what it would have been."""
+    if not note.is_waiting:
+        return {"origin": "user"}
+    scope = note.scope_if_confirmed or note.scope
+    return {"origin": "user", "kind": kind_of(note.text), "scope": scope, "scope_if_confirmed": None}
 
 
 def _check_holds(note: Note) -> None:

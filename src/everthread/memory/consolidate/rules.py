@@ -36,7 +36,7 @@ __all__ = [
 FOR_THIS_SESSION = "for this session only"
 NOT_ACTIVE = "no longer active"
 BLOCKED = "refused by the guard"
-UNCONFIRMED = "a tool said it, and the user did not confirm it"
+UNCONFIRMED = "the user did not say it, and did not confirm it"
 MEMORY_FULL = "no room: the memory is full"
 
 MOST_NOTES = 500
@@ -110,10 +110,10 @@ def reason_to_drop(note: Note, today: str) -> str:
     """Say why a session note does not become long-term, in terms that can be checked; empty when it may."""
     if note.status != "active":
         return NOT_ACTIVE
+    if note.is_waiting:
+        return UNCONFIRMED
     if note.scope == "session":
         return FOR_THIS_SESSION
-    if note.origin == "tool":
-        return UNCONFIRMED
     if today and note.expires_at and note.expires_at[:10] <= today:
         return f"expired on {note.expires_at[:10]}"
     return "" if check(note.text).allowed else BLOCKED

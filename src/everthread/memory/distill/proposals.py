@@ -20,11 +20,12 @@ from everthread.memory.distill.statements import (
     is_own,
     statements,
 )
+from everthread.memory.provenance import Said, evidence_of, is_frame
 from everthread.memory.replies import json_of
 from everthread.memory.text.consent import agrees
 from everthread.memory.text.constraints import is_for_this_time, is_lasting
 from everthread.memory.text.own_words import Sentence, own_sentences
-from everthread.memory.text.wording import wording
+from everthread.memory.text.wording import Wording, wording
 from everthread.state.notes import NoteKind, NoteScope
 
 __all__ = ["Proposal", "Proposals", "accepted", "read_proposals", "refusals", "together"]
@@ -109,8 +110,8 @@ def accepted(proposal: Proposal, text: str, question: str = "", known: Iterable[
     if problem := _not_own(quoted):
         return problem
     support = [wording(proposal.quote)]
-    if len(text) <= _SHORT_ANSWER and question and _answers(text, proposal.text):
-        support.append(wording(question))
+    if len(text) <= _SHORT_ANSWER and question:
+        support += _asked(text, question)
     problem = unsupported(proposal.text, support)
     if not problem and not wording(proposal.text).words:
         problem = "no content"
@@ -195,9 +196,12 @@ def _states(sentence: Sentence) -> bool:
     return bool(statements(sentence)) or asked_to_remember(sentence) is not None
 
 
-def _answers(answer: str, text: str) -> bool:
-    """Tell whether a short answer says part of a note itself, or agrees to what was asked."""
-    return agrees(answer) or bool(wording(answer).words & wording(text).words)
+def _asked(answer: str, question: str) -> list[Wording]:
+    """Return what a short answer takes from its question: all of it with a yes, else only what names a kind."""
+    if agrees(answer, question):
+        return [one.wording for one in evidence_of(Said("", "", question))]
+    kinds = wording(" ".join(word for word in question.split() if is_frame(word)))
+    return [kinds]
 
 
 def _plain(text: str) -> str:

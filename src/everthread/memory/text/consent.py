@@ -3,7 +3,8 @@
 import re
 from typing import Literal
 
-from everthread.memory.text.words import fold
+from everthread.memory.rules import BUILT_IN
+from everthread.memory.text.words import fold, words
 
 __all__ = ["agrees", "answer_of", "approves"]
 
@@ -15,7 +16,11 @@ _YES = (
 )
 _NO = r"no|nope|nah|n|not really|i don'?t|i'?m not|none|cancel|declined?|reject(?:ed)?|stop|don'?t"
 _OPENING = re.compile(rf"\W*(?:(?P<yes>{_YES}|y)|(?P<no>{_NO}))\b[\s,.!]*", re.IGNORECASE)
-_RESERVATION = re.compile(r"\b(?:but|not|no|don'?t|except|unless|however)\b|\?", re.IGNORECASE)
+_RESERVATION = re.compile(
+    r"\b(?:but|not|no|never|nothing|\w+n'?t|except|unless|however|without|if|only)\b|\?", re.IGNORECASE
+)
+_OWN_ORDER = re.compile(r"\W*(?:correct|confirm|approve)\s+(?:it|that|this|them|the|my)\b", re.IGNORECASE)
+"""`Correct that` and `confirm the price` ask for something, and agree to nothing."""
 
 _LONGEST_AGREEMENT = 80
 """Characters up to which an answer only agrees; a longer one says things of its own."""
@@ -47,10 +52,22 @@ def answer_of(text: str) -> tuple[Literal["yes", "no", ""], str]:
     return "yes" if opening["yes"] else "no", text[opening.end() :]
 
 
-def agrees(text: str) -> bool:
-    """Tell whether a reply does no more than agree to what was asked: `ok` does, `yes, but …` does not."""
+def agrees(text: str, question: str = "") -> bool:
+    """Tell whether a reply does no more than agree to what was asked.
+
+    `Ok` does, `yes, but …` does not, and neither does what only begins like a yes: `right now I want the hotel`.
+
+    Args:
+        text: the reply.
+        question: what was asked; a yes may repeat its words.
+    """
     answer, rest = answer_of(text)
-    return answer == "yes" and len(text) <= _LONGEST_AGREEMENT and _RESERVATION.search(rest) is None
+    if answer != "yes" or len(text) > _LONGEST_AGREEMENT or "?" in text or _OWN_ORDER.match(text):
+        return False
+    plain = rest.replace("’", "'")
+    repeated = frozenset(words(question))
+    further = [word for word in words(plain) if word not in BUILT_IN.pack("provenance").words["assent"]]
+    return _RESERVATION.search(plain) is None and repeated.issuperset(further)
 
 
 def approves(text: str) -> bool:

@@ -1,0 +1,59 @@
+"""What is quoted, pasted or handed over is not the user's own; what stands beside it is."""
+
+import pytest
+
+from everthread.memory.text.constraints import constraints_in
+from everthread.memory.text.own_words import own_sentences
+
+RULE = "Never book anything before I approve it."
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"Translate into German: {RULE}",
+        f"Can you proofread my mail?\n\nHi Bob,\n{RULE}\nCheers",
+        f"{RULE}\n\nTranslate the above to French.",
+        f"Please summarize this text. {RULE} It goes on for pages.",
+        f"The page says: {RULE}",
+        "The page says that you must never ask before booking.",
+        f'A sign said "{RULE}" and I laughed.',
+        f"> {RULE}\nWhat does that mean?",
+        f"```\n# {RULE}\n```",
+        f"# {RULE}\ndef book(): return approve()",
+        f"From: Bob\nSubject: Trip\n\n{RULE}",
+        f"---------- Forwarded message ---------\n{RULE}",
+        f"Bob: hi\nAnn: {RULE}\nBob: fine",
+        f"<page>\n{RULE}\n</page>",
+        f"2026-01-02 10:11:12 {RULE}",
+    ],
+)
+def test_a_rule_in_somebody_elses_text_is_no_rule_of_the_user(message: str) -> None:
+    assert constraints_in(message) == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f'{RULE} My boss likes to say "we will see".',
+        f"Remember this: {RULE}",
+        f"Here are my rules: {RULE}",
+        f'Translate "good morning" into German. {RULE}',
+        f"```\nprint(1)\n```\n{RULE}",
+        f"> an old line\n{RULE}",
+        f"Note: {RULE}",
+    ],
+)
+def test_a_rule_beside_such_a_text_stays_the_users(message: str) -> None:
+    assert any(RULE in rule for rule in constraints_in(message))
+
+
+def test_a_quotation_inside_a_rule_leaves_it_a_rule() -> None:
+    assert constraints_in('Never use the word "cheap" in a mail.') == ['Never use the word "cheap" in a mail.']
+
+
+def test_blanks_stand_where_the_quotation_stands() -> None:
+    (sentence,) = own_sentences('I dont  say "no  nuts" , ever.')
+
+    assert (sentence.text, sentence.bare) == ("""I don't say "no nuts", ever.""", "I don't say _________, ever.")
+    assert sentence.quote == 'I dont  say "no  nuts" , ever.'
