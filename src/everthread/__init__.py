@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from everthread.fitting import fit
     from everthread.graph.agent import build_graph, pipeline
     from everthread.middleware import EverthreadMiddleware, EverthreadState
     from everthread.state import Agent, Context
@@ -19,6 +20,7 @@ __all__ = [
     "Storage",
     "__version__",
     "build_graph",
+    "fit",
     "open_storage",
     "pipeline",
 ]
@@ -31,6 +33,7 @@ _HOMES = {
     "EverthreadState": "everthread.middleware",
     "Storage": "everthread.storage.open",
     "build_graph": "everthread.graph.agent",
+    "fit": "everthread.fitting",
     "open_storage": "everthread.storage.open",
     "pipeline": "everthread.graph.agent",
 }

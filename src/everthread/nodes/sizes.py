@@ -11,7 +11,7 @@ from everthread.nodes.deps import ModelWithTools
 from everthread.state import Context, PromptPlan, State, Summary
 from everthread.state.marks import is_recalled, sequence
 from everthread.window.assembly import Parts, reserved
-from everthread.window.budget import Budget, reply_reserve
+from everthread.window.budget import Budget, reply_reserve, safety_fraction_for
 from everthread.window.calibration import Calibration
 from everthread.window.compaction import Limits
 from everthread.window.eviction import BY_COUNT, UNANSWERED
@@ -19,9 +19,6 @@ from everthread.window.masking import handles_in
 from everthread.window.pricing import pays
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import last_turn, split
-
-_SAFETY_EXACT = 0.95
-_SAFETY_ESTIMATED = 0.80
 
 
 @dataclass(frozen=True)
@@ -165,7 +162,7 @@ def _budget(state: State, plan: PromptPlan, model: ModelWithTools, *, reads_back
     context = plan.context
     window = input_limit(context, model)
     calibration = calibration_of(state, model)
-    default = _SAFETY_ESTIMATED if calibration.accuracy == "estimated" else _SAFETY_EXACT
+    default = safety_fraction_for(calibration.accuracy)
     budget = Budget(
         window=window,
         counted_window=min(calibration.inverse(window), 2 * window) if calibration.anchors else None,

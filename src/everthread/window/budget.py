@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from everthread.errors import BudgetError
+from everthread.window.tokens import Accuracy
 
 OVERFLOW_STEP = 0.10
 """Share taken off the budget after each refusal by the provider."""
@@ -79,6 +80,11 @@ class Budget:
             f"reply reserve {self.reply_reserve:,}; raise `window` well above {needed:,}, bind fewer tools or "
             "shorten the instructions"
         )
+
+
+def safety_fraction_for(accuracy: Accuracy) -> float:
+    """Return the share of the budget that is used, by how far the counts can be trusted."""
+    return 0.80 if accuracy == "estimated" else 0.95
 
 
 def stepped_down(budget: int, used: int, *, reported: tuple[int | None, int | None] = (None, None)) -> int:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from langchain_core.messages import BaseMessage
 
-from everthread.state.marks import MessageT, marked, marks
+from everthread.state.marks import MARK, MessageT, marked, marks
 from everthread.window.identifiers import mentioned_in, within
 from everthread.window.tokens import TokenCounter
 
@@ -87,11 +87,19 @@ def masked_text(text: str, limit: int, counter: TokenCounter, *, handle: str, fu
     head = _head(text, int(limit * HEAD_SHARE), counter)
     tail = _tail(text[len(head) :], int(limit * TAIL_SHARE), counter)
     shown = counter.text(head) + counter.text(tail)
-    marker = (
-        f"[… {max(full_tokens - shown, 0):,} of {full_tokens:,} tokens left out; "
-        f'read_tool_output(handle="{handle}") returns them …]'
-    )
+    marker = f"[… {max(full_tokens - shown, 0):,} of {full_tokens:,} tokens left out{_way_back(handle)} …]"
     return "\n".join(part for part in (head.rstrip(), marker, tail.lstrip()) if part)
+
+
+def without_handle(message: MessageT) -> MessageT:
+    """Copy a masked message for a model that has no way back to the full text."""
+    text = str(message.content).replace(_way_back(str(marks(message).get("handle"))), "")
+    kept = {name: value for name, value in marks(message).items() if name not in ("handle", "tokens")}
+    return message.model_copy(update={"content": text, "additional_kwargs": {**message.additional_kwargs, MARK: kept}})
+
+
+def _way_back(handle: str) -> str:
+    return f'; read_tool_output(handle="{handle}") returns them'
 
 
 def _head(text: str, tokens: int, counter: TokenCounter) -> str:
