@@ -21,12 +21,13 @@ from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
 from everthread.nodes.model_calls import ModelNode
+from everthread.nodes.response_format import ResponseFormat
 from everthread.nodes.summarize import summarize
 from everthread.nodes.tools import tool_node
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, Input, Output, State
 from everthread.state.context import fixed_context
-from everthread.state.schemas import with_keys
+from everthread.state.schemas import with_answer, with_keys
 from everthread.storage.open import Storage
 from everthread.tools.read_tool_output import read_tool_output
 from everthread.tools.recall_history import recall_history
@@ -39,6 +40,7 @@ def build_graph(
     *,
     model: ChatModel | str | None = None,
     summarizer: ChatModel | str | None = None,
+    response_format: Any = None,
     state_schema: type[Any] | None = None,
     storage: None = None,
     fixed: Mapping[str, Any] | None = None,
@@ -51,6 +53,7 @@ def build_graph(
     *,
     model: ChatModel | str | None = None,
     summarizer: ChatModel | str | None = None,
+    response_format: Any = None,
     state_schema: type[Any] | None = None,
     storage: Storage,
     fixed: Mapping[str, Any] | None = None,
@@ -62,6 +65,7 @@ def build_graph(
     *,
     model: ChatModel | str | None = None,
     summarizer: ChatModel | str | None = None,
+    response_format: Any = None,
     state_schema: type[Any] | None = None,
     storage: Storage | None = None,
     fixed: Mapping[str, Any] | None = None,
@@ -73,6 +77,8 @@ def build_graph(
         model: a chat model, also with wrappers such as `.with_retry()`, or `provider:name`; None takes
             `EVERTHREAD_MODEL`, else the offline model.
         summarizer: writes summaries; None takes `model`.
+        response_format: schema of the answers, which a run returns as `structured_response`: a Pydantic model, a
+            dataclass, a TypedDict, a JSON Schema, or LangChain's `ToolStrategy` or `ProviderStrategy` of one.
         state_schema: a TypedDict with state keys of your own, which a run takes, keeps and returns beside ours.
         storage: an open database. Without one the graph is bare, as a LangGraph server requires,
             which brings its own checkpointer and store.
@@ -92,7 +98,14 @@ def build_graph(
             f"got {type(storage).__name__}"
         )
     agent = ready_agents()["travel"] if agent is None else agent
-    graph = pipeline(agent, model=model, summarizer=summarizer, state_schema=state_schema, fixed=fixed)
+    graph = pipeline(
+        agent,
+        model=model,
+        summarizer=summarizer,
+        response_format=response_format,
+        state_schema=state_schema,
+        fixed=fixed,
+    )
     if storage is None:
         return graph.compile(name=agent.name)
     return storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store, name=agent.name))
@@ -103,6 +116,7 @@ def pipeline(
     *,
     model: ChatModel | str | None = None,
     summarizer: ChatModel | str | None = None,
+    response_format: Any = None,
     state_schema: type[Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
     after: str = START,
@@ -117,6 +131,7 @@ def pipeline(
         agent: as in `build_graph`, like the other arguments.
         model: a chat model or `provider:name`.
         summarizer: writes summaries.
+        response_format: schema of the answers.
         state_schema: a TypedDict with state keys of your own.
         fixed: dials that a run may not set.
         after: a node of yours, behind which the agent's first node comes.
@@ -132,7 +147,8 @@ def pipeline(
     if not isinstance(agent, Agent):
         raise SettingsError(f"`agent` must be an Agent, such as everthread.agents.travel, got {agent!r}")
     chat = resolve(model)
-    deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer))
+    response = None if response_format is None else ResponseFormat(response_format)
+    deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer), response)
     return _wired(deps, state_schema, fixed_context(fixed or {}), after, before)
 
 
@@ -147,17 +163,25 @@ def node_deps(
     agent: Agent,
     model: ChatModel,
     summarizer: ChatModel | None = None,
+    response: ResponseFormat | None = None,
 ) -> NodeDeps:
-    """Return what the nodes of a graph share."""
+    """Return what the nodes of a graph share.
+
+    Raises:
+        SettingsError: the schema of the answers has the name of a tool.
+    """
+    readers = (read_tool_output, recall_history)
+    taken = {tool.name for tool in (*agent.tools, *readers)}
+    if response and (same := sorted(taken & {tool.name for tool in response.tools})):
+        raise SettingsError(f"`response_format` has the name of the tool {same[0]!r}; name the schema otherwise")
     rules = Rules(agent.rules) if agent.rules else BUILT_IN
     if agent.rules:
         own = memory_tool(rules)
         agent = replace(agent, tools=[own if tool is save_memory_note else tool for tool in agent.tools])
 
     def with_tools(chat: ChatModel) -> ModelWithTools:
-        readers = (read_tool_output, recall_history)
-        name = tokenizer_name(chat)
-        return ModelWithTools.of(chat, agent=agent, readers=readers, name=name, provider=provider(chat))
+        name, served_by = tokenizer_name(chat), provider(chat)
+        return ModelWithTools.of(chat, agent=agent, readers=readers, name=name, provider=served_by, response=response)
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))
@@ -169,6 +193,8 @@ def _wired(
 ) -> StateGraph[State, Context, Input, Output]:
     """Return the nodes of a graph, and what comes after each."""
     state, sent, returned = (with_keys(ours, state_schema) for ours in (State, Input, Output))
+    if deps.response is not None:
+        state, returned = (with_answer(ours, deps.response.types) for ours in (state, returned))
     graph = StateGraph(state, context_schema=context, input_schema=sent, output_schema=returned)
 
     graph.add_node("inject_memory", partial(inject_memory, deps=deps))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
 from langchain_core.runnables.graph import Graph
@@ -25,7 +25,7 @@ from everthread.graph.routing import AFTER_REPLY
 from everthread.ledger.record import now
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, namespaces
-from everthread.state.marks import sequence
+from everthread.state.marks import is_answer, sequence
 from everthread.state.messages import clean_content
 from everthread.state.schemas import declared_types
 from everthread.storage.adoption import refuse_foreign
@@ -307,7 +307,11 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         if come.writes:
             store.batch(list(come.writes))
         if come.answer:
-            yield _Answer({**self._output_of(snapshot.values), "messages": list(come.answer)})
+            output = {**self._output_of(snapshot.values), "messages": list(come.answer)}
+            if "structured_response" in output and come.answer[-1].id != snapshot.values["messages"][-1].id:
+                # That is the answer of a later turn.
+                output["structured_response"] = None
+            yield _Answer(output)
         elif snapshot.tasks and not come.continues and "checkpoint_id" not in config["configurable"]:
             # The last turn does not go on. This ends it and saves the results of its finished tasks, such as the tools
             # beside a pending approval; a new input alone would drop them.
@@ -331,7 +335,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         messages = snapshot.values.get("messages") or []
         tasks = {task.name for task in snapshot.tasks}
         is_own = self._dials is not None and bool(tasks) and tasks <= AFTER_REPLY and bool(messages)
-        return is_own and isinstance(messages[-1], AIMessage) and not messages[-1].tool_calls
+        return is_own and is_answer(messages[-1])
 
     def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
         names = self.graph.output_channels

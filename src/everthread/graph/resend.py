@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage, messages_from_dict
+from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage, ToolMessage, messages_from_dict
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
 
 from everthread.ledger.record import now
 from everthread.state import namespaces
-from everthread.state.marks import MARK, is_masked, is_recalled, marked, marks, sequence
+from everthread.state.marks import MARK, is_answer, is_masked, is_recalled, marked, marks, sequence
 from everthread.state.messages import clean_content, reduce_messages
 from everthread.storage.transcript import transcript
 from everthread.window.turns import opens_turn, question_of
@@ -62,7 +62,7 @@ def arrival(
     sent: list[BaseMessage] = list(run_input.get("messages") or [])
     ends_session = bool(run_input.get("end_session"))
     # The question of the last turn, while it has no answer.
-    pending = None if not working_set or _is_answer(working_set[-1]) else question_of(working_set)
+    pending = None if not working_set or is_answer(working_set[-1]) else question_of(working_set)
     if not sent or not opens_turn(sent[-1]):
         if not is_cut_off:
             return Arrival((run_input,))
@@ -75,7 +75,7 @@ def arrival(
 
     # The question is in the working set. With other words it is a new question.
     if index is not None and end is not None and working_set[index].content == clean_content(question.content):
-        if any(map(_is_answer, working_set[index:end])):
+        if any(map(is_answer, working_set[index:end])):
             if is_cut_off and end == len(working_set):
                 # What comes after the reply, such as its notes, is still to be done.
                 return Arrival((None, *_session_end(ends_session and not values.get("end_session"))))
@@ -85,7 +85,7 @@ def arrival(
             # The task anchor stays when the rest of its turn leaves; of questions that were sent together, the last
             # one has the answer; and the results of tools may be the reply.
             answered = _archived_answer(store, thread_id, working_set, str(question.id))
-            if isinstance(answered[-1], ToolMessage) or _is_answer(answered[-1]):
+            if isinstance(answered[-1], ToolMessage) or is_answer(answered[-1]):
                 return Arrival(answer=answered, inputs=_session_end(ends_session))
 
     # The transcript alone has a message of this id.
@@ -151,10 +151,6 @@ def _end_of_turn(messages: Sequence[BaseMessage], index: int) -> int:
     while is_recalled(messages[end - 1]):
         end -= 1
     return end
-
-
-def _is_answer(message: BaseMessage) -> bool:
-    return isinstance(message, AIMessage) and not message.tool_calls
 
 
 def _can_continue(working_set: list[BaseMessage], sent: list[BaseMessage]) -> bool:

@@ -13,9 +13,9 @@ from langgraph.types import Send
 
 from everthread.nodes.deps import NodeDeps
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
-from everthread.nodes.tools import last_call, returns_directly, tool_tasks
+from everthread.nodes.tools import last_call, tool_tasks
 from everthread.state import PromptPlan, State
-from everthread.state.marks import is_new
+from everthread.state.marks import is_answer, is_new
 
 Next = str | list[Send]
 
@@ -55,7 +55,7 @@ def after_start(state: State) -> str:
         return "inject_memory"
     if state.get("end_session"):
         return "consolidate"
-    is_answered = bool(messages) and messages[-1].type == "ai" and not messages[-1].tool_calls
+    is_answered = bool(messages) and is_answer(messages[-1])
     return END if is_answered else "inject_memory"
 
 
@@ -82,7 +82,7 @@ def after_tools(state: State, deps: NodeDeps) -> str:
     the calls alone: `trim` sees all results.
     """
     call = last_call(state)
-    if call is not None and returns_directly(call, deps):
+    if call is not None and deps.ends_turn(call):
         return "distill_notes" if _distills(state) else _end(state)
     return before_model(state, deps) if call is not None and len(call.tool_calls) == 1 else "trim"
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import AIMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolRuntime
@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore
 from everthread.errors import SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.wrapped import ChatModel, input_limit, rewrapped, takes_cache_control
+from everthread.nodes.response_format import ResponseFormat
 from everthread.state import Agent, Context
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.prompt_cache import SLOTS
@@ -39,6 +40,8 @@ class ModelWithTools:
     provider: str
     """Such as `openai`."""
     counter: TokenCounter
+    response: ResponseFormat | None = field(default=None, kw_only=True)
+    """Schema of the answers; None: they are text."""
 
     def bound(self, *, reads_back: bool) -> Runnable[Any, Any]:
         """Return the model with its tools bound."""
@@ -58,8 +61,25 @@ class ModelWithTools:
         return self._bind(self.tools)
 
     def _bind(self, tools: Sequence[BaseTool]) -> tuple[Runnable[Any, Any], int]:
+        if self.response is not None:
+            return self.response.bind(self.chat, tools, self.counter, native=self.is_native)
         bound = rewrapped(self.chat, lambda chat: chat.bind_tools(list(tools)) if tools else chat)
         return bound, self.counter.tools(tools)
+
+    def answer(self, reply: AIMessage) -> Any:
+        """Return the structured answer that a reply holds; None when there is none.
+
+        Raises:
+            StructuredOutputError: it does not fit the schema, and the model is not asked again.
+        """
+        if self.response is None:
+            return None
+        return self.response.read(reply, native=self.is_native)
+
+    @cached_property
+    def is_native(self) -> bool:
+        """Whether the model answers by structured output of its own."""
+        return self.response is not None and self.response.is_native(self.chat, [*self.tools, *self.readers])
 
     @cached_property
     def window(self) -> int:
@@ -78,7 +98,14 @@ class ModelWithTools:
 
     @classmethod
     def of(
-        cls, chat: ChatModel, *, agent: Agent, readers: Sequence[BaseTool], name: str | None, provider: str
+        cls,
+        chat: ChatModel,
+        *,
+        agent: Agent,
+        readers: Sequence[BaseTool],
+        name: str | None,
+        provider: str,
+        response: ResponseFormat | None = None,
     ) -> "ModelWithTools":
         """Put a model together with an agent's tools.
 
@@ -88,8 +115,10 @@ class ModelWithTools:
             readers: tools that read what the prompt no longer shows.
             name: of the model, such as `gpt-5-mini`, by which its tokens are counted; None: they are estimated.
             provider: such as `openai`.
+            response: schema of the answers.
         """
-        return cls(chat, tuple(agent.tools), tuple(readers), name or "unknown", provider, counter_for(name))
+        counter = counter_for(name)
+        return cls(chat, tuple(agent.tools), tuple(readers), name or "unknown", provider, counter, response=response)
 
 
 @dataclass(frozen=True)
@@ -116,6 +145,18 @@ class NodeDeps:
     def tools(self) -> list[BaseTool]:
         """All tools that a model of this graph can call."""
         return [*self.model.tools, *self.model.readers]
+
+    @property
+    def response(self) -> ResponseFormat | None:
+        """Schema of the answers; None: they are text."""
+        return self.model.response
+
+    def ends_turn(self, call: AIMessage) -> bool:
+        """Tell whether the results of a call end the turn: every tool is `return_direct`, or one is the answer."""
+        direct = {tool.name for tool in self.tools if tool.return_direct}
+        if call.tool_calls and all(one["name"] in direct for one in call.tool_calls):
+            return True
+        return self.response is not None and self.response.is_answer(call)
 
     def check_sync(self) -> None:
         """Refuse to run under `invoke` with a tool that has a coroutine and no function.

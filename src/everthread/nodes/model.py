@@ -61,7 +61,11 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         refused = _stepped_down(error, state, prompt, budget, runtime, chat)
         return {**plan_update(state, plan), **refused}
     telemetry.end(reply)
-    return {**plan_update(state, plan), **_kept(reply, state, prompt, chat, reads_back=is_bound)}
+    update = _kept(reply, state, prompt, chat, reads_back=is_bound)
+    if chat.response is not None:
+        # None as well: the answer of an earlier turn is not this one's.
+        update["structured_response"] = chat.answer(update["messages"][0])
+    return {**plan_update(state, plan), **update}
 
 
 def _with_suggestion(failure: ModelError, chat: ModelWithTools) -> ModelError:

@@ -39,14 +39,16 @@ def tool_node(deps: NodeDeps) -> ToolNode:
     """
 
     def keep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
-        result: Result = _kept_or_failed(execute(request), request, deps)
+        result: Result = _kept_or_failed(_answered(request, deps) or execute(request), request, deps)
         return result
 
     async def akeep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]) -> Result:
-        result: Result = await asyncio.to_thread(_kept_or_failed, await execute(request), request, deps)
-        return result
+        result = _answered(request, deps) or await execute(request)
+        kept: Result = await asyncio.to_thread(_kept_or_failed, result, request, deps)
+        return kept
 
-    return ToolNode(deps.tools, handle_tool_errors=error_text, wrap_tool_call=keep, awrap_tool_call=akeep)
+    answers = deps.response.tools if deps.response else []
+    return ToolNode([*deps.tools, *answers], handle_tool_errors=error_text, wrap_tool_call=keep, awrap_tool_call=akeep)
 
 
 def tool_tasks(call: AIMessage) -> list[Send]:
@@ -55,12 +57,6 @@ def tool_tasks(call: AIMessage) -> list[Send]:
     Every task reads the whole state beside its call, by LangGraph's `ToolNode`.
     """
     return [Send("tools", [one]) for one in call.tool_calls]
-
-
-def returns_directly(call: AIMessage, deps: NodeDeps) -> bool:
-    """Tell whether the results are the reply: every called tool is `return_direct`."""
-    direct = {tool.name for tool in deps.tools if tool.return_direct}
-    return bool(call.tool_calls) and all(one["name"] in direct for one in call.tool_calls)
 
 
 class _KeepingFailed(Exception):
@@ -84,8 +80,16 @@ def error_text(error: Exception) -> str:
     return f"Error: {text}. Correct the arguments, or tell the user."
 
 
+def _answered(request: ToolCallRequest, deps: NodeDeps) -> ToolMessage | None:
+    """Return the result of a call that is the structured answer; None for any other."""
+    call = last_call(request.state)
+    return deps.response.result(call, request.tool_call) if deps.response and call else None
+
+
 def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> Any:
-    counter = deps.model_for(context_of(request.runtime)).counter
+    counter, call = deps.model_for(context_of(request.runtime)).counter, last_call(request.state)
+    if isinstance(result, ToolMessage) and call is not None and deps.ends_turn(call):
+        result = marked(result, final=True)
     try:
         return kept(result, request, counter, {tool.name for tool in deps.model.readers})
     except Exception as error:

@@ -8,6 +8,7 @@ Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people 
 | `at` | every message that a run took in or made | when, ISO 8601; one without it `is_new` |
 | `handle`, `tokens` | masked stand-ins | what `read_tool_output` takes, and the tokens of the full text |
 | `kept` | tool results | it `was_refetched` |
+| `final` | tool results | they are the reply, such as a structured answer |
 | `kind` | synthetic messages | what they carry; they have no place in the thread |
 | `before`, `shows`, `notes` | recalled messages | id of their question; ids and note lines that they show |
 
@@ -16,7 +17,7 @@ The reducer of `state.messages` gives `seq` and `previous`, the nodes give the o
 
 from typing import Any, TypeVar
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 MARK = "everthread"
 """Key in `additional_kwargs` under which all our metadata lives."""
@@ -47,6 +48,11 @@ def synthetic(kind: str, content: str, **values: Any) -> HumanMessage:
 def is_new(message: BaseMessage) -> bool:
     """Tell whether a message came with this run: `inject_memory` dates it, and every later run finds it dated."""
     return "at" not in marks(message)
+
+
+def is_answer(message: BaseMessage) -> bool:
+    """Tell whether a message ends its turn: a reply without calls, or a result that is the reply."""
+    return bool(marks(message).get("final")) or (isinstance(message, AIMessage) and not message.tool_calls)
 
 
 def is_synthetic(message: BaseMessage) -> bool:

@@ -25,7 +25,7 @@ from langchain_core.messages.base import BaseMessageChunk
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from everthread.state.marks import MARK, is_recalled, marks, sequence
+from everthread.state.marks import MARK, is_answer, is_recalled, marks, sequence
 
 SNAPSHOT_EVERY = 5
 """Writes between two full snapshots: a longer walk back costs time at load, a shorter one bytes."""
@@ -148,7 +148,7 @@ def _retried(message: BaseMessage, messages: Sequence[BaseMessage]) -> BaseMessa
     """
     if not isinstance(message, HumanMessage) or not (message.id is None or _RANDOM_ID.fullmatch(message.id)):
         return None
-    if not messages or _is_answer(messages[-1]):
+    if not messages or is_answer(messages[-1]):
         return None
     asked = next((earlier for earlier in reversed(messages) if isinstance(earlier, HumanMessage)), None)
     if asked is None or clean_content(message.content) != asked.content or message.name != asked.name:
@@ -159,10 +159,6 @@ def _retried(message: BaseMessage, messages: Sequence[BaseMessage]) -> BaseMessa
 def _undated(message: BaseMessage) -> BaseMessage:
     kept = {key: value for key, value in marks(message).items() if key != "at"}
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MARK: kept}})
-
-
-def _is_answer(message: BaseMessage) -> bool:
-    return isinstance(message, AIMessage) and not message.tool_calls
 
 
 def _appended(message: BaseMessage, last: BaseMessage | None) -> BaseMessage:

@@ -1,7 +1,7 @@
 """State keys of a user's own, beside ours, and the types that a state may hold."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, cast, get_args, get_type_hints
 
@@ -11,7 +11,7 @@ from typing_extensions import TypedDict, is_typeddict
 from everthread.errors import SettingsError
 from everthread.state.state import State
 
-__all__ = ["declared_types", "with_keys"]
+__all__ = ["declared_types", "with_answer", "with_keys"]
 
 
 def with_keys(ours: type[Any], theirs: type[Any] | None) -> type[Any]:
@@ -34,8 +34,16 @@ def with_keys(ours: type[Any], theirs: type[Any] | None) -> type[Any]:
             f"`state_schema` has {taken[0]!r}, which is a key of Everthread's own; extend `everthread.state.State` to "
             "read it, or choose another name"
         )
-    added = {name: hint for name, hint in hints.items() if name not in own}
-    hints = {**get_type_hints(ours, include_extras=True), **added}
+    return _merged(ours, {name: hint for name, hint in hints.items() if name not in own})
+
+
+def with_answer(ours: type[Any], kind: Any) -> type[Any]:
+    """Return a schema with `structured_response`, the answer of the last turn, of a type."""
+    return _merged(ours, {"structured_response": kind | None})
+
+
+def _merged(ours: type[Any], keys: Mapping[str, Any]) -> type[Any]:
+    hints = {**get_type_hints(ours, include_extras=True), **keys}
     typed_dict: Any = TypedDict  # a class made from hints is beyond a type checker
     merged: Any = typed_dict(ours.__name__, hints, total=False)
     merged.__doc__ = ours.__doc__

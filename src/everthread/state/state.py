@@ -88,6 +88,7 @@ class Update(TypedDict, total=False):
     calibration: dict[str, Any] | None
     memory_digest: str
     plan: PromptPlan
+    structured_response: Any
 
 
 def state_after(state: State, update: Update) -> State:
