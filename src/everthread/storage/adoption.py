@@ -3,18 +3,162 @@
 Nothing here writes to a thread of another graph. It goes on as it is in its own graph, with our middleware or without.
 """
 
-from collections.abc import Collection, Sequence
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
 
+from langchain_core.messages import BaseMessage, SystemMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Interrupt
+from typing_extensions import TypedDict
 
-from everthread.errors import SettingsError
+from everthread.errors import NotFoundError, SettingsError, StorageError
+from everthread.state import namespaces
+from everthread.state.marks import MARK, marks
+from everthread.state.messages import Messages
 from everthread.storage.kept_checkpoints import OWN_GRAPH
-from everthread.storage.sqlite.checkpointer import SqliteCheckpointer
+from everthread.storage.locations import locate
+from everthread.storage.open import Storage
+from everthread.storage.sqlite.checkpointer import SqliteCheckpointer, last_writer, thread_sizes
+from everthread.storage.transcript import transcript
+from everthread.window.turns import opens_turn
 
-__all__ = ["pending_interrupts", "refuse_foreign", "state_keys"]
+__all__ = [
+    "ADOPTED",
+    "ForeignThread",
+    "foreign_threads",
+    "messages_of",
+    "new_messages",
+    "opened_to_read",
+    "pending_interrupts",
+    "refuse_foreign",
+    "state_keys",
+]
+
+ADOPTED = "adopted"
+"""Mark of a message that a thread of ours was begun with: the thread that it came from."""
+
+
+@dataclass(frozen=True)
+class ForeignThread:
+    """A thread whose newest checkpoint another graph wrote."""
+
+    thread_id: str
+    user_id: str | None
+    """Whose it is by our own record; None: neither a guard nor our middleware has run on it."""
+    turns: int
+    """User's messages that are in its state."""
+    messages: int
+    checkpoints: int
+    bytes: int
+    """Of all its rows, without SQLite's own."""
+    keys: list[str]
+    """Keys of its state that have a value, `messages` included."""
+    waiting_for: list[Any]
+    """What its open approvals ask, as JSON."""
+    last_activity: str
+    """When its newest checkpoint was saved, ISO 8601."""
+
+
+@contextmanager
+def opened_to_read(url: str) -> Iterator[sqlite3.Connection]:
+    """Open the file of a database so that not one byte of it can change.
+
+    Raises:
+        SettingsError: the URL is not understood, or names a database in memory.
+        StorageError: there is no such file.
+    """
+    path = locate(url).path
+    if path is None:
+        raise SettingsError("a database in memory holds nothing yet; name a file, `--database sqlite:///app.db`")
+    if not path.is_file():
+        raise StorageError(f"there is no database at {str(path)!r}; check the path")
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
+        yield connection
+
+
+def foreign_threads(connection: sqlite3.Connection) -> list[ForeignThread]:
+    """List the threads whose newest checkpoint another graph wrote, the latest activity first; nothing is written."""
+    tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not {"checkpoints", "writes"} <= tables:
+        return []
+    sessions = "SELECT key, json_extract(CAST(value AS TEXT), '$.user_id') FROM store WHERE prefix = ?"
+    has_store = "store" in tables
+    users = dict(connection.execute(sessions, (".".join(namespaces.SESSIONS),)).fetchall()) if has_store else {}
+    saver = _lenient(connection)
+    threads = [
+        _described(saver, thread_id, users.get(thread_id), *sizes)
+        for thread_id, sizes in thread_sizes(connection).items()
+        if last_writer(connection, thread_id) != OWN_GRAPH
+    ]
+    return sorted(threads, key=lambda thread: thread.last_activity, reverse=True)
+
+
+def messages_of(storage: Storage, thread_id: str) -> list[BaseMessage]:
+    """Return every message of a thread of another graph, oldest first, each dated and marked as `ADOPTED`.
+
+    Those that left its state through our middleware are among them. System messages are not: each agent has its own.
+
+    Raises:
+        NotFoundError: there is no such thread.
+        SettingsError: it is a thread of our own, or it has no messages.
+    """
+    reader = _reader(_lenient(storage.database.connection))
+    config = _config(thread_id)
+    snapshot = storage.database.read(reader.get_state, config)
+    if snapshot.metadata is None:
+        raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread adopt` lists them")
+    if storage.checkpointer.last_writer(thread_id) == OWN_GRAPH:
+        raise SettingsError(f"thread {thread_id!r} is one of ours already: `everthread chat --thread {thread_id}`")
+    messages = transcript(storage.store, thread_id, _messages(snapshot.values))
+    if not messages:
+        raise SettingsError(f"thread {thread_id!r} has no `messages` in its state, so there is nothing to begin with")
+    dates = storage.database.read(_dates, reader, config, [str(message.id) for message in messages])
+    return [
+        _marked(message, {"at": marks(message).get("at") or dates[str(message.id)], ADOPTED: thread_id})
+        for message in messages
+        if not isinstance(message, SystemMessage)
+    ]
+
+
+def new_messages(storage: Storage, thread_id: str, ours: str) -> list[BaseMessage]:
+    """Return what was said in a thread of ours since it began with the messages of another one, to hand it back.
+
+    The app's own graph takes them: `app.update_state(config, {"messages": new_messages(…)})`. Twice does no harm, since
+    they keep their ids.
+
+    Args:
+        storage: has both threads.
+        thread_id: the thread of the app.
+        ours: the thread that began with its messages.
+
+    Raises:
+        NotFoundError: one of the threads does not exist.
+        SettingsError: the one did not begin with the other, or the app's waits for an approval, which an update drops.
+    """
+    saver = _lenient(storage.database.connection)
+    saved = storage.database.read(saver.get_tuple, _config(thread_id))
+    snapshot = storage.database.read(_reader(saver).get_state, _config(ours))
+    for name, found in ((thread_id, saved), (ours, snapshot.metadata)):
+        if found is None:
+            raise NotFoundError(f"there is no thread {name!r} in this database")
+    messages = transcript(storage.store, ours, _messages(snapshot.values))
+    if not any(marks(message).get(ADOPTED) == thread_id for message in messages):
+        raise SettingsError(f"thread {ours!r} did not begin with the messages of thread {thread_id!r}")
+    if saved is not None and pending_interrupts(saved):
+        raise SettingsError(
+            f"thread {thread_id!r} waits for an approval, which would be dropped; answer it in its own app first"
+        )
+    return [_marked(message, {}) for message in messages if ADOPTED not in marks(message)]
 
 
 def refuse_foreign(checkpointer: SqliteCheckpointer, thread_id: str, channels: Collection[str]) -> None:
@@ -30,8 +174,7 @@ def refuse_foreign(checkpointer: SqliteCheckpointer, thread_id: str, channels: C
     """
     if checkpointer.last_writer(thread_id) == OWN_GRAPH:
         return
-    config: RunnableConfig = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
-    saved = checkpointer.get_tuple(config)
+    saved = checkpointer.get_tuple(_config(thread_id))
     if saved is None:
         return
     loses = [f"its state key {name!r}" for name in state_keys(saved) if name not in channels]
@@ -54,6 +197,77 @@ def pending_interrupts(saved: CheckpointTuple) -> list[Interrupt]:
     """Return what the newest run of a thread waits for."""
     written = [value for _, channel, value in saved.pending_writes or () if channel == INTERRUPT]
     return [one for value in written for one in (value if isinstance(value, list | tuple) else [value])]
+
+
+class _State(TypedDict):
+    messages: Messages
+
+
+def _lenient(connection: sqlite3.Connection) -> SqliteSaver:
+    """Return a saver that only reads; values of the app's own types come as plain ones, and run no code."""
+    saver = SqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    saver.is_setup = True  # its tables are there, and it must make none
+    return saver
+
+
+def _reader(saver: SqliteSaver) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Return a graph whose `get_state` has the messages, be their channel a plain one or a delta channel."""
+    graph = StateGraph(_State)
+    graph.add_node("read", lambda state: {})
+    graph.add_edge(START, "read")
+    return graph.compile(checkpointer=saver)
+
+
+def _described(saver: SqliteSaver, thread_id: str, user_id: str | None, checkpoints: int, size: int) -> ForeignThread:
+    saved = saver.get_tuple(_config(thread_id))
+    messages = _messages(_reader(saver).get_state(_config(thread_id)).values)
+    return ForeignThread(
+        thread_id=thread_id,
+        user_id=user_id,
+        turns=sum(map(opens_turn, messages)),
+        messages=len(messages),
+        checkpoints=checkpoints,
+        bytes=size,
+        keys=sorted({*state_keys(saved), *(["messages"] if messages else [])}) if saved else [],
+        waiting_for=[_plain(one.value) for one in pending_interrupts(saved)] if saved else [],
+        last_activity=str(saved.checkpoint["ts"]) if saved else "",
+    )
+
+
+def _messages(values: Mapping[str, Any]) -> list[BaseMessage]:
+    """Return the messages of a state; of a state that has other things under that name, none."""
+    found = values.get("messages")
+    try:
+        return convert_to_messages(found) if isinstance(found, list) else []
+    except (ValueError, TypeError, NotImplementedError):
+        return []
+
+
+def _dates(
+    reader: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig, names: Sequence[str]
+) -> Mapping[str, str]:
+    """Return when each message came, by its id: when the run began before which it was not there."""
+    dates: dict[str, str] = {}
+    oldest = ""
+    for snapshot in reader.get_state_history(config, filter={"source": "input"}):
+        earlier = {str(message.id) for message in _messages(snapshot.values)}
+        oldest = snapshot.created_at or oldest
+        dates.update((name, oldest) for name in names if name not in earlier and name not in dates)
+    return {name: dates.get(name, oldest) for name in names}
+
+
+def _marked(message: BaseMessage, ours: Mapping[str, Any]) -> BaseMessage:
+    """Return a message with these marks of ours and no others."""
+    kwargs = {name: value for name, value in message.additional_kwargs.items() if name != MARK}
+    return message.model_copy(update={"additional_kwargs": {**kwargs, **({MARK: dict(ours)} if ours else {})}})
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value, default=str))
+
+
+def _config(thread_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
 
 
 def _enumerated(parts: Sequence[str]) -> str:

@@ -39,6 +39,7 @@ __all__ = [
     "newest_inputs",
     "row_counts",
     "thread_ids",
+    "thread_sizes",
 ]
 
 _TABLES = ("checkpoints", "writes")
@@ -62,6 +63,11 @@ _COPY = {
     "checkpoints": "checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata",
     "writes": "checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value",
 }
+_SIZES = (
+    "SELECT thread_id, count(*), sum(length(checkpoint) + length(CAST(metadata AS BLOB)))"
+    " + ifnull((SELECT sum(length(value)) FROM writes WHERE writes.thread_id = checkpoints.thread_id), 0)"
+    " FROM checkpoints GROUP BY thread_id"
+)
 # Edits that did not come through a guard say nothing.
 _LAST_WRITER = (
     "SELECT json_extract(CAST(metadata AS TEXT), '$.' || ?) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
@@ -344,6 +350,11 @@ def last_writer(database: sqlite3.Connection, thread_id: str) -> int | None:
     """Return which graph wrote the newest checkpoint of a thread, see `kept_checkpoints`; None: no guarded one."""
     row = database.execute(_LAST_WRITER, (OURS, thread_id, OURS)).fetchone()
     return None if row is None or row[0] is None else int(row[0])
+
+
+def thread_sizes(database: sqlite3.Connection) -> Mapping[str, tuple[int, int]]:
+    """Return checkpoints of each thread, and bytes of all its rows, by its id."""
+    return {str(thread_id): (count, size) for thread_id, count, size in database.execute(_SIZES)}
 
 
 def row_counts(database: sqlite3.Connection, threads: Iterable[str]) -> Counter[str]:

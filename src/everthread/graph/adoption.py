@@ -1,0 +1,62 @@
+"""Begin a thread of ours with the messages of another graph's thread, which stays as it is."""
+
+from langchain_core.runnables import RunnableConfig
+
+from everthread.errors import SettingsError
+from everthread.graph.guard import GuardedGraph
+from everthread.ledger.record import now
+from everthread.state import namespaces
+from everthread.state.marks import marks
+from everthread.storage.adoption import messages_of
+from everthread.storage.pruning import edit_metadata
+from everthread.window.turns import opens_turn
+
+__all__ = ["begin_with"]
+
+
+def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> int:
+    """Begin a new thread of our graph with the messages of another graph's thread.
+
+    Open approvals and other state keys stay where they are; of a call without a result, prompts say that there is none.
+
+    Args:
+        graph: made by `build_graph` with a storage.
+        source: a thread of another graph in the same database.
+        target: the new thread.
+        user_id: whose it is.
+
+    Returns:
+        The number of its messages.
+
+    Raises:
+        NotFoundError: there is no thread `source`.
+        SettingsError: `source` is a thread of ours or has no messages, or there is a thread `target`.
+        ThreadBusyError: a run holds one of the threads.
+    """
+    storage, target = graph.storage, namespaces.checked("thread_id", target)
+    namespaces.checked("user_id", user_id)
+    config: RunnableConfig = {
+        "configurable": {"thread_id": target},
+        "metadata": edit_metadata(is_own=True),
+    }
+    with storage.locks.hold(target):
+        messages = messages_of(storage, source)
+        is_taken = storage.store.get(namespaces.SESSIONS, target) is not None
+        if is_taken or graph.graph.get_state(config).metadata is not None:
+            raise SettingsError(f"there is a thread {target!r} already; choose another name for the new one")
+        turns = sum(map(opens_turn, messages))
+        # Behind the last node, so that nothing is left to run.
+        graph.graph.update_state(config, {"messages": messages, "turns": turns}, as_node="consolidate")
+        at = now()
+        session = {
+            "thread_id": target,
+            "user_id": user_id,
+            "agent": graph.name,
+            "began": marks(messages[0]).get("at") or at,
+            "last_activity": marks(messages[-1]).get("at") or at,
+            "turns": turns,
+            "consolidated_turns": turns,
+            "shared": None,
+        }
+        storage.store.put(namespaces.SESSIONS, target, session, index=False)
+    return len(messages)

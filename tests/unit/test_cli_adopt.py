@@ -1,0 +1,271 @@
+"""`adopt`: threads of other graphs are listed, copied from and handed back to, and never changed."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, messages_from_dict
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from everthread import Context, build_graph, open_storage
+from everthread.agents import travel
+from everthread.cli import main
+from everthread.models.scripted import ScriptedModel
+from everthread.storage.adoption import new_messages
+from stock_app import APPROVAL, THREADS, app, config, make, rows
+
+URL = "sqlite:///everthread.db"
+FILE = Path("everthread.db")
+ANN = Context(user_id="ann")
+
+
+@dataclass
+class Lamp:
+    """A type of the app's own."""
+
+    colour: str
+
+
+@pytest.fixture(autouse=True)
+def _database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    make(FILE)
+
+
+def adopt(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["adopt", *arguments])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    code, out, err = adopt(capsys, *arguments, "--json")
+    assert (code, err) == (0, "")
+    return {thread["thread_id"]: thread for thread in json.loads(out)}
+
+
+def chat(thread_id: str, *texts: str) -> None:
+    """Go on with a thread of ours."""
+    with open_storage(URL) as storage:
+        graph = build_graph(travel, model=ScriptedModel([f"re: {text}" for text in texts]), storage=storage)
+        for text in texts:
+            graph.invoke({"messages": text}, config(thread_id), context=ANN)
+
+
+def messages_of(thread_id: str) -> list[Any]:
+    with open_storage(URL) as storage:
+        graph = build_graph(travel, model="offline", storage=storage)
+        return list(graph.get_state(config(thread_id)).values["messages"])
+
+
+def said(messages: Sequence[Any]) -> list[str]:
+    return [str(message.text) for message in messages]
+
+
+def test_every_thread_is_listed_with_what_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    threads = listed(capsys)
+
+    assert threads.keys() == THREADS.keys()
+    counts = [[threads[name][count] for count in ("turns", "messages", "checkpoints")] for name in THREADS]
+    assert counts == [[12, 24, 48], [1, 2, 4], [2, 8, 14], [2, 6, 11], [3, 8, 14]]
+    assert threads["keys"]["keys"] == ["budget", "messages", "visited"]
+    assert [ask["action_requests"][0]["name"] for ask in threads[APPROVAL]["waiting_for"]] == ["order"]
+    assert all(not one["waiting_for"] for name, one in threads.items() if name != APPROVAL)
+
+
+def test_the_bytes_of_a_thread_are_those_of_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    blobs = [value for row in rows(FILE, "tools") for value in (row[-2:] if row[0] == "checkpoints" else row[-1:])]
+
+    assert listed(capsys, "tools")["tools"]["bytes"] == sum(map(len, blobs))
+
+
+def test_listing_changes_not_one_byte(capsys: pytest.CaptureFixture[str]) -> None:
+    before = FILE.read_bytes()
+
+    code, out, _ = adopt(capsys)
+
+    assert code == 0
+    assert "1 approval" in out
+    assert FILE.read_bytes() == before
+
+
+def test_the_threads_of_our_own_graph_are_not_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    chat("ours", "hi")
+
+    assert listed(capsys).keys() == THREADS.keys()
+
+
+def test_a_thread_that_a_guard_has_run_on_has_its_user(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_storage(URL) as storage:
+        guarded = storage.guard(app(storage.checkpointer, ["fine"], store=storage.store))
+        guarded.invoke({"messages": "hi"}, {"configurable": {"thread_id": "keys", "user_id": "ann"}})
+
+    threads = listed(capsys)
+
+    assert {name: one["user_id"] for name, one in threads.items() if one["user_id"]} == {"keys": "ann"}
+
+
+def test_values_of_the_apps_own_types_do_not_stop_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    with SqliteSaver.from_conn_string(str(FILE)) as saver:
+        app(saver, []).update_state(config("typed"), {"budget": Lamp("red"), "messages": "hi"})
+
+    assert listed(capsys, "typed")["typed"]["keys"] == ["budget", "messages"]
+
+
+@pytest.mark.parametrize("tables", ["", "CREATE TABLE checkpoints (thread_id)"], ids=["empty", "foreign"])
+def test_a_database_without_threads_lists_none(capsys: pytest.CaptureFixture[str], tables: str) -> None:
+    with closing(sqlite3.connect("other.db")) as database:
+        database.executescript(tables)
+
+    assert adopt(capsys, "--json", "--database", "sqlite:///other.db") == (0, "[]\n", "")
+
+
+def test_a_thread_of_ours_begins_with_the_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    before = rows(FILE)
+
+    code, out, _ = adopt(capsys, "both", "--into", "mine", "--user", "ann", "--json")
+
+    assert (code, json.loads(out)) == (0, {"thread_id": "mine", "user_id": "ann", "adopted": "both", "messages": 6})
+    assert [row for row in rows(FILE) if row[1] != "mine"] == before
+    inputs, replies = THREADS["both"]
+    chat("mine", "And now?")
+    assert said(messages_of("mine")) == [
+        inputs[0]["messages"],
+        replies[0],
+        inputs[1]["messages"],
+        "",
+        "60 EUR are left",
+        replies[2],
+        "And now?",
+        "re: And now?",
+    ]
+
+
+def test_the_messages_keep_the_dates_on_which_they_came(capsys: pytest.CaptureFixture[str]) -> None:
+    with SqliteSaver.from_conn_string(str(FILE)) as saver:
+        runs = [one.created_at for one in app(saver, []).get_state_history(config("tools"), filter={"source": "input"})]
+
+    adopt(capsys, "tools", "--into", "mine")
+
+    dates = [message.additional_kwargs["everthread"]["at"] for message in messages_of("mine")]
+    assert dates == [runs[1]] * 4 + [runs[0]] * 4
+
+
+def test_the_turns_that_it_begins_with_count_once(capsys: pytest.CaptureFixture[str]) -> None:
+    adopt(capsys, "chat", "--into", "mine", "--user", "ann")
+    chat("mine", "one more")
+
+    main(["threads", "--json"])
+
+    (record,) = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (record["thread_id"], record["user_id"], record["turns"], record["agent"]) == ("mine", "ann", 13, "travel")
+
+
+def test_an_open_approval_stays_with_its_app(capsys: pytest.CaptureFixture[str]) -> None:
+    before = rows(FILE, APPROVAL)
+
+    adopt(capsys, APPROVAL, "--into", "mine", "--user", "ann")
+    chat("mine", "Never mind.")
+
+    assert said(messages_of("mine"))[-2:] == ["Never mind.", "re: Never mind."]
+    assert rows(FILE, APPROVAL) == before
+
+
+def test_a_system_message_of_the_app_stays_behind(capsys: pytest.CaptureFixture[str]) -> None:
+    with SqliteSaver.from_conn_string(str(FILE)) as saver:
+        kept = [SystemMessage("Be rude."), HumanMessage("hi"), AIMessage("hm")]
+        app(saver, []).update_state(config("rude"), {"messages": kept})
+
+    adopt(capsys, "rude", "--into", "mine")
+
+    assert said(messages_of("mine")) == ["hi", "hm"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said_why"),
+    [
+        (["nobody", "--into", "mine"], 1, "there is no thread 'nobody'"),
+        (["ours", "--into", "mine"], 2, "is one of ours already"),
+        (["chat", "--into", "ours"], 2, "there is a thread 'ours' already"),
+        (["chat", "--into", "keys"], 2, "there is a thread 'keys' already"),
+        (["chat", "--into", ""], 2, "`thread_id` must be a non-empty text"),
+        (["--into", "mine"], 2, "adopt THREAD --into NEW"),
+        (["chat", "--back"], 2, "adopt THREAD --into NEW --back"),
+        (["nobody"], 1, "no other graph has a thread 'nobody'"),
+        (["ours"], 1, "no other graph has a thread 'ours'"),
+        (["chat", "--into", "ours", "--back"], 2, "did not begin with the messages of thread 'chat'"),
+        (["chat", "--into", "nobody", "--back"], 1, "there is no thread 'nobody'"),
+        (["--database", "sqlite://"], 2, "in memory"),
+        (["--database", "sqlite:///nowhere.db"], 1, "there is no database at 'nowhere.db'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said_why: str
+) -> None:
+    chat("ours", "hi")
+    before = rows(FILE)
+
+    done, out, err = adopt(capsys, *arguments)
+
+    assert (done, out) == (code, "")
+    assert said_why in err
+    assert rows(FILE) == before
+
+
+def test_what_was_said_since_goes_back_to_the_app_and_twice_does_no_harm(capsys: pytest.CaptureFixture[str]) -> None:
+    adopt(capsys, "both", "--into", "mine", "--user", "ann")
+    chat("mine", "one", "two")
+
+    for _ in range(2):
+        _, out, _ = adopt(capsys, "both", "--into", "mine", "--back", "--json")
+        with SqliteSaver.from_conn_string(str(FILE)) as saver:
+            graph = app(saver, [])
+            graph.update_state(config("both"), {"messages": messages_from_dict(json.loads(out)["messages"])})
+
+    with SqliteSaver.from_conn_string(str(FILE)) as saver:
+        graph = app(saver, ["three, too"])
+        assert graph.get_state(config("both")).next == ()
+        values = graph.invoke({"messages": "three"}, config("both"))
+    assert said(values["messages"])[6:] == ["one", "re: one", "two", "re: two", "three", "three, too"]
+    assert (values["budget"], values["visited"]) == (60, ["door", "till"])
+    assert all("everthread" not in message.additional_kwargs for message in values["messages"])
+
+
+async def test_what_was_said_since_goes_back_to_an_asynchronous_app(capsys: pytest.CaptureFixture[str]) -> None:
+    adopt(capsys, "keys", "--into", "mine", "--user", "ann")
+    chat("mine", "one")
+
+    with open_storage(URL) as storage:
+        new = new_messages(storage, "keys", "mine")
+    async with AsyncSqliteSaver.from_conn_string(str(FILE)) as saver:
+        graph = app(saver, ["two, too"])
+        await graph.aupdate_state(config("keys"), {"messages": new})
+        values = await graph.ainvoke({"messages": "two"}, config("keys"))
+
+    assert said(values["messages"])[2:] == ["one", "re: one", "two", "two, too"]
+
+
+def test_nothing_is_handed_back_to_a_thread_that_waits_for_an_approval(capsys: pytest.CaptureFixture[str]) -> None:
+    adopt(capsys, APPROVAL, "--into", "mine", "--user", "ann")
+    chat("mine", "one")
+
+    code, out, err = adopt(capsys, APPROVAL, "--into", "mine", "--back")
+
+    assert (code, out) == (2, "")
+    assert "answer it in its own app first" in err
+
+
+def test_without_json_it_says_how_the_app_takes_the_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    adopt(capsys, "keys", "--into", "mine", "--user", "ann")
+    chat("mine", "one")
+
+    _, out, _ = adopt(capsys, "keys", "--into", "mine", "--back")
+
+    assert out.startswith("2 messages of thread mine are new.")
+    assert 'app.update_state({"configurable": {"thread_id": "keys"}}, {"messages": new})' in out
