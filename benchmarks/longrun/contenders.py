@@ -125,6 +125,41 @@ def _everthread(setup: Setup, **dials: Any) -> Iterator[Running]:
 
 
 @contextmanager
+def middleware(setup: Setup) -> Iterator[Running]:
+    """langchain's agent with `EverthreadMiddleware`, without automatic recall."""
+    with _middleware(setup, None) as running:
+        yield running
+
+
+@contextmanager
+def middleware_delta(setup: Setup) -> Iterator[Running]:
+    """The same with `EverthreadState`, whose checkpoints hold what is new."""
+    from everthread import EverthreadState
+
+    with _middleware(setup, EverthreadState) as running:
+        yield running
+
+
+@contextmanager
+def _middleware(setup: Setup, state_schema: Any) -> Iterator[Running]:
+    from everthread import EverthreadMiddleware, open_storage
+    from everthread.nodes.thread_view import thread_messages
+    from everthread.storage.transcript import transcript
+
+    dials = {"window": setup.window, "recall_tokens": 0}
+    with open_storage(f"sqlite:///{setup.path}") as storage:
+        ours = EverthreadMiddleware(summarizer=setup.summarizer, **dials)
+        agent = _agent(setup, ours, checkpointer=storage.checkpointer, store=storage.store, state_schema=state_schema)
+        guarded = storage.guard(agent).with_config({"configurable": {"user_id": "bench"}})
+        running = Running(guarded, setup, {"dials": dials, "everything else": "defaults"})
+        running.readable = lambda thread_id: transcript(
+            storage.store, thread_id, thread_messages(storage.store, thread_id, running.messages(thread_id))
+        )
+        running.where = "transcript"
+        yield running
+
+
+@contextmanager
 def summarization(setup: Setup) -> Iterator[Running]:
     """langchain's agent with `SummarizationMiddleware`; `keep` and `trim_tokens_to_summarize` are its defaults."""
     from langchain.agents.middleware import SummarizationMiddleware
@@ -286,10 +321,14 @@ def plain(setup: Setup) -> Iterator[Running]:
 
 OURS = "everthread"
 OURS_DEFAULTS = "everthread, every default"
+JOINED = "create_agent + everthread"
+JOINED_DELTA = "create_agent + everthread, EverthreadState"
 
 CONTENDERS: dict[str, Contender] = {
     OURS: everthread,
     OURS_DEFAULTS: everthread_defaults,
+    JOINED: middleware,
+    JOINED_DELTA: middleware_delta,
     "SummarizationMiddleware": summarization,
     "SummarizationMiddleware, archiving": summarization_archiving,
     "ContextEditingMiddleware": context_editing,

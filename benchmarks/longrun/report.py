@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from longrun.contenders import OURS, OURS_DEFAULTS
+from longrun.contenders import JOINED, JOINED_DELTA, OURS, OURS_DEFAULTS
 from longrun.thread import MODES
 from longrun.workload import WORKLOADS
 
@@ -44,13 +44,15 @@ MARKS = (
     Mark(OURS, _PEER, "cpu_ms", 1.0, modes=("async", "async-8")),
     Mark(OURS, _PEER_ARCHIVING, "cpu_ms", 1.0),
     Mark(OURS_DEFAULTS, _PEER, "cpu_ms", 1.5),
+    Mark(JOINED, _PEER, "cpu_ms", 1.5),
+    Mark(JOINED_DELTA, _PEER, "cpu_ms", 1.5),
     Mark(OURS_DEFAULTS, _PEER, "priced_tokens", 0.75, workloads="a"),
     Mark(OURS_DEFAULTS, _PEER, "priced_tokens", 0.45, workloads="b"),
     Mark(OURS_DEFAULTS, "deepagents", "priced_tokens", 0.95, workloads="a"),
     Mark(OURS_DEFAULTS, "deepagents", "priced_tokens", 1.0, workloads="b"),
 )
 
-CACHEABLE = {OURS: 0.88, OURS_DEFAULTS: 0.86}
+CACHEABLE = {OURS: 0.88, OURS_DEFAULTS: 0.86, JOINED: 0.86, JOINED_DELTA: 0.86}
 """Least share of a prompt of workload a that repeats the head of the prompt before."""
 
 
