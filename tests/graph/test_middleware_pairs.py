@@ -1,0 +1,232 @@
+"""The middleware beside langchain's own, inside them and around them."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ClearToolUsesEdit,
+    ContextEditingMiddleware,
+    HumanInTheLoopMiddleware,
+    LLMToolSelectorMiddleware,
+    ModelCallLimitMiddleware,
+    ModelFallbackMiddleware,
+    ModelRequest,
+    ModelRetryMiddleware,
+    PIIMiddleware,
+    SummarizationMiddleware,
+    TodoListMiddleware,
+    ToolCallLimitMiddleware,
+    ToolRetryMiddleware,
+)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.types import Command
+from pydantic import Field
+
+from everthread import EverthreadMiddleware, open_storage
+from everthread.models.scripted import CannedModel, ScriptedModel
+from everthread.nodes.thread_view import thread_messages
+from everthread.storage.open import Storage
+from everthread.storage.transcript import transcript
+from everthread.window.tokens import counter_for
+
+CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "ann"}, "recursion_limit": 100}
+WINDOW = 4_000
+TURNS = 16
+
+Order = Callable[[Any, Any], Sequence[Any]]
+Ask = Callable[..., dict[str, Any]]
+
+
+@tool
+def look_up(number: int) -> str:
+    """Look up an order."""
+    return "\n".join(f"order {number} line {line}: paid and packed" for line in range(20))
+
+
+class Shop(CannedModel):
+    """Looks each order up, then answers; keeps every prompt."""
+
+    prompts: list[list[BaseMessage]] = Field(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "shop"
+
+    def next_reply(self, messages: list[BaseMessage], tools: Any) -> AIMessage:
+        if any("Extract" in message.text or "summar" in message.text.lower() for message in messages[-1:]):
+            return AIMessage("Orders were looked up.")
+        number = len(self.prompts) // 2
+        self.prompts.append(list(messages))
+        if next(message for message in reversed(messages) if message.id != "reminder").type == "tool":
+            return AIMessage("It is packed. " * 20)
+        return AIMessage("", tool_calls=[{"name": "look_up", "args": {"number": number}, "id": f"c{number}"}])
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[Storage]:
+    with open_storage(f"sqlite:///{tmp_path}/a.db", lock_timeout_seconds=0) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["invoke", "ainvoke"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    def send(graph: Any, payload: Any) -> dict[str, Any]:
+        payload = {"messages": [HumanMessage(payload)]} if isinstance(payload, str) else payload
+        if request.param == "ainvoke":
+            return dict(asyncio.run(graph.ainvoke(payload, CONFIG)))
+        return dict(graph.invoke(payload, CONFIG))
+
+    return send
+
+
+@pytest.fixture(params=["theirs outside", "ours outside"])
+def order(request: pytest.FixtureRequest) -> Order:
+    return lambda theirs, ours: [theirs, ours] if request.param == "theirs outside" else [ours, theirs]
+
+
+def ours(**dials: Any) -> EverthreadMiddleware:
+    return EverthreadMiddleware(window=WINDOW, summarizer="offline", **dials)
+
+
+def build(storage: Storage, model: Any, middleware: Sequence[Any], **options: Any) -> Any:
+    return storage.guard(
+        create_agent(
+            model,
+            options.pop("tools", [look_up]),
+            system_prompt="You sell things.",
+            middleware=middleware,
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+            **options,
+        )
+    )
+
+
+class Reminder(AgentMiddleware):
+    """Adds a message of its own to each request."""
+
+    def wrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
+        return handler(request.override(messages=[*request.messages, HumanMessage("Be kind.", id="reminder")]))
+
+    async def awrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
+        return await handler(request.override(messages=[*request.messages, HumanMessage("Be kind.", id="reminder")]))
+
+
+STOCK: dict[str, Callable[[], Any]] = {
+    "summarization": lambda: SummarizationMiddleware(Shop(), trigger=("messages", 30), keep=("messages", 10)),
+    "context editing": lambda: ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1_000, keep=2)]),
+    "todo list": lambda: TodoListMiddleware(),
+    "model retry": lambda: ModelRetryMiddleware(max_retries=1, initial_delay=0),
+    "tool retry": lambda: ToolRetryMiddleware(max_retries=1, initial_delay=0),
+    "pii": lambda: PIIMiddleware("email", strategy="redact", apply_to_output=True),
+    "model fallback": lambda: ModelFallbackMiddleware(Shop()),
+    "model call limit": lambda: ModelCallLimitMiddleware(run_limit=10),
+    "tool call limit": lambda: ToolCallLimitMiddleware(run_limit=10),
+    "approvals": lambda: HumanInTheLoopMiddleware(interrupt_on={"sell": True}),
+    "reminder": lambda: Reminder(),
+}
+
+
+@pytest.mark.parametrize("name", STOCK)
+def test_beside_langchains_own_every_prompt_fits_and_is_whole(
+    storage: Storage, ask: Ask, order: Order, name: str
+) -> None:
+    model = Shop()
+    graph = build(storage, model, order(STOCK[name](), ours()))
+
+    for number in range(TURNS):
+        values = ask(graph, f"Where is order {number}? " * 5)
+
+    for index, prompt in enumerate(model.prompts):
+        assert counter_for(None).messages(prompt) < WINDOW
+        assert any(message.text.startswith(f"Where is order {index // 2}?") for message in prompt)
+        calls = [call["id"] for message in prompt if isinstance(message, AIMessage) for call in message.tool_calls]
+        assert calls == [message.tool_call_id for message in prompt if isinstance(message, ToolMessage)]
+    assert len(model.prompts) == 2 * TURNS
+    assert values["messages"][-1].text.startswith("It is packed.")
+
+
+@pytest.mark.parametrize("name", [name for name in STOCK if name != "summarization"])
+def test_beside_langchains_own_nothing_is_lost(storage: Storage, ask: Ask, order: Order, name: str) -> None:
+    graph = build(storage, Shop(), order(STOCK[name](), ours()))
+
+    for number in range(TURNS):
+        values = ask(graph, f"Where is order {number}? " * 5)
+
+    messages = transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))
+    assert [message.type for message in messages] == ["human", "ai", "tool", "ai"] * TURNS
+    assert all(line in messages[2].text for line in ("order 0 line 0", "order 0 line 19"))
+
+
+def test_an_approval_is_asked_and_answered(storage: Storage, ask: Ask, order: Order) -> None:
+    sold = []
+
+    @tool
+    def sell(item: str) -> str:
+        """Sell something."""
+        sold.append(item)
+        return f"sold {item}"
+
+    calls = [{"name": "sell", "args": {"item": item}, "id": f"c-{item}"} for item in ("boat", "house")]
+    model = ScriptedModel([AIMessage("", tool_calls=calls), "Only the boat is sold."])
+    approvals = HumanInTheLoopMiddleware(interrupt_on={"sell": True})
+    graph = build(storage, model, order(approvals, ours()), tools=[sell])
+
+    asked = ask(graph, "Sell the boat and the house.")
+    values = ask(graph, Command(resume={"decisions": [{"type": "approve"}, {"type": "reject", "message": "no"}]}))
+
+    assert len(asked["__interrupt__"][0].value["action_requests"]) == 2
+    assert (sold, values["messages"][-1].text) == (["boat"], "Only the boat is sold.")
+
+
+def test_a_failing_model_is_retried_by_its_own_error(storage: Storage, ask: Ask, order: Order) -> None:
+    model = ScriptedModel([TimeoutError("slow"), "Here."])
+    retry = ModelRetryMiddleware(max_retries=1, initial_delay=0, retry_on=(TimeoutError,))
+
+    values = ask(build(storage, model, order(retry, ours())), "hi")
+
+    assert values["messages"][-1].text == "Here."
+
+
+def test_a_fallback_model_gets_the_prompt(storage: Storage, ask: Ask, order: Order) -> None:
+    fallback = ScriptedModel(["From the other one."])
+    middleware = order(ModelFallbackMiddleware(fallback), ours())
+
+    values = ask(build(storage, ScriptedModel([TimeoutError("down")]), middleware), "hi")
+
+    assert values["messages"][-1].text == "From the other one."
+    assert fallback.prompts[0][-1].text == "hi"
+
+
+def test_a_selected_tool_is_the_only_one_sent(storage: Storage, ask: Ask, order: Order) -> None:
+    @tool
+    def other() -> str:
+        """Do something else."""
+        return "else"
+
+    selector = ScriptedModel(
+        [AIMessage("", tool_calls=[{"name": "ToolSelectionResponse", "args": {"tools": ["look_up"]}, "id": "s"}])]
+    )
+    model = ScriptedModel(["Done."])
+    middleware = order(LLMToolSelectorMiddleware(model=selector, always_include=["recall_history"]), ours())
+
+    ask(build(storage, model, middleware, tools=[look_up, other]), "hi")
+
+    assert {one["function"]["name"] for one in model.tools[0]} == {"look_up", "recall_history"}
+
+
+def test_a_reminder_of_another_middleware_is_sent_and_not_kept(storage: Storage, ask: Ask, order: Order) -> None:
+    model = ScriptedModel(["One.", "Two."])
+    graph = build(storage, model, order(Reminder(), ours()))
+
+    ask(graph, "hi")
+    values = ask(graph, "again")
+
+    assert [prompt[-1].text for prompt in model.prompts] == ["Be kind.", "Be kind."]
+    assert [message.text for message in values["messages"]] == ["hi", "One.", "again", "Two."]
