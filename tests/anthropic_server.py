@@ -67,7 +67,7 @@ class AnthropicServer:
         self.requests.append(body)
         if problem := _problem(body):
             return 400, {"type": "error", "error": {"type": "invalid_request_error", "message": problem}}
-        self.usage.append(self._use_cache(blocks_of(body)))
+        self.usage.append(self._use_cache(blocks_of(body), is_whole="cache_control" in body))
         reply = self._replies.popleft()
         content: Block = {"type": "text", "text": reply}
         if isinstance(reply, ToolUse):
@@ -84,10 +84,12 @@ class AnthropicServer:
             "usage": {**self.usage[-1], "output_tokens": self._count(json.dumps(content))},
         }
 
-    def _use_cache(self, blocks: list[Block]) -> dict[str, int]:
+    def _use_cache(self, blocks: list[Block], *, is_whole: bool) -> dict[str, int]:
         texts = [_text(block) for block in blocks]
         sizes = [self._count(text) for text in texts]
         marks = [place for place, block in enumerate(blocks) if is_marked(block)]
+        if is_whole and len(blocks) - 1 not in marks:
+            marks.append(len(blocks) - 1)
         prefixes = ["\n".join(texts[: place + 1]) for place in range(len(texts))]
         read = written = 0
         for mark in marks:
@@ -134,7 +136,8 @@ def _text(block: Block) -> str:
 
 def _problem(body: Body) -> str | None:
     marked = [block for block in blocks_of(body) if is_marked(block)]
-    if len(marked) > 4:
+    # A mark for the whole request stands on the last block, and takes a place even if that one is full.
+    if len(marked) + ("cache_control" in body) > 4:
         return f"A maximum of 4 blocks with cache_control may be provided. Found {len(marked)}."
     for block in marked:
         if block.get("type") == "text" and not block["text"]:

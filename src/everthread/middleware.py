@@ -370,6 +370,11 @@ class _RequestModel(ModelWithTools):
         """Return the tokens of all schemas."""
         return self.tokens
 
+    @property
+    def cache_slots(self) -> int:
+        """Marks for the prompt's end and the system message; a deep agent sets two more behind us, and four is all."""
+        return 2
+
 
 def _response_schemas(response_format: Any) -> list[dict[str, Any]]:
     """Return the schemas of a structured response as tools: counted so, one that the provider takes costs no more."""

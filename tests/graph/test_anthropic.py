@@ -1,20 +1,23 @@
 """Claude through its real client: where the cache is marked on the wire, and what its usage teaches our counts."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_anthropic import ChatAnthropic
+from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
 
 from anthropic_server import AnthropicServer, ToolUse, blocks_of, is_marked
-from everthread import Context, build_graph, open_storage
+from everthread import Context, EverthreadMiddleware, build_graph, open_storage
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
 from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
 from everthread.window.calibration import Calibration
 from everthread.window.tokens import counter_for
-from small_agent import AGENT, CONFIG, ask
+from small_agent import AGENT, CONFIG, ask, look
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def marks(server: AnthropicServer, request: int = -1) -> list[str]:
 
 
 def _said(block: dict[str, Any]) -> str:
-    content = block.get("text") or block["content"]
+    content = block.get("text") or block.get("content") or block["name"]
     text = content if isinstance(content, str) else content[0]["text"]
     return f"{block['role']}: {' '.join(text.split()[:2])}"
 
@@ -134,6 +137,62 @@ def test_more_results_than_the_api_looks_back_are_still_read_in_the_next_turn(
         ask(graph, f"question {number}")
 
     assert server.usage[-1]["cache_read_input_tokens"] >= server.usage[-2]["cache_read_input_tokens"]
+
+
+@pytest.fixture(params=["invoke", "ainvoke"])
+def say(request: pytest.FixtureRequest) -> Any:
+    def send(agent: Any, text: str) -> None:
+        config = {"configurable": {"thread_id": "t", "user_id": "ann"}}
+        if request.param == "ainvoke":
+            asyncio.run(agent.ainvoke({"messages": text}, config))
+        else:
+            agent.invoke({"messages": text}, config)
+
+    return send
+
+
+def test_somebody_elses_agent_is_marked_at_the_system_message_and_the_end(
+    server: AnthropicServer, storage: Storage, say: Any
+) -> None:
+    agent = storage.guard(
+        create_agent(
+            claude(server),
+            [look],
+            system_prompt="Be brief.",
+            middleware=[EverthreadMiddleware(window=8_000)],
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+        )
+    )
+    server.reply(ToolUse("look", {"n": 2}), "answer 0", "answer 1")
+
+    say(agent, "question 0")
+    say(agent, "question 1")
+
+    ends = [marks(server, number) for number in range(3)]
+    assert [found[-1] for found in ends] == ["user: question 0", "user: row 0", "user: question 1"]
+    assert all(len(found) == 2 and found[0].startswith("system:") for found in ends)
+    assert all(usage["cache_read_input_tokens"] > 0 for usage in server.usage[1:])
+
+
+def test_langchains_own_caching_behind_ours_stays_within_four_marks(
+    server: AnthropicServer, storage: Storage, say: Any
+) -> None:
+    agent = create_agent(
+        claude(server),
+        [look],
+        system_prompt="Be brief.",
+        middleware=[EverthreadMiddleware(window=8_000), AnthropicPromptCachingMiddleware()],
+        checkpointer=storage.checkpointer,
+        store=storage.store,
+    )
+    server.reply("answer 0", "answer 1")
+
+    say(agent, "question 0")
+    say(agent, "question 1")
+
+    assert "cache_control" in server.requests[-1]
+    assert len(marks(server)) == 3
 
 
 def test_the_dial_turns_it_off(server: AnthropicServer, storage: Storage) -> None:
