@@ -19,6 +19,7 @@ from io import FileIO
 from pathlib import Path
 
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
+from everthread.storage.worker import check_process
 
 if sys.platform != "win32":
     import fcntl
@@ -39,6 +40,7 @@ class ThreadLocks:
 
     def __init__(self, path: Path | None, *, timeout_seconds: float = 600.0) -> None:
         self.timeout_seconds = timeout_seconds
+        self._process = os.getpid()
         self.folder: Path | None = None
         """Holds a file for each lock that is held."""
         self._holders: dict[str, object] = {}
@@ -50,7 +52,12 @@ class ThreadLocks:
             self.folder = real.with_name(real.name + "-locks")
 
     def hold(self, key: str) -> "Hold":
-        """Return what holds a thread's lock for the length of a block, sync or async."""
+        """Return what holds a thread's lock for the length of a block, sync or async.
+
+        Raises:
+            StorageError: the process was forked since; the lock may be held by what forked it.
+        """
+        check_process(self._process)
         return Hold(self._lock(_name(key)), _described(key), self.timeout_seconds)
 
     def are_free(self) -> bool:

@@ -1,5 +1,6 @@
 """Open one database as a checkpointer, a store and the thread locks."""
 
+import os
 import sqlite3
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -26,6 +27,7 @@ class Storage:
 
     def __init__(self, location: Location, *, lock_timeout_seconds: float) -> None:
         self.url = location.url
+        self._process = os.getpid()
         self.locks = ThreadLocks(location.path, timeout_seconds=lock_timeout_seconds)
         self.worker = Worker()
         self.database = Database(location)
@@ -46,7 +48,9 @@ class Storage:
         return GuardedGraph(graph, self)
 
     def close(self) -> None:
-        """Finish what async calls have asked for, and close the database."""
+        """Finish what async calls have asked for, and close the database; a forked child leaves it alone."""
+        if self._process != os.getpid():
+            return
         self.worker.close()
         self.database.close()
 

@@ -5,6 +5,7 @@ LangGraph goes on saving after `ainvoke` has raised `CancelledError`. A run that
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +16,7 @@ from typing import ParamSpec, TypeVar
 
 from everthread.errors import StorageError
 
-__all__ = ["RunScope", "Worker", "current_run"]
+__all__ = ["RunScope", "Worker", "check_process", "current_run"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -96,6 +97,22 @@ current_run: ContextVar[RunScope | None] = ContextVar("everthread_current_run", 
 """The scope of the run that calls; None outside of a guarded run, and inside a call that was let in already."""
 
 
+def check_process(opened_by: int) -> None:
+    """Refuse to work in a forked child: SQLite must not be carried over, and the worker thread is not there.
+
+    Args:
+        opened_by: id of the process that opened the storage.
+
+    Raises:
+        StorageError: it is another one.
+    """
+    if opened_by != os.getpid():
+        raise StorageError(
+            f"the database was opened by process {opened_by}, which this one was forked from, and cannot be shared; "
+            "open it again in this process"
+        )
+
+
 @contextmanager
 def let_in() -> Iterator[None]:
     """Count the block as one call of the current run.
@@ -118,14 +135,16 @@ class Worker:
     """The thread on which a storage answers async calls; one, since SQLite does one thing at a time anyway."""
 
     def __init__(self) -> None:
+        self._process = os.getpid()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="everthread-storage")
 
     async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function on the worker, with the caller's context variables; it ends even if the caller is cancelled.
 
         Raises:
-            StorageError: the run that calls is over.
+            StorageError: the run that calls is over, or the process was forked since.
         """
+        check_process(self._process)
         scope, context = current_run.get(), copy_context()
         # It counts from now on, so the write inside need not ask again.
         context.run(current_run.set, None)

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from everthread.errors import StorageError
 from everthread.storage.failures import described
 from everthread.storage.locations import Location
-from everthread.storage.worker import let_in
+from everthread.storage.worker import check_process, let_in
 
 __all__ = ["Database"]
 
@@ -32,6 +32,7 @@ class Database:
 
     def __init__(self, location: Location) -> None:
         self.location = location
+        self._process = os.getpid()
         self.lock = threading.RLock()
         """Held by whoever uses the connection."""
         # Autocommit: where a transaction begins and ends is written here and nowhere else.
@@ -54,8 +55,9 @@ class Database:
         """Run a function that only reads.
 
         Raises:
-            StorageError: the database failed, or its file is no longer there.
+            StorageError: the database failed, its file is no longer there, or the process was forked since.
         """
+        check_process(self._process)
         with self.lock, self._failures():
             result = work(*args, **kwargs)
             self.check_files()
@@ -69,8 +71,10 @@ class Database:
         when another process wrote in between.
 
         Raises:
-            StorageError: the database failed, its file is no longer there, or the run that writes is over.
+            StorageError: the database failed, its file is no longer there, the run that writes is over, or the process
+                was forked since.
         """
+        check_process(self._process)
         with self.lock, let_in(), self._failures():
             self._abandon()
             try:
