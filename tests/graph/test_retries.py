@@ -255,6 +255,49 @@ def test_the_first_of_messages_that_were_answered_together_gets_their_answer(sto
     assert graph.invoke({"messages": [HumanMessage("first", id="a1")]}, CONFIG)["messages"][-1].text == "to both"
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("earlier", [0, 2], ids=["as the first message", "later"])
+@pytest.mark.parametrize("rows", [2, 900], ids=["short", "long"])
+async def test_a_tool_whose_result_was_saved_does_not_run_again_fourteen_turns_later(
+    asynchronous: bool, earlier: int, rows: int, storage: Storage
+) -> None:
+    ran: list[int] = []
+
+    @tool
+    def count(n: int) -> str:
+        """Count."""
+        ran.append(n)
+        return "\n".join(f"row {number} of the table" for number in range(n))
+
+    agent = replace(AGENT, tools=[count])
+    others = [f"other {number}" for number in range(14)]
+    counts = AIMessage("", tool_calls=[call("count", "c", n=rows)])
+    model = ScriptedModel(["before"] * earlier + [counts, DOWN, *others, "to a"])
+    graph = build_graph(agent, model=model, summarizer="offline", storage=storage)
+
+    async def send(name: str) -> list[BaseMessage]:
+        work = graph.ainvoke if asynchronous else partial(asyncio.to_thread, graph.invoke)
+        messages: list[BaseMessage] = (await work(message(name), CONFIG, context=Context(**SMALL)))["messages"]
+        return messages
+
+    for number in range(earlier):
+        await send(f"before {number}")
+    with pytest.raises(ModelError):
+        await send("a")
+    for name in others:
+        await send(name)
+    assert all(one.type != "tool" for one in read_thread(storage, "t").working_set.values())
+
+    answered = await send("a")
+
+    assert answered[-1].text == "to a"
+    assert ran == [rows]
+    shown = model.prompts[-1]
+    assert [one.text[:5] for one in shown if one.type == "tool"] == ["row 0"]
+    assert [one.type for one in read_thread(storage, "t").messages[-4:]] == ["human", "ai", "tool", "ai"]
+    assert told(storage).count("question a") == 1
+
+
 def test_what_was_recalled_for_the_next_question_is_no_part_of_an_answer(storage: Storage) -> None:
     recalled = synthetic(RECALLED, "Earlier messages", before="b", shows=[], notes=[])
     asked = [HumanMessage("question a", id="a"), AIMessage("to a", id="1")]

@@ -9,14 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage, ToolMessage, messages_from_dict
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage, messages_from_dict
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
 
 from everthread.ledger.record import now
-from everthread.state import namespaces
+from everthread.nodes.tools import result_id
+from everthread.state import Context, namespaces
 from everthread.state.marks import MARK, is_answer, is_masked, is_recalled, marked, marks, sequence
 from everthread.state.messages import clean_content, reduce_messages
 from everthread.storage.transcript import transcript
+from everthread.window.masking import mask
+from everthread.window.tokens import TokenCounter
 from everthread.window.turns import opens_turn, question_of
 
 __all__ = ["Arrival", "arrival", "unanswered"]
@@ -101,7 +104,7 @@ def arrival(
             return Arrival(answer=answered, inputs=_session_end(ends_session))
 
     # From here on the question has no answer: it is new, it is that of the last turn, or it was left for another one.
-    moved, closing = _moved_to_end(working_set, sent, index, end, archived, unanswered_record, store, thread_id)
+    moved, closing = _moved_to_end(working_set, sent, index, archived, unanswered_record, store, thread_id)
     if is_cut_off and moved is None and not values.get("overflows") and _can_continue(working_set, sent):
         # A turn whose own input ends the session does so when it goes on.
         return Arrival((None, *_session_end(ends_session and not values.get("end_session"))))
@@ -197,45 +200,65 @@ def _moved_to_end(
     working_set: list[BaseMessage],
     sent: list[BaseMessage],
     index: int | None,
-    end: int | None,
     archived: Record | None,
     unanswered_record: Record | None,
     store: BaseStore,
     thread_id: str,
 ) -> tuple[list[BaseMessage] | None, tuple[PutOp, ...]]:
-    """Return the writes that put a question which was left unanswered at the end of its thread.
+    """Return the writes that put a question which was left unanswered at the end of its thread, with what it had done.
 
     Returns:
         Writes to the channel, None when the question was not left so; and writes to the store.
     """
-    if unanswered_record is None:
+    if index is not None:
+        seq = sequence(working_set[index])
+    elif archived is not None:
+        seq = int(archived["seq"])
+    else:
         return None, ()
-    if index is not None and end is not None:
-        if sequence(working_set[index]) != unanswered_record.get("seq"):
-            return None, ()
-        return _turn_moved(working_set, index, end, {message.id for message in sent}, store, thread_id)
-    if archived is None:
+    if not _was_left(unanswered_record, seq):
         return None, ()
-    gap = _Gap.of(working_set, archived.get("previous"), str(sent[-1].id))
-    return [*gap.closed(working_set), _asked_now(sent[-1])], gap.writes(store, thread_id, {})
-
-
-def _turn_moved(
-    working_set: list[BaseMessage], index: int, end: int, sent_ids: set[str | None], store: BaseStore, thread_id: str
-) -> tuple[list[BaseMessage], tuple[PutOp, ...]]:
-    """Return the writes that move a turn behind all others: its question, and what it has done so far."""
-    first = index
-    while first and opens_turn(working_set[first - 1]) and working_set[first - 1].id in sent_ids:
-        first -= 1
-    turn = working_set[first:end]
+    here = {message.id: message for message in working_set}
+    # Of its turn, some messages may be here and some in the transcript alone.
+    messages = _turn_of(str(sent[-1].id), {message.id for message in sent}, transcript(store, thread_id, working_set))
+    turn = [here.get(message.id, message) for message in _as_shown(messages, here, store, thread_id)]
     gap = _Gap.of(working_set, marks(turn[0]).get("previous"), str(turn[-1].id))
-    writes: list[BaseMessage] = [RemoveMessage(id=str(message.id)) for message in turn]
+    writes: list[BaseMessage] = [RemoveMessage(id=str(message.id)) for message in turn if message.id in here]
     writes += gap.closed(working_set)
     writes += [_asked_now(message) if opens_turn(message) else message for message in turn]
     after = {message.id: marks(message) for message in reduce_messages(working_set, [writes])}
     masked = [str(message.id) for message in turn if is_masked(message)]
     places = {name: {mark: after[name].get(mark) for mark in ("seq", "previous")} for name in masked}
     return writes, gap.writes(store, thread_id, places)
+
+
+def _turn_of(question_id: str, sent_ids: set[str | None], messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return a question, those that were sent with it, and what followed it; by predecessor and not by place.
+
+    Places of results may have moved before a crash, and of parallel results an earlier one may be missing.
+    """
+    index = first = next(index for index, message in enumerate(messages) if message.id == question_id)
+    while first and opens_turn(messages[first - 1]) and messages[first - 1].id in sent_ids:
+        first -= 1
+    turn, predecessors = list(messages[first : index + 1]), {str(messages[index].id)}
+    for message in messages[index + 1 :]:
+        if marks(message).get("previous") in predecessors and not opens_turn(message):
+            turn.append(message)
+            predecessors.add(str(message.id))
+            if isinstance(message, AIMessage):
+                predecessors.update(result_id(message, str(call["id"])) for call in message.tool_calls)
+    return turn
+
+
+def _as_shown(
+    turn: Sequence[BaseMessage], here: Mapping[str | None, BaseMessage], store: BaseStore, thread_id: str
+) -> list[BaseMessage]:
+    """Return a turn with stand-ins for the long results that the transcript alone has."""
+    namespace = namespaces.transcript(thread_id)
+    items = store.batch([GetOp(namespace, str(message.id)) for message in turn if message.id not in here])
+    long = {item.key for item in items if isinstance(item, Item) and item.value.get("why") == "offloaded"}
+    counter = TokenCounter()
+    return [mask(one, Context.tool_output_tokens, counter) if one.id in long else one for one in turn]
 
 
 @dataclass(frozen=True)

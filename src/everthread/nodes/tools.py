@@ -182,9 +182,9 @@ def _placed(result: ToolMessage, state: State) -> ToolMessage:
         return result
     ids = [str(one["id"]) for one in call.tool_calls]
     place = ids.index(result.tool_call_id) if result.tool_call_id in ids else 0
-    previous = str(call.id) if place == 0 else _result_id(call, ids[place - 1])
+    previous = str(call.id) if place == 0 else result_id(call, ids[place - 1])
     content = clean_content(result.content)
-    named = result.model_copy(update={"id": _result_id(call, result.tool_call_id), "content": content})
+    named = result.model_copy(update={"id": result_id(call, result.tool_call_id), "content": content})
     return marked(named, seq=sequence(call) + 1 + place, previous=previous, at=now())
 
 
@@ -193,5 +193,6 @@ def last_call(state: State) -> AIMessage | None:
     return next((message for message in reversed(state.get("messages", [])) if isinstance(message, AIMessage)), None)
 
 
-def _result_id(call: AIMessage, call_id: str) -> str:
+def result_id(call: AIMessage, call_id: str) -> str:
+    """Return the id of the message with the result of a call."""
     return "r-" + hashlib.sha256(f"{call.id}\x00{call_id}".encode("utf-8", "replace")).hexdigest()[:24]
