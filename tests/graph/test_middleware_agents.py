@@ -1,0 +1,205 @@
+"""What an agent of `create_agent` does, with the middleware added: output, jumps, streams, subagents."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NotRequired
+
+import pytest
+from langchain.agents import AgentState, create_agent
+from langchain.agents.middleware import AgentMiddleware, hook_config
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+from everthread import EverthreadMiddleware, EverthreadState, open_storage
+from everthread.models.scripted import ScriptedModel
+from everthread.storage.open import Storage
+
+CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "ann"}}
+
+Ask = Callable[..., dict[str, Any]]
+
+
+class Weather(BaseModel):
+    """The weather somewhere."""
+
+    city: str
+    degrees: int
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[Storage]:
+    with open_storage(f"sqlite:///{tmp_path}/a.db", lock_timeout_seconds=0) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["invoke", "ainvoke"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    def send(graph: Any, payload: Any, **options: Any) -> dict[str, Any]:
+        payload = {"messages": [HumanMessage(payload)]} if isinstance(payload, str) else payload
+        if request.param == "ainvoke":
+            return dict(asyncio.run(graph.ainvoke(payload, CONFIG, **options)))
+        return dict(graph.invoke(payload, CONFIG, **options))
+
+    return send
+
+
+def build(storage: Storage, model: Any, *more: Any, tools: Sequence[Any] = (), **options: Any) -> Any:
+    middleware = [*more, EverthreadMiddleware(window=8_000, summarizer="offline")]
+    agent = create_agent(
+        model, list(tools), middleware=middleware, checkpointer=storage.checkpointer, store=storage.store, **options
+    )
+    return storage.guard(agent)
+
+
+def calls(*named: tuple[str, dict[str, Any]]) -> AIMessage:
+    return AIMessage(
+        "", tool_calls=[{"name": name, "args": args, "id": f"{name}-{i}"} for i, (name, args) in enumerate(named)]
+    )
+
+
+def test_structured_output_by_a_tool_is_returned(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel([calls(("Weather", {"city": "Oslo", "degrees": 3}))])
+
+    values = ask(build(storage, model, response_format=ToolStrategy(Weather)), "How is it in Oslo?")
+
+    assert values["structured_response"] == Weather(city="Oslo", degrees=3)
+
+
+def test_structured_output_that_is_wrong_is_asked_for_again(storage: Storage, ask: Ask) -> None:
+    wrong, right = {"city": "Oslo", "degrees": "cold"}, {"city": "Oslo", "degrees": 3}
+    model = ScriptedModel([calls(("Weather", wrong)), calls(("Weather", right))])
+
+    values = ask(build(storage, model, response_format=ToolStrategy(Weather)), "How is it in Oslo?")
+
+    assert values["structured_response"] == Weather(city="Oslo", degrees=3)
+    assert [message.type for message in model.prompts[1][-3:]] == ["human", "ai", "tool"]
+
+
+def test_a_turn_goes_on_behind_structured_output(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel([calls(("Weather", {"city": city, "degrees": 3})) for city in ("Oslo", "Rome")])
+    graph = build(storage, model, response_format=ToolStrategy(Weather))
+    ask(graph, "How is it in Oslo?")
+
+    values = ask(graph, "And in Rome?")
+
+    assert values["structured_response"].city == "Rome"
+    assert any(isinstance(message, ToolMessage) for message in model.prompts[1])
+
+
+def test_a_hook_that_jumps_to_the_end_does_so(storage: Storage, ask: Ask) -> None:
+    class Closed(AgentMiddleware):
+        @hook_config(can_jump_to=["end"])
+        def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+            return {"messages": [AIMessage("We are closed.")], "jump_to": "end"}
+
+    model = ScriptedModel(["never"])
+
+    values = ask(build(storage, model, Closed()), "Are you open?")
+
+    assert values["messages"][-1].text == "We are closed."
+    assert not model.prompts
+
+
+def test_state_keys_of_the_agent_stay(storage: Storage, ask: Ask) -> None:
+    class Shop(AgentState[Any]):
+        basket: NotRequired[list[str]]
+
+    @tool
+    def put(item: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+        """Put something into the basket."""
+        basket = [*runtime.state.get("basket", []), item]
+        done = ToolMessage("done", tool_call_id=runtime.tool_call_id)
+        return Command(update={"basket": basket, "messages": [done]})
+
+    model = ScriptedModel([calls(("put", {"item": "pear"})), "Yes.", calls(("put", {"item": "fig"})), "Yes."])
+    graph = build(storage, model, tools=[put], state_schema=Shop)
+    ask(graph, "a pear, please")
+
+    assert ask(graph, "and a fig")["basket"] == ["pear", "fig"]
+
+
+def test_a_tool_sees_the_state_and_the_context_of_its_own_app(storage: Storage, ask: Ask) -> None:
+    seen: list[Any] = []
+
+    @tool
+    def look(runtime: ToolRuntime[Any, Any]) -> str:
+        """Look at the run."""
+        seen.append((sorted(runtime.state), runtime.context))
+        return "seen"
+
+    model = ScriptedModel([calls(("look", {})), "Done."])
+
+    ask(build(storage, model, tools=[look], context_schema=dict), "look", context={"tier": "gold"})
+
+    assert seen == [(["messages"], {"tier": "gold"})]
+
+
+def test_a_note_is_saved_by_the_tool_of_ours(storage: Storage, ask: Ask) -> None:
+    note = {"text": "Prefers aisle seats.", "keywords": ["seat"]}
+    model = ScriptedModel([calls(("save_memory_note", note)), "Noted.", "Yes."])
+    graph = build(storage, model)
+
+    values = ask(graph, "I always prefer aisle seats.")
+
+    result = next(message for message in values["messages"] if isinstance(message, ToolMessage))
+    assert result.text == "Saved and kept after this session: Prefers aisle seats."
+
+
+def test_an_interrupt_in_a_tool_is_resumed(storage: Storage, ask: Ask) -> None:
+    @tool
+    def sign(paper: str) -> str:
+        """Sign a paper."""
+        return f"{paper}: {interrupt(f'Sign {paper}?')}"
+
+    model = ScriptedModel([calls(("sign", {"paper": "lease"}), ("sign", {"paper": "will"})), "Both are answered."])
+    graph = build(storage, model, tools=[sign])
+
+    asked = ask(graph, "sign both")["__interrupt__"]
+    values = ask(graph, Command(resume={one.id: f"re {one.value}" for one in asked}))
+
+    results = [message.text for message in values["messages"] if isinstance(message, ToolMessage)]
+    assert results == ["lease: re Sign lease?", "will: re Sign will?"]
+
+
+def test_tokens_are_streamed_and_updates_are_mappings(storage: Storage) -> None:
+    graph = build(storage, ScriptedModel(["one two three"]))
+
+    parts = list(graph.stream({"messages": "hi"}, CONFIG, stream_mode=["messages", "updates"]))
+
+    words = [part[0].text for mode, part in parts if mode == "messages" and part[0].text]
+    updates = [part for mode, part in parts if mode == "updates"]
+    assert "".join(words) == "one two three"
+    assert len(words) == 3
+    assert [list(update) for update in updates] == [["model"]]
+    assert updates[0]["model"]["messages"][0].text == "one two three"
+
+
+async def test_tokens_are_streamed_asynchronously(storage: Storage) -> None:
+    graph = build(storage, ScriptedModel(["one two three"]))
+
+    parts = [part async for part in graph.astream({"messages": "hi"}, CONFIG, stream_mode="messages")]
+
+    assert "".join(message.text for message, _ in parts) == "one two three"
+
+
+@pytest.mark.parametrize("state", [None, EverthreadState])
+def test_an_agent_that_is_a_tool_of_another_is_only_trimmed(storage: Storage, ask: Ask, state: Any) -> None:
+    inner_model = ScriptedModel(["Found."])
+    inner = create_agent(inner_model, [], middleware=[EverthreadMiddleware(window=8_000)], state_schema=state)
+
+    @tool
+    def research(question: str) -> str:
+        """Research something."""
+        return str(inner.invoke({"messages": [HumanMessage(question)]})["messages"][-1].text)
+
+    model = ScriptedModel([calls(("research", {"question": "why?"})), "Because."])
+
+    values = ask(build(storage, model, tools=[research]), "Find out why.")
+
+    assert [message.text for message in values["messages"]][-2:] == ["Found.", "Because."]
+    assert [message.text for message in inner_model.prompts[0]] == ["why?"]
