@@ -13,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from everthread import EverthreadMiddleware, EverthreadState, open_storage
 from everthread.errors import BudgetError, SettingsError
+from everthread.graph.consolidation import build_consolidation
 from everthread.ledger.record import events
 from everthread.models.scripted import CannedModel, ScriptedModel
 from everthread.nodes.thread_view import thread_messages
@@ -314,3 +315,16 @@ def test_a_message_sent_again_gets_its_answer(storage: Storage, ask: Ask) -> Non
 
     assert values["messages"][-1].text.startswith("Order 2 is packed.")
     assert len(model.prompts) == 40
+
+
+def test_what_a_user_said_is_known_on_another_thread_after_the_session(storage: Storage, ask: Ask) -> None:
+    note = {"text": "Prefers aisle seats.", "keywords": ["seat"]}
+    call = AIMessage("", tool_calls=[{"name": "save_memory_note", "args": note, "id": "c"}])
+    model = ScriptedModel([call, "Noted.", "Hello."])
+    graph = agent(storage, model)
+    ask(graph, "I always prefer aisle seats.")
+    build_consolidation(storage).invoke({"user_id": "ann", "idle_minutes": 0})
+
+    ask(graph, "hi", {"configurable": {"thread_id": "other", "user_id": "ann"}})
+
+    assert "Prefers aisle seats." in sent(model)[-1][1].text
