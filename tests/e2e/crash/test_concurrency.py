@@ -1,4 +1,4 @@
-"""The short versions of `benchmarks/crash.py` and `benchmarks/concurrency.py`."""
+"""The short version of `benchmarks/concurrency.py`; that of `benchmarks/crash.py` is in `tests/attack`."""
 
 import json
 import subprocess
@@ -25,17 +25,6 @@ def results(script: str, folder: Path, *arguments: str) -> dict[str, Any]:
     assert done.returncode in (0, 1), done.stderr
     figures: dict[str, Any] = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     return figures
-
-
-@pytest.mark.parametrize("api", ["sync", "async"])
-def test_a_kill_loses_and_doubles_nothing(api: str, tmp_path: Path) -> None:
-    found = results("crash.py", tmp_path, "--api", api, "--kills", "12", "--short", "--begin", "retry", "resume")
-
-    seconds = found.pop("seconds")
-    assert {name: trial["faults"] for name, trial in found.items()} == {name: [] for name in found}
-    assert sum(trial["kills"] for name, trial in found.items() if name.startswith(api)) == 12
-    assert found["while erasing"]["kills"] == 2
-    assert seconds > 0
 
 
 def test_processes_and_tasks_that_meet_keep_every_message(tmp_path: Path) -> None:

@@ -1,0 +1,33 @@
+"""Processes are killed in the middle of turns: `benchmarks/crash.py`, in all six pairs of API and durability."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attack.conftest import AttackRow
+from attack.scale import tries
+
+pytestmark = pytest.mark.slow
+
+CRASH = Path(__file__).parents[2] / "benchmarks" / "crash.py"
+
+
+@pytest.mark.parametrize("api", ["sync", "async"])
+def test_a_kill_loses_and_doubles_nothing(api: str, tmp_path: Path, attack_row: AttackRow) -> None:
+    kills = tries(12, 300)
+    short = ["--short", "--begin", "retry", "resume"] if kills < 60 else []
+    command = [sys.executable, str(CRASH), "--api", api, "--kills", str(kills), *short]
+    files = ["--json", f"{tmp_path}/r.json", "--folder", str(tmp_path)]
+    # A process of its own: it forks, which a test session with its threads must not.
+    done = subprocess.run([*command, *files], capture_output=True, text=True, timeout=3_000, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    found = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+
+    assert found.pop("seconds") > 0
+    for name, trial in found.items():
+        attack_row(f"kills: {name.rpartition(', ')[0] or name}", trial["kills"], len(trial["faults"]))
+    assert {name: trial["faults"] for name, trial in found.items()} == {name: [] for name in found}
+    assert sum(trial["kills"] for name, trial in found.items() if name.startswith(api)) == kills
