@@ -171,7 +171,10 @@ def _rewritten(compaction: _Compaction, by_rules: Summary, deps: NodeDeps) -> Mo
         if failure:
             return failed, failure
     support = "\n".join([old, *shown])
-    new = rewritten(by_rules, text, numbered, limits=limits, counter=counter, support=support, later=later)
+    sections = deps.agent.summary_sections
+    new = rewritten(
+        by_rules, text, numbered, sections=sections, limits=limits, counter=counter, support=support, later=later
+    )
     return (new, "") if new is not None else (failed, "unsupported summary")
 
 

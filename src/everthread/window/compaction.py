@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from everthread.memory.folding import folded
 from everthread.memory.rendering import escape
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.constraints import constraints_in, is_prohibition
@@ -70,6 +71,18 @@ _HEADING = re.compile(r"#{1,6}\s+(\S.*)|\*\*(.+)\*\*:?")
 _BULLET = re.compile(r"(?:[-*•]|\d+[.)])\s+(\S.*)")
 _SOURCES = re.compile(r" ?\[(\d+(?: ?, ?\d+)*)\] ?\.?$")
 _NO_PROSE = ("{", "[", "`", "<")
+
+_PROTECTED = re.compile(
+    r"(?:the|all|any|new|updated?|current|users?|my|our|your|additional|important|protected|pinned|permanent|other|more|"
+    r"further|active|s|section|note|summary|heading|title|of|and|[ivx]{1,4})*"
+    r"(?:standing(?:instruct|rule)|identifiersseen)"
+)
+"""Letters with which a heading begins that only the state may have, whatever stands between them."""
+
+_LONGEST_HEADING = 120
+_MARKUP = re.compile(r"<[^<>]{0,80}>")
+_OTHER_SECTION = "Summary"
+"""Section of what a model wrote under a heading that it was not given, or under none."""
 
 
 @dataclass(frozen=True)
@@ -279,6 +292,7 @@ def rewritten(
     text: str,
     numbered: Mapping[int, str],
     *,
+    sections: Sequence[str],
     limits: Limits,
     counter: TokenCounter,
     support: str,
@@ -286,13 +300,14 @@ def rewritten(
 ) -> Summary | None:
     """Put a model's text in place of the story, when it may take that place.
 
-    The user's constraints and the identifiers stay as the rules made them. Bullets with a
-    number or code that the input does not have are left out.
+    The user's constraints and the identifiers stay as the rules made them: what a model writes under such a heading,
+    in whatever style, is left out. So are bullets with a number or code that the input does not have.
 
     Args:
         summary: the summary by rules, after `absorb`.
         text: what the summariser wrote.
         numbered: message ids by the numbers that the summariser was shown.
+        sections: headings that it was given; what stands under another one goes under one of ours.
         limits: tokens of each part.
         counter: counts tokens.
         support: everything the summariser was shown.
@@ -303,16 +318,23 @@ def rewritten(
     """
     constraints = [entry for entry in summary.entries if entry.section == STANDING]
     texts = {entry.text for entry in constraints}
-    written = [entry for entry in read_entries(text, numbered) if entry.text not in texts and entry.section != STANDING]
+    text = _unprotected(text)
+    titles = {_letters(section): section for section in sections}
+    written = [
+        entry.model_copy(update={"section": titles.get(_letters(entry.section), _OTHER_SECTION)})
+        for entry in read_entries(text, numbered)
+        if entry.text not in texts
+    ]
     supported = [entry for entry in written if all(name in support for name, _ in identifiers_in(entry.text))]
-    if len(supported) * 2 < len(written) or (not written and text.lstrip()[:1] in _NO_PROSE):
+    prose = "" if written else _prose(text)
+    if len(supported) * 2 < len(written) or not (written or prose) or prose[:1] in _NO_PROSE:
         return None
     unread = {source for source, _ in later}
     by_rules = [entry for entry in summary.entries if entry.section in _BY_RULES and unread.intersection(entry.sources)]
     new = summary.model_copy(
         update={
             "entries": (*constraints, *supported, *by_rules),
-            "text": "" if written else text.strip(),
+            "text": prose,
             "writer": "model",
             "failures": 0,
             "pending": tuple(message_id for message_id in summary.pending if message_id in unread),
@@ -325,7 +347,7 @@ def rewritten(
 
 def read_entries(text: str, numbered: Mapping[int, str]) -> list[SummaryEntry]:
     """Read headings and bullets; a bullet may end in the numbers of its messages."""
-    section, entries = "Summary", []
+    section, entries = _OTHER_SECTION, []
     for line in (" ".join(line.split()) for line in text.splitlines()):
         if heading := _HEADING.fullmatch(line):
             section = (heading.group(1) or heading.group(2)).rstrip("#").strip()
@@ -336,8 +358,32 @@ def read_entries(text: str, numbered: Mapping[int, str]) -> list[SummaryEntry]:
                 numbers = map(int, cited.group(1).split(","))
                 sources = tuple(numbered[number] for number in numbers if number in numbered)
                 said = said[: cited.start()]
-            entries.append(SummaryEntry(section=section, text=said, sources=sources))
+            entries.append(SummaryEntry(section=section, text=escape(said), sources=sources))
     return entries
+
+
+def _unprotected(text: str) -> str:
+    """Return a model's text without sections that only the state may have, each up to the next heading."""
+    kept: list[str] = []
+    is_protected = False
+    for line in text.splitlines():
+        if _PROTECTED.match(_letters(line[:_LONGEST_HEADING])):
+            is_protected = True
+        elif _HEADING.fullmatch(" ".join(line.split())):
+            is_protected = False
+        if not is_protected:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _letters(heading: str) -> str:
+    """Return a heading's letters alone: case, marks, numbers, spacing and signs that nobody sees make no other one."""
+    return "".join(sign for sign in folded(_MARKUP.sub("", heading)).low if sign.isalpha())
+
+
+def _prose(text: str) -> str:
+    """Return a model's text without headings of its own, and without delimiters of ours."""
+    return "\n".join(escape(line.lstrip().lstrip("#").lstrip()) for line in text.strip().splitlines())
 
 
 # What the model reads.
