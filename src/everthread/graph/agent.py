@@ -10,8 +10,8 @@ from langgraph.graph.state import CompiledStateGraph
 
 from everthread.errors import SettingsError
 from everthread.graph import routing
-from everthread.graph.guard import GuardedGraph
-from everthread.graph.routing import Edge
+from everthread.graph.guard import GuardedGraph, is_guarded
+from everthread.graph.routing import Edge, Start
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.models.wrapped import ChatModel
@@ -21,6 +21,7 @@ from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
 from everthread.nodes.model_calls import ModelNode
+from everthread.nodes.refuse import refuse, report_refusal
 from everthread.nodes.response_format import ResponseFormat
 from everthread.nodes.summarize import summarize
 from everthread.nodes.tools import tool_node
@@ -204,13 +205,16 @@ def _wired(
     graph.add_node("distill_notes", ModelNode(distill_notes, deps=deps))
     graph.add_node("summarize", ModelNode(summarize, deps=deps))
     graph.add_node("consolidate", ModelNode(consolidate, deps=deps))
+    graph.add_node("refuse", refuse)
+    graph.add_node("report_refusal", report_refusal)
 
     def to(*names: str) -> dict[Hashable, str]:
         return {name: before if name == END else name for name in names}
 
     answered = ("summarize", "consolidate", END)
     decide = graph.add_conditional_edges
-    decide(after, Edge(routing.after_start), to("inject_memory", "consolidate", END))
+    decide(after, Start(routing.after_start, is_guarded), to("refuse", "inject_memory", "consolidate", END))
+    graph.add_edge("refuse", "report_refusal")
     decide("inject_memory", Edge(routing.before_model, deps=deps), to("trim", "model"))
     graph.add_edge("trim", "model")
     decide("model", Edge(routing.after_model, deps=deps), to("tools", "trim", "distill_notes", *answered))
@@ -218,4 +222,5 @@ def _wired(
     decide("distill_notes", Edge(routing.after_distill_notes, deps=deps), to(*answered))
     decide("summarize", Edge(routing.after_summarize), to("consolidate", END))
     graph.add_edge("consolidate", before)
+    graph.add_edge("report_refusal", before)
     return graph

@@ -34,7 +34,7 @@ from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata, edit_metadata
 from everthread.storage.worker import RunScope
 
-__all__ = ["GuardedGraph"]
+__all__ = ["GuardedGraph", "is_guarded"]
 
 
 class _RunHold:
@@ -90,6 +90,11 @@ class _RunHold:
 
 _held_threads: ContextVar[tuple[_RunHold, ...]] = ContextVar("held_threads", default=())
 """Of the current run and of the runs around it; one that is not held any more was left behind in another context."""
+
+
+def is_guarded(thread_id: str) -> bool:
+    """Tell whether a guarded run on a thread is under way here: its user was found to be the owner before it began."""
+    return any(one.thread_id == thread_id and one.is_held for one in _held_threads.get())
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,22 @@
 Edges run outside of a run too, in `update_state`, where there is no plan: then nothing is sized.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config, set_config_context
 from langgraph.graph import END
+from langgraph.runtime import get_runtime
 from langgraph.types import Send
 
 from everthread.nodes.deps import NodeDeps
+from everthread.nodes.refuse import is_of_another_user
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.tools import last_call, tool_tasks
-from everthread.state import PromptPlan, State
+from everthread.state import Context, PromptPlan, State
 from everthread.state.marks import is_answer, is_new
 
 Next = str | list[Send]
@@ -42,6 +46,40 @@ class Edge(Runnable[State, Next]):
     async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
         """Return the node that comes next, on the event loop."""
         return self._decide(input, **self._arguments)
+
+
+class Start(Edge):
+    """The edge at the beginning, which refuses the run of another user where no guard has done so.
+
+    Only then does it ask the store, and takes a thread under `ainvoke`.
+
+    Args:
+        decide: what comes next for the owner.
+        is_guarded: tells whether a guarded run on a thread is under way.
+    """
+
+    def __init__(self, decide: Callable[..., Next], is_guarded: Callable[[str], bool]) -> None:
+        super().__init__(decide)
+        self._is_guarded = is_guarded
+
+    def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
+        """Return the node that comes next."""
+        config = ensure_config(config)
+        if not self._is_guarded(_thread_of(config)):
+            with set_config_context(config) as context:
+                if is_of_another_user(context.run(get_runtime, Context)):
+                    return "refuse"
+        return super().invoke(input, config)
+
+    async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
+        """Return the node that comes next."""
+        if self._is_guarded(_thread_of(ensure_config(config))):
+            return super().invoke(input, config)
+        return await asyncio.to_thread(self.invoke, input, config)
+
+
+def _thread_of(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {}).get("thread_id"))
 
 
 def after_start(state: State) -> str:

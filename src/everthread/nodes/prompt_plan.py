@@ -42,11 +42,16 @@ class StoredMemory:
 
 
 def plan_of(state: State, runtime: Runtime[Context], deps: NodeDeps) -> PromptPlan:
-    """Return the plan of the turn; made again in a run that resumes, where the channel is empty."""
+    """Return the plan of the turn; made again in a run that resumes, where the channel is empty.
+
+    Raises:
+        SettingsError: the thread belongs to another user; whoever resumes it has not passed `inject_memory`.
+    """
     plan = state.get("plan")
     if plan is not None:
         return plan
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    checked_session(store, thread_id, context)
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
     return make_plan(memory, state.get("messages", []), store, thread_id, context, deps)
 

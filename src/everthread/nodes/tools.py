@@ -15,6 +15,7 @@ from langgraph.types import Command, Send
 from everthread.ledger.events import Event, Offloaded, Refetch
 from everthread.ledger.record import now, record
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.prompt_plan import checked_session
 from everthread.nodes.sizes import has_readers
 from everthread.nodes.trim import handle_operation
 from everthread.state import State
@@ -39,16 +40,30 @@ def tool_node(deps: NodeDeps) -> ToolNode:
     """
 
     def keep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
+        if not request.state.get("plan"):
+            _check_owner(request)
         result: Result = _kept_or_failed(_answered(request, deps) or execute(request), request, deps)
         return result
 
     async def akeep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]) -> Result:
+        if not request.state.get("plan"):
+            await asyncio.to_thread(_check_owner, request)
         result = _answered(request, deps) or await execute(request)
         kept: Result = await asyncio.to_thread(_kept_or_failed, result, request, deps)
         return kept
 
     answers = deps.response.tools if deps.response else []
     return ToolNode([*deps.tools, *answers], handle_tool_errors=error_text, wrap_tool_call=keep, awrap_tool_call=akeep)
+
+
+def _check_owner(request: ToolCallRequest) -> None:
+    """Refuse to run a tool for another user than the thread's: a run that resumes, without a plan, is not checked yet.
+
+    Raises:
+        SettingsError: the thread belongs to another user.
+    """
+    runtime = request.runtime
+    checked_session(store_of(runtime), thread_of(runtime), context_of(runtime))
 
 
 def tool_tasks(call: AIMessage) -> list[Send]:
