@@ -75,6 +75,31 @@ def test_help_loads_no_graph_and_no_model(tmp_path: Path, environment: dict[str,
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_commands_that_only_read_load_no_langchain(tmp_path: Path, environment: dict[str, str]) -> None:
+    run(tmp_path, environment, "chat", "--thread", "t", lines="Remember that I am vegetarian.\n")
+    script = (
+        "import sys; from everthread.cli import main\n"
+        "for line in sys.argv[1:]:\n"
+        "    assert main(line.split()) == 0, line\n"
+        "    assert not {'langchain_core', 'langgraph', 'openai'} & set(sys.modules), line\n"
+    )
+    commands = (
+        "threads",
+        "show t",
+        "why vegetarian --thread t",
+        "why remember/vegetarian --thread t",
+        "notes local",
+        "doctor",
+    )
+    more = ("ledger t --kind note_saved", "why --refetches --thread t", "ledger --schema")
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, *commands, *more], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
 def test_ctrl_c_ends_a_chat_with_130_and_no_traceback(tmp_path: Path, environment: dict[str, str]) -> None:
     process = subprocess.Popen(
         [*COMMAND, "chat", "--thread", "t"],

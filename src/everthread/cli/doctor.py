@@ -18,13 +18,10 @@ import everthread
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ModelName
 from everthread.cli.output import out, plain, print_json
 from everthread.errors import EverthreadError
-from everthread.models.provider import describe, resolve
-from everthread.models.wrapped import input_limit
 from everthread.state.scrubbing import scrub
-from everthread.storage.locations import locate, prepare
-from everthread.storage.sqlite.index import VERSION
-from everthread.window.budget import UNKNOWN_WINDOW
-from everthread.window.tokens import counter_for
+from everthread.storage.locations import connect_to_read, locate, prepare
+from everthread.storage.sqlite.formats import INDEX_VERSION
+from everthread.window import ranks
 
 __all__ = ["doctor"]
 
@@ -123,16 +120,24 @@ def _sqlite() -> _Findings:
 
 def _tokens() -> _Findings:
     try:
-        counts = {name: counter_for(name).text("Hello, world!") for name in ("gpt-4.1", "gpt-4")}
+        sizes = {name: len(ranks.read(name)) for name in ranks.SHA256}
     except Exception as error:  # noqa: BLE001 - whatever is wrong with the ranks, the report says so
         yield "token ranks", "fail", f"cannot be loaded: {type(error).__name__}: {error}; reinstall everthread"
         return
-    examples = ", ".join(f"{name} {tokens}" for name, tokens in counts.items())
-    yield "token ranks", "ok", f"o200k and cl100k load from the package (tokens of 'Hello, world!': {examples})"
+    tokens = " and ".join(f"{name} with {size:,} tokens" for name, size in sizes.items())
+    yield "token ranks", "ok", f"{tokens} come from the package"
 
 
 def _model(name: str | None) -> _Findings:
     where = ("`EVERTHREAD_MODEL`" if name == os.environ.get("EVERTHREAD_MODEL") else "--model") if name else "default"
+    if (name or "offline").strip() == "offline":
+        yield "model", "ok", f"offline (pattern matching, not a language model), {where}"
+        return
+    # Taken when called: a model brings LangChain, whose import takes seconds.
+    from everthread.models.provider import describe, resolve
+    from everthread.models.wrapped import input_limit
+    from everthread.window.budget import UNKNOWN_WINDOW
+
     try:
         model = resolve(name)
     except EverthreadError as error:
@@ -140,8 +145,7 @@ def _model(name: str | None) -> _Findings:
         return
     limit = input_limit(model)
     size = f"takes {limit:,} tokens in" if limit else f"has no known limit; {UNKNOWN_WINDOW:,} tokens are assumed"
-    kind = " (pattern matching, not a language model)" if describe(model) == "offline" else ""
-    yield "model", "ok", f"{describe(model)}{kind}, {where}, {size}"
+    yield "model", "ok", f"{describe(model)}, {where}, {size}"
 
 
 def _environment() -> _Findings:
@@ -162,7 +166,7 @@ def _database(url: str) -> _Findings:
         if not path.exists():
             yield _missing(path)
             return
-        prepare(locate(url), create=False)
+        prepare(locate(url), read_only=True)
     except EverthreadError as error:
         yield "database", "fail", scrub(str(error))
         return
@@ -187,7 +191,7 @@ def _missing(path: Path) -> tuple[str, str, str]:
 def _content(path: Path) -> _Findings:
     """Look whether the file is intact and whether an erasure has to be finished."""
     try:
-        with closing(sqlite3.connect(path, timeout=30)) as database:
+        with closing(connect_to_read(path)) as database:
             integrity = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
             unfinished = _first(database, "erasures", "SELECT began FROM erasures ORDER BY began")
             index = int(_first(database, "lexical_meta", "SELECT value FROM lexical_meta WHERE name = 'version'") or 0)
@@ -198,8 +202,8 @@ def _content(path: Path) -> _Findings:
     else:
         restore = "stop every process that uses it and restore a copy, without the `-wal` and `-shm` files beside it"
         yield "integrity", "fail", f"the file is damaged ({integrity}); {restore}"
-    if index > VERSION:
-        newer = f"made by a newer version ({index}, this one knows {VERSION}); upgrade everthread"
+    if index > INDEX_VERSION:
+        newer = f"made by a newer version ({index}, this one knows {INDEX_VERSION}); upgrade everthread"
         yield "full-text index", "fail", newer
     if unfinished:
         again = "run the same `everthread forget` command again"

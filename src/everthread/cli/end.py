@@ -8,6 +8,7 @@ import typer
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
+from everthread.cli.conversation import is_open
 from everthread.cli.options import (
     DEFAULT_DATABASE,
     WAIT_SECONDS,
@@ -21,7 +22,6 @@ from everthread.cli.output import print_json, say
 from everthread.cli.reading import (
     check_owner,
     exists,
-    is_open,
     long_term_notes,
     record_of,
     session_notes,

@@ -10,7 +10,7 @@ from everthread.cli.reading import exists, unknown
 from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.ledger import schema as event_schema
-from everthread.storage.open import open_storage
+from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["ledger"]
 
@@ -41,10 +41,10 @@ def ledger(
     kinds = event_schema()["discriminator"]["mapping"]
     if unknown_kinds := [one for one in kind or () if one not in kinds]:
         raise SettingsError(f"unknown kind of event {unknown_kinds[0]!r}; choose from {', '.join(kinds)}")
-    with open_storage(database, create=False) as storage:
-        if not exists(storage, thread):
+    with open_reader(database) as reader:
+        if not exists(reader, thread):
             raise unknown(thread)
-        chosen = [event for event in events(storage.store, thread) if not kind or event.event in kind]
+        chosen = [event for event in events(reader, thread) if not kind or event.event in kind]
     for event in chosen if limit is None else chosen[-limit:]:
         value = event.model_dump(mode="json")
         if as_json:

@@ -3,23 +3,23 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from langgraph.store.base import PutOp
 
 from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl
 from everthread.cli.output import note, print_json, say
-from everthread.cli.reading import long_term_notes, note_text, record_of, records, session_notes
+from everthread.cli.reading import long_term_notes, note_text, read_thread, record_of, records, session_notes
 from everthread.errors import NotFoundError, SettingsError
 from everthread.ledger import events as ledger_events
 from everthread.ledger.events import NoteChanged
 from everthread.ledger.record import record as record_events
-from everthread.memory.consolidate import confidence_on, confirmed_by_hand, edited, field_of, retracted
-from everthread.nodes.consolidate import changed_by_hand
 from everthread.state import Note, Summary, namespaces
-from everthread.storage.open import Storage, open_storage
-from everthread.storage.summaries import load_summary
+from everthread.state.records import RecordReader
+from everthread.storage.sqlite.reader import open_reader
+
+if TYPE_CHECKING:
+    from everthread.storage.open import Storage
 
 __all__ = ["Change", "change_note", "notes"]
 
@@ -50,21 +50,26 @@ def notes(
         raise SettingsError(f"which note? `everthread notes {user} {action} NOTE`; the list shows the ids")
     if action and (action == "edit") != (text is not None):
         raise SettingsError("`edit` takes the note's new text, and no other action takes one")
+    if action in (None, "why"):
+        with open_reader(database) as reader:
+            if action is None or not note_id:
+                _list(reader, user, as_json=as_json)
+            else:
+                _why(reader, user, note_id, as_json=as_json)
+        return
+    # Taken when called: notes are read without LangChain.
+    from everthread.storage.open import open_storage
+
     with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
-        if not action or not note_id:
-            _list(storage, user, as_json=as_json)
-        elif action == "why":
-            _why(storage, user, note_id, as_json=as_json)
-        else:
-            change = change_note(storage, user, action, note_id, text or "")
-            _print_change(user, change, as_json=as_json)
+        change = change_note(storage, user, action, str(note_id), text or "")
+    _print_change(user, change, as_json=as_json)
 
 
-def _list(storage: Storage, user: str, *, as_json: bool) -> None:
-    long_term = long_term_notes(storage.store, user)
-    threads = [str(record["thread_id"]) for record in records(storage.store, user)]
-    session = [(thread_id, one) for thread_id in threads for one in session_notes(storage.store, thread_id)]
-    if not long_term and not threads and storage.store.get(namespaces.profile(user), "profile") is None:
+def _list(store: RecordReader, user: str, *, as_json: bool) -> None:
+    long_term = long_term_notes(store, user)
+    threads = [str(record["thread_id"]) for record in records(store, user)]
+    session = [(thread_id, one) for thread_id in threads for one in session_notes(store, thread_id)]
+    if not long_term and not threads and store.get(namespaces.profile(user), "profile") is None:
         raise NotFoundError(f"there is no user {user!r} in this database; `everthread threads` shows who has talked")
     if as_json:
         of_threads = [{"thread_id": thread_id, **one.value()} for thread_id, one in session]
@@ -105,7 +110,7 @@ class Change:
         return "the note holds, as the user's own words"
 
 
-def change_note(storage: Storage, user_id: str, action: str, note_id: str, text: str = "") -> Change:
+def change_note(storage: "Storage", user_id: str, action: str, note_id: str, text: str = "") -> Change:
     """Edit, confirm or retract a note, while no consolidation of the same user runs.
 
     Args:
@@ -119,9 +124,11 @@ def change_note(storage: Storage, user_id: str, action: str, note_id: str, text:
         NotFoundError: the user has no such note.
         SettingsError: the note cannot be changed so.
     """
+    from everthread.memory.consolidate import confirmed_by_hand, edited, field_of, retracted
+
     today = datetime.now(UTC).date().isoformat()
     with storage.locks.hold(namespaces.user_key(user_id)):
-        subject, thread_id = _one_note(storage, user_id, note_id)
+        subject, thread_id = _one_note(storage.store, user_id, note_id)
         if action == "confirm":
             changed = confirmed_by_hand(subject, today)
         else:
@@ -143,11 +150,11 @@ def _print_change(user: str, change: Change, *, as_json: bool) -> None:
     note(change.sentence)
 
 
-def _one_note(storage: Storage, user_id: str, note_id: str) -> tuple[Note, str | None]:
+def _one_note(store: RecordReader, user_id: str, note_id: str) -> tuple[Note, str | None]:
     """Return the user's note of that id, with the thread whose session note it is."""
-    threads = [str(record["thread_id"]) for record in records(storage.store, user_id)]
-    every: list[tuple[Note, str | None]] = [(one, None) for one in long_term_notes(storage.store, user_id)]
-    every += [(one, thread_id) for thread_id in threads for one in session_notes(storage.store, thread_id)]
+    threads = [str(record["thread_id"]) for record in records(store, user_id)]
+    every: list[tuple[Note, str | None]] = [(one, None) for one in long_term_notes(store, user_id)]
+    every += [(one, thread_id) for thread_id in threads for one in session_notes(store, thread_id)]
     exact = [pair for pair in every if pair[0].id == note_id]
     matching = exact[:1] or [pair for pair in every if pair[0].id.startswith(note_id)]
     if not matching:
@@ -158,9 +165,13 @@ def _one_note(storage: Storage, user_id: str, note_id: str) -> tuple[Note, str |
 
 
 def _write(
-    storage: Storage, user_id: str, thread_id: str | None, subject: Note, action: str, changed: dict[str, Note]
+    storage: "Storage", user_id: str, thread_id: str | None, subject: Note, action: str, changed: dict[str, Note]
 ) -> None:
     """Write the notes and the events in one batch; every thread that the note comes from gets an event."""
+    from langgraph.store.base import PutOp
+
+    from everthread.nodes.consolidate import changed_by_hand
+
     if thread_id is None:
         writes = changed_by_hand(storage.store, user_id, changed)
         threads = list(dict.fromkeys(source.thread_id for source in subject.sources if source.thread_id))
@@ -180,7 +191,7 @@ def _write(
 
 
 def _dependents(
-    storage: Storage, user_id: str, thread_id: str, subject: Note, changed: Mapping[str, Note]
+    storage: "Storage", user_id: str, thread_id: str, subject: Note, changed: Mapping[str, Note]
 ) -> list[str]:
     """Return what comes from the same messages of a thread as a note: other notes, and the thread's summary."""
 
@@ -190,24 +201,24 @@ def _dependents(
     own = messages(subject)
     others = [*long_term_notes(storage.store, user_id), *session_notes(storage.store, thread_id)]
     flagged = [one.id for one in others if one.id != subject.id and one.id not in changed and own & messages(one)]
-    saved = storage.checkpointer.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
-    name = saved.checkpoint["channel_values"].get("summary_id") if saved else None
-    summary = Summary.model_validate(load_summary(storage.store, thread_id, name) or {})
+    summary = Summary.model_validate(read_thread(storage, thread_id).summary or {})
     if any(own.intersection(entry.sources) for entry in summary.entries):
         flagged.append(f"summary {summary.version}")
     return flagged
 
 
-def _why(storage: Storage, user_id: str, note_id: str, *, as_json: bool) -> None:
+def _why(store: RecordReader, user_id: str, note_id: str, *, as_json: bool) -> None:
     """Show where a note comes from, what it replaced or gave way to, and what the ledger has of it."""
-    subject, thread_id = _one_note(storage, user_id, note_id)
-    long_term = {one.id: one for one in long_term_notes(storage.store, user_id)}
+    from everthread.memory.consolidate import confidence_on, field_of
+
+    subject, thread_id = _one_note(store, user_id, note_id)
+    long_term = {one.id: one for one in long_term_notes(store, user_id)}
     confidence = confidence_on(subject, datetime.now(UTC).date().isoformat())
     successor = long_term.get(subject.superseded_by or "")
     replaced = [one for one in long_term.values() if one.superseded_by == subject.id]
     in_doubt = [long_term[other] for other in subject.conflicts_with if other in long_term]
     threads = dict.fromkeys(source.thread_id for source in subject.sources if source.thread_id)
-    history = [event for thread in threads for event in _events(storage, thread, subject.id)]
+    history = [event for thread in threads for event in _events(store, thread, subject.id)]
     if as_json:
         print_json(
             {
@@ -243,9 +254,9 @@ def _why(storage: Storage, user_id: str, note_id: str, *, as_json: bool) -> None
         say(f"  {line}")
 
 
-def _events(storage: Storage, thread_id: str, note_id: str) -> Iterator[dict[str, Any]]:
+def _events(store: RecordReader, thread_id: str, note_id: str) -> Iterator[dict[str, Any]]:
     """Yield a thread's events that name a note; the prompts that it was injected into are too many to list."""
-    for event in ledger_events(storage.store, thread_id):
+    for event in ledger_events(store, thread_id):
         value = event.model_dump(mode="json")
         if event.event not in ("injected", "prompt_assembled") and _names(value, note_id):
             yield {"thread_id": thread_id, **value}

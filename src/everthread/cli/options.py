@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from everthread.agents import AGENTS, agent_named, travel
 from everthread.errors import SettingsError
 from everthread.state import Agent
 
@@ -102,6 +101,9 @@ def load_agent(name: str) -> Agent:
     """
     module_name, colon, attribute = name.partition(":")
     if not colon:
+        # Taken when called: the agents' tools bring LangChain, which most commands do without.
+        from everthread.agents import agent_named
+
         return agent_named(name)
     if "" not in sys.path:
         sys.path.insert(0, "")
@@ -125,5 +127,7 @@ def agent_of(record: Mapping[str, Any], name: str | None = None) -> Agent:
     """
     if name is not None:
         return load_agent(name)
+    from everthread.agents import AGENTS, travel
+
     recorded = str(record.get("agent", travel.name))
     return AGENTS.get(recorded) or replace(travel, name=recorded, tools=(), profile=None)

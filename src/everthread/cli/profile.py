@@ -12,9 +12,8 @@ from pydantic_core import ErrorDetails
 from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, load_agent
 from everthread.cli.output import print_json, say
 from everthread.errors import NotFoundError, RecordError
-from everthread.nodes.consolidate import imported
 from everthread.state import Agent, Context, namespaces
-from everthread.storage.open import open_storage
+from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["profile", "read_profile"]
 
@@ -39,6 +38,10 @@ def import_profile(
     as_json: AsJson = False,
 ) -> None:
     """Check a profile and store it; it replaces the one before."""
+    # Taken when called: a profile is shown without LangChain.
+    from everthread.nodes.consolidate import imported
+    from everthread.storage.open import open_storage
+
     Context(user_id=user)  # refuses an unusable id
     value = read_profile(file, load_agent(agent))
     opened = open_storage(database, lock_timeout_seconds=WAIT_SECONDS)
@@ -53,8 +56,8 @@ def import_profile(
 @profile.command("show")
 def show_profile(user: User, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
     """Show a user's profile."""
-    with open_storage(database, create=False) as storage:
-        item = storage.store.get(namespaces.profile(user), "profile")
+    with open_reader(database) as reader:
+        item = reader.get(namespaces.profile(user), "profile")
     if item is None:
         raise NotFoundError(f"user {user!r} has no profile; `everthread profile import {user} FILE` stores one")
     if as_json:

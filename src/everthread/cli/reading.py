@@ -2,36 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.graph import START
-from langgraph.store.base import BaseStore, Item
-from langgraph.types import StateSnapshot
 from pydantic import ValidationError
 
-from everthread.agents import travel
 from everthread.cli.output import say
 from everthread.errors import NotFoundError, StorageError
-from everthread.graph.agent import build_graph
 from everthread.state import Note, namespaces
 from everthread.state.marks import is_masked, marks
-from everthread.state.messages import reduce_messages
-from everthread.storage.open import Storage
-from everthread.storage.summaries import load_summary
-from everthread.storage.transcript import transcript
+from everthread.state.records import RecordReader, StoredItem, items
+from everthread.state.reducer import Message
+from everthread.state.stored import StoredMessage, whole_thread
+from everthread.storage.sqlite.reader import Reader
+
+if TYPE_CHECKING:
+    from everthread.storage.open import Storage
 
 __all__ = [
+    "Source",
     "ThreadView",
     "check_owner",
     "exists",
-    "is_open",
-    "items",
     "long_term_notes",
     "note_text",
     "print_notes",
     "read_thread",
+    "reader_of",
     "record_of",
     "records",
     "role_of",
@@ -40,7 +36,8 @@ __all__ = [
     "when",
 ]
 
-_PAGE = 500
+Source = Union[Reader, "Storage"]
+"""A database that is open to be read, or to run threads in."""
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 
@@ -52,9 +49,9 @@ class ThreadView:
     thread_id: str
     record: dict[str, Any] | None
     """The session's record; None when a crash came before the first one."""
-    messages: list[BaseMessage]
+    messages: list[StoredMessage]
     """Every message, oldest first, in full."""
-    working_set: dict[str, BaseMessage]
+    working_set: dict[str, StoredMessage]
     """By id, what the next prompt is made from."""
     summary: dict[str, Any] | None
     turns: int
@@ -80,29 +77,29 @@ class ThreadView:
             "waiting_for": self.asked,
         }
 
-    def newest(self, limit: int | None) -> list[BaseMessage]:
+    def newest(self, limit: int | None) -> list[StoredMessage]:
         """Return the newest messages, oldest first; None returns all."""
         return self.messages if limit is None else self.messages[max(len(self.messages) - limit, 0) :]
 
-    def is_masked(self, message: BaseMessage) -> bool:
+    def is_masked(self, message: StoredMessage) -> bool:
         """Tell whether the prompt has only head and tail of a message."""
         kept = self.working_set.get(str(message.id))
         return kept is not None and is_masked(kept)
 
-    def _message(self, message: BaseMessage) -> dict[str, Any]:
+    def _message(self, message: StoredMessage) -> dict[str, Any]:
         value: dict[str, Any] = {"id": message.id, "role": role_of(message), "content": str(message.text)}
-        if isinstance(message, AIMessage) and message.tool_calls:
+        if message.tool_calls:
             value["tool_calls"] = [
                 {"id": call["id"], "name": call["name"], "args": call["args"]} for call in message.tool_calls
             ]
-        if isinstance(message, ToolMessage):
+        if message.type == "tool":
             value |= {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status}
         if at := marks(message).get("at"):
             value["at"] = at
         return value | {"in_prompt": str(message.id) in self.working_set, "masked": self.is_masked(message)}
 
 
-def role_of(message: BaseMessage) -> str:
+def role_of(message: Message) -> str:
     """Return the role of a message, such as `user`."""
     return _ROLES.get(message.type, message.type)
 
@@ -112,15 +109,7 @@ def when(stamp: str) -> str:
     return stamp[:19].replace("T", " ") + "Z" if len(stamp) > 19 else stamp
 
 
-def items(store: BaseStore, namespace: namespaces.Namespace) -> list[Item]:
-    """Return everything in a namespace."""
-    collected: list[Item] = []
-    while page := store.search(namespace, limit=_PAGE, offset=len(collected)):
-        collected += page
-    return collected
-
-
-def records(store: BaseStore, user_id: str | None = None) -> list[dict[str, Any]]:
+def records(store: RecordReader, user_id: str | None = None) -> list[dict[str, Any]]:
     """Return the sessions' records, the latest activity first.
 
     Args:
@@ -132,20 +121,16 @@ def records(store: BaseStore, user_id: str | None = None) -> list[dict[str, Any]
     return sorted(own, key=lambda record: str(record.get("last_activity", "")), reverse=True)
 
 
-def record_of(store: BaseStore, thread_id: str) -> dict[str, Any] | None:
+def record_of(store: RecordReader, thread_id: str) -> dict[str, Any] | None:
     """Return a thread's record; None when it has none."""
     item = store.get(namespaces.SESSIONS, thread_id)
     return None if item is None else dict(item.value)
 
 
-def exists(storage: Storage, thread_id: str) -> bool:
+def exists(source: Source, thread_id: str) -> bool:
     """Tell whether there is such a thread, also one that crashed before its first record."""
-    if not thread_id:
-        return False
-    return (
-        storage.checkpointer.get_tuple(_config(thread_id)) is not None
-        or record_of(storage.store, thread_id) is not None
-    )
+    reader = reader_of(source)
+    return bool(thread_id) and (record_of(reader, thread_id) is not None or reader.has_state(thread_id))
 
 
 def check_owner(record: Mapping[str, Any], thread_id: str, user_id: str | None) -> str:
@@ -160,56 +145,51 @@ def check_owner(record: Mapping[str, Any], thread_id: str, user_id: str | None) 
     return str(user_id or owner or "local")
 
 
-def is_open(snapshot: StateSnapshot) -> bool:
-    """Tell whether a turn waits for its answer or for an approval."""
-    # After a crash `next` can be empty although the turn has no answer; the tasks show it.
-    return bool(snapshot.next or snapshot.tasks)
-
-
 def unknown(thread_id: str) -> NotFoundError:
     """Make the error for a thread that does not exist."""
     return NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
 
 
-def read_thread(storage: Storage, thread_id: str) -> ThreadView:
+def read_thread(source: Source, thread_id: str) -> ThreadView:
     """Read a thread without running it.
 
     Raises:
         NotFoundError: there is no such thread.
     """
-    if not exists(storage, thread_id):
+    reader = reader_of(source)
+    if not exists(reader, thread_id):
         raise unknown(thread_id)
-    # The state is the same for every agent; no model is called.
-    snapshot = build_graph(travel, model="offline", storage=storage).get_state(_config(thread_id))
-    values: Mapping[str, Any] = snapshot.values
-    working_set = reduce_messages(values.get("messages", []), _pending_input(storage, thread_id, snapshot))
+    state = reader.state(thread_id)
+    archive = items(reader, namespaces.transcript(thread_id))
+    summary = reader.get(namespaces.summaries(thread_id), str(state.values.get("summary_id")))
     return ThreadView(
         thread_id=thread_id,
-        record=record_of(storage.store, thread_id),
-        messages=transcript(storage.store, thread_id, working_set),
-        working_set={str(message.id): message for message in working_set},
-        summary=load_summary(storage.store, thread_id, values.get("summary_id")),
-        turns=int(values.get("turns", 0)),
-        notes=session_notes(storage.store, thread_id),
-        unfinished=is_open(snapshot),
-        asked=[interrupt.value for interrupt in snapshot.interrupts],
+        record=record_of(reader, thread_id),
+        messages=whole_thread(
+            {item.key: StoredMessage.of(item.value["message"]) for item in archive},
+            {item.key for item in archive if item.value.get("why") == "offloaded"},
+            state.messages,
+        ),
+        working_set={str(message.id): message for message in state.messages},
+        summary=summary.value if summary else None,
+        turns=int(state.values.get("turns", 0)),
+        notes=session_notes(reader, thread_id),
+        unfinished=state.is_unfinished,
+        asked=list(state.asked),
     )
 
 
-def _pending_input(storage: Storage, thread_id: str, snapshot: StateSnapshot) -> list[Any]:
-    """Return the input that is checkpointed although no node has consumed it, as after a crash."""
-    saved = storage.checkpointer.get_tuple(_config(thread_id)) if snapshot.next == (START,) else None
-    received = saved.checkpoint["channel_values"].get(START) if saved else None
-    messages = received.get("messages") if isinstance(received, Mapping) else None
-    return [] if messages is None else [messages]
+def reader_of(source: Source) -> Reader:
+    """Return a reader of a database, however it was opened."""
+    return source if isinstance(source, Reader) else Reader(source.database.connection)
 
 
-def session_notes(store: BaseStore, thread_id: str) -> list[Note]:
+def session_notes(store: RecordReader, thread_id: str) -> list[Note]:
     """Return the session notes of a thread, oldest first."""
     return _notes(store, namespaces.session_notes(thread_id))
 
 
-def long_term_notes(store: BaseStore, user_id: str) -> list[Note]:
+def long_term_notes(store: RecordReader, user_id: str) -> list[Note]:
     """Return all long-term notes of a user, oldest first."""
     return _notes(store, namespaces.notes(user_id))
 
@@ -230,11 +210,11 @@ def print_notes(heading: str, notes: Sequence[Note]) -> None:
         say("  none", "dim")
 
 
-def _notes(store: BaseStore, namespace: namespaces.Namespace) -> list[Note]:
+def _notes(store: RecordReader, namespace: namespaces.Namespace) -> list[Note]:
     return sorted(map(_note, items(store, namespace)), key=lambda note: (note.date, note.id))
 
 
-def _note(item: Item) -> Note:
+def _note(item: StoredItem) -> Note:
     try:
         return Note.model_validate(item.value)
     except ValidationError as error:
@@ -242,7 +222,3 @@ def _note(item: Item) -> Note:
         problem = error.errors(include_url=False)[0]
         field = ".".join(map(str, problem["loc"]))
         raise StorageError(f"the note {item.key!r} in {where} cannot be read: `{field}`: {problem['msg']}") from error
-
-
-def _config(thread_id: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": thread_id}}

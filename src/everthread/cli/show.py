@@ -5,16 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
-from langchain_core.messages import BaseMessage
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of
 from everthread.cli.output import counted, note, print_json, say
-from everthread.cli.reading import ThreadView, items, print_notes, read_thread, role_of, when
+from everthread.cli.reading import ThreadView, print_notes, read_thread, role_of, when
 from everthread.state import Summary, namespaces
 from everthread.state.marks import marks
-from everthread.storage.open import Storage, open_storage
-from everthread.storage.transcript import message_text
-from everthread.window.compaction import render_summary
+from everthread.state.records import items
+from everthread.state.stored import StoredMessage, message_text
+from everthread.storage.sqlite.reader import Reader, open_reader
 
 __all__ = ["show"]
 
@@ -39,9 +38,9 @@ def show(
 
     Also those that are no longer in its prompt; --json marks each with `in_prompt`.
     """
-    with open_storage(database, create=False) as storage:
-        view = read_thread(storage, thread)
-        versions = _versions(storage, view) if summaries else []
+    with open_reader(database) as reader:
+        view = read_thread(reader, thread)
+        versions = _versions(reader, view) if summaries else []
     if summaries:
         _print_summaries(versions, thread, as_json=as_json)
     elif as_json:
@@ -73,7 +72,7 @@ def _print_thread(view: ThreadView, limit: int | None) -> None:
         say(f"\nthe last turn has no answer: {command} goes on with it", "yellow")
 
 
-def _print_message(view: ThreadView, message: BaseMessage) -> None:
+def _print_message(view: ThreadView, message: StoredMessage) -> None:
     place = ""
     if str(message.id) not in view.working_set:
         place = "only in the transcript"
@@ -89,15 +88,18 @@ def _print_message(view: ThreadView, message: BaseMessage) -> None:
         say(f"  {line}")
 
 
-def _versions(storage: Storage, view: ThreadView) -> list[dict[str, Any]]:
+def _versions(reader: Reader, view: ThreadView) -> list[dict[str, Any]]:
     """Return the stored versions of a thread's summary, oldest first, each with what it changed.
 
     Pruning removes the versions of pruned checkpoints; all lines of the oldest one that is left came with it.
     """
+    # Taken when called: it brings LangChain, which the rest of `show` does without.
+    from everthread.window.compaction import render_summary
+
     sections = agent_of(view.record or {}).summary_sections
     versions = []
     before = ""
-    for item in sorted(items(storage.store, namespaces.summaries(view.thread_id)), key=lambda item: str(item.key)):
+    for item in sorted(items(reader, namespaces.summaries(view.thread_id)), key=lambda item: str(item.key)):
         summary = Summary.model_validate(item.value)
         text = render_summary(summary, sections)
         versions.append(

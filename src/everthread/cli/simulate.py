@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from langchain_core.messages import BaseMessage, messages_from_dict
 
 from everthread.cli.options import (
     DEFAULT_DATABASE,
@@ -43,7 +44,8 @@ from everthread.evals.simulate import simulate as run_simulation
 from everthread.evals.threads import record_of_thread
 from everthread.state import Context
 from everthread.state.context import POLICIES
-from everthread.storage.open import open_storage
+from everthread.state.stored import StoredMessage
+from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["simulate"]
 
@@ -129,9 +131,18 @@ def _recorded(files: list[Path], toolkits: Path | None) -> Sequence[Record]:
 def _threads(threads: list[str], database: str) -> list[Record]:
     if not threads:
         return []
-    with open_storage(database, create=False) as storage:
-        views = [read_thread(storage, thread) for thread in threads]
-    return [record_of_thread(view.thread_id, view.messages, (view.record or {}).get("agent")) for view in views]
+    with open_reader(database) as reader:
+        views = [read_thread(reader, thread) for thread in threads]
+    return [
+        record_of_thread(view.thread_id, list(map(_message, view.messages)), (view.record or {}).get("agent"))
+        for view in views
+    ]
+
+
+def _message(stored: StoredMessage) -> BaseMessage:
+    """Return a message as LangChain's, whose classes refuse fields of each other that are empty."""
+    fields = {"content": stored.content, **{name: value for name, value in vars(stored).items() if value}}
+    return messages_from_dict([{"type": stored.type, "data": fields}])[0]
 
 
 def _print(simulation: Simulation) -> None:

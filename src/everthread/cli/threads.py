@@ -3,7 +3,7 @@
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, OneUser
 from everthread.cli.output import note, print_json, print_table
 from everthread.cli.reading import records, when
-from everthread.storage.open import open_storage
+from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["threads"]
 
@@ -12,8 +12,8 @@ _TEXT = ("thread", "user", "agent", "last activity", "session")
 
 def threads(user: OneUser = None, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
     """List the threads, the latest activity first."""
-    with open_storage(database, create=False) as storage:
-        sessions = records(storage.store, user)
+    with open_reader(database) as reader:
+        sessions = records(reader, user)
     if as_json:
         print_json(sessions)
     elif not sessions:

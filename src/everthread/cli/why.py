@@ -6,15 +6,16 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
 from everthread.cli.output import counted, note, print_json, say, shortened
-from everthread.cli.reading import long_term_notes, read_thread, records
+from everthread.cli.reading import Source, long_term_notes, read_thread, reader_of, records
 from everthread.errors import NotFoundError, SettingsError
 from everthread.ledger import events
 from everthread.ledger.events import Erased
-from everthread.ledger.lineage import LineageItem, ThreadHistory
+from everthread.ledger.lineage import LineageItem, ThreadHistory, words_of
 from everthread.ledger.refetches import refetch_counts
 from everthread.ledger.why import Explanation, explain
-from everthread.state import Summary, namespaces
-from everthread.storage.open import Storage, open_storage
+from everthread.memory.text.words import index_words, query_words
+from everthread.state import Summary
+from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["thread_history", "why"]
 
@@ -44,13 +45,13 @@ def why(
         raise SettingsError("which thread? `everthread why TEXT --thread THREAD`; `everthread threads` lists them")
     if refetches == (asked is not None):
         raise SettingsError("say what to explain, `everthread why TEXT --thread THREAD`, or `--refetches`, one of both")
-    with open_storage(database, create=False) as storage:
-        history = thread_history(storage, thread)
+    with open_reader(database) as reader:
+        history = thread_history(reader, thread)
         if asked is None:
             _print_refetches(thread, refetch_counts(history.events), as_json=as_json)
             return
         explanations = explain(history, asked)
-        like = [] if explanations else _like(storage, history, asked)
+        like = [] if explanations else _like(history, asked)
         explanations = explanations or (explain(history, asked, like) if like else [])
     if as_json:
         values = [explanation.as_json() for explanation in explanations]
@@ -64,15 +65,16 @@ def why(
             _print(explanation)
 
 
-def thread_history(storage: Storage, thread_id: str) -> ThreadHistory:
+def thread_history(source: Source, thread_id: str) -> ThreadHistory:
     """Read all that the database has about a thread.
 
     Raises:
         NotFoundError: there is no such thread.
     """
-    view = read_thread(storage, thread_id)
+    reader = reader_of(source)
+    view = read_thread(reader, thread_id)
     user = (view.record or {}).get("user_id")
-    others = [str(record["thread_id"]) for record in records(storage.store, user)] if user else []
+    others = [str(record["thread_id"]) for record in records(reader, user)] if user else []
     return ThreadHistory(
         thread_id=thread_id,
         turns=view.turns,
@@ -80,22 +82,24 @@ def thread_history(storage: Storage, thread_id: str) -> ThreadHistory:
         working_set=view.working_set,
         summary=Summary.model_validate(view.summary) if view.summary else None,
         session_notes={one.id: one for one in view.notes},
-        notes={one.id: one for one in long_term_notes(storage.store, user)} if user else {},
-        events=events(storage.store, thread_id),
+        notes={one.id: one for one in long_term_notes(reader, user)} if user else {},
+        events=events(reader, thread_id),
         elsewhere=[
             event
             for other in reversed(others)
             if other != thread_id
-            for event in events(storage.store, other)
+            for event in events(reader, other)
             if event.event.startswith("note_") or event.event in ("consolidated", "erased")
         ],
     )
 
 
-def _like(storage: Storage, history: ThreadHistory, asked: str) -> list[LineageItem]:
-    """Return the archived messages that share most words with a text."""
-    items = storage.store.search(namespaces.transcript(history.thread_id), query=asked, limit=_MOST_LIKE)
-    return [LineageItem("message", item.key) for item in items if item.score and item.key in history.messages]
+def _like(history: ThreadHistory, asked: str) -> list[LineageItem]:
+    """Return the messages that share most words with a text, the best first."""
+    wanted = set(query_words(asked))
+    shared = {key: len(wanted.intersection(index_words([words_of(one)]))) for key, one in history.messages.items()}
+    best = sorted(filter(shared.__getitem__, shared), key=lambda key: -shared[key])
+    return [LineageItem("message", key) for key in best[:_MOST_LIKE]]
 
 
 def _nothing(history: ThreadHistory, asked: str) -> str:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-
 from everthread.ledger.events import (
     Consolidated,
     Event,
@@ -21,10 +19,10 @@ from everthread.ledger.events import (
     NoteSuperseded,
     PromptAssembled,
 )
+from everthread.state.marks import handle_of, is_synthetic
 from everthread.state.notes import Note
+from everthread.state.stored import StoredMessage
 from everthread.state.summary import Summary, SummaryEntry
-from everthread.window.masking import handle_of
-from everthread.window.turns import opens_turn
 
 __all__ = ["LineageItem", "ThreadHistory", "is_about", "words_of"]
 
@@ -54,9 +52,9 @@ class ThreadHistory:
 
     thread_id: str
     turns: int
-    messages: Mapping[str, BaseMessage]
+    messages: Mapping[str, StoredMessage]
     """By id, oldest first, in full."""
-    working_set: Mapping[str, BaseMessage]
+    working_set: Mapping[str, StoredMessage]
     """By id, as the prompt has them."""
     summary: Summary | None = None
     session_notes: Mapping[str, Note] = field(default_factory=dict)
@@ -72,7 +70,7 @@ class ThreadHistory:
         """Turn of each message, counted from 1."""
         turn, turns = 0, {}
         for message_id, message in self.messages.items():
-            turn += opens_turn(message)
+            turn += message.type == "human" and not is_synthetic(message)
             turns[message_id] = max(turn, 1)
         return turns
 
@@ -225,15 +223,14 @@ def is_about(event: Event, message_id: str) -> bool:
     return getattr(event, "message_id", None) == message_id or message_id in getattr(event, "message_ids", ())
 
 
-def words_of(message: BaseMessage) -> str:
+def words_of(message: StoredMessage) -> str:
     """Return the words of a message and those of the calls it makes."""
-    calls = message.tool_calls if isinstance(message, AIMessage) else ()
-    return "\n".join([str(message.text), *(f"{call['name']} {call['args']}" for call in calls)])
+    return "\n".join([message.text, *(f"{call['name']} {call['args']}" for call in message.tool_calls)])
 
 
-def _names(message_id: str, message: BaseMessage) -> tuple[str, ...]:
+def _names(message_id: str, message: StoredMessage) -> tuple[str, ...]:
     """Return by what a message can be asked for: its id, its handle, and the id of the call that it answers."""
-    call_id = (message.tool_call_id,) if isinstance(message, ToolMessage) else ()
+    call_id = (message.tool_call_id,) if message.tool_call_id else ()
     return (message_id, handle_of(message_id), *call_id)
 
 

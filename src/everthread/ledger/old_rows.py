@@ -5,17 +5,15 @@ Rows are plain JSON today: `everthread.ledger.record`. The old ones go with thei
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from langgraph.store.base import BaseStore
-
 from everthread.state import namespaces
+from everthread.state.records import RecordReader, items
 
 __all__ = ["completed", "is_old", "message_ids"]
 
-_PAGE = 500
 _HASH_CHARACTERS = 7
 _CATEGORIES = (
     *("system", "profile", "notes", "tools", "summary", "session_notes", "recalled", "history", "reply_reserve"),
@@ -48,16 +46,9 @@ def completed(key: str, row: Mapping[str, Any], ids_by_hash: Mapping[str, str]) 
     return value
 
 
-def message_ids(store: BaseStore, thread_id: str) -> dict[str, str]:
+def message_ids(store: RecordReader, thread_id: str) -> dict[str, str]:
     """Return the archived messages of a thread by their hashes; events of version 0.1 name no others in lists."""
-    return {_hash(message_id): message_id for message_id in _archived_ids(store, thread_id)}
-
-
-def _archived_ids(store: BaseStore, thread_id: str) -> Iterator[str]:
-    offset = 0
-    while page := store.search(namespaces.transcript(thread_id), limit=_PAGE, offset=offset):
-        yield from (item.key for item in page)
-        offset += len(page)
+    return {_hash(item.key): item.key for item in items(store, namespaces.transcript(thread_id))}
 
 
 def _hash(message_id: str) -> str:

@@ -6,18 +6,21 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from langgraph.store.base import BaseStore, Item, Op, PutOp
-from langgraph.types import StreamWriter
 from pydantic import ValidationError
 
-from everthread.ledger import old_rows, telemetry
+from everthread.ledger import old_rows
 from everthread.ledger.events import EVENTS, Event
 from everthread.state import namespaces
+from everthread.state.records import RecordReader, items
+
+if TYPE_CHECKING:
+    from langgraph.store.base import BaseStore, Op, PutOp
+    from langgraph.types import StreamWriter
 
 logger = logging.getLogger(__name__)
 
-_PAGE = 500
 _ticks = itertools.count()
 _guard = threading.Lock()
 
@@ -33,13 +36,13 @@ def now() -> str:
 
 
 def record(
-    store: BaseStore,
+    store: "BaseStore",
     thread_id: str,
     events: Iterable[Event],
     *,
-    write: StreamWriter,
+    write: "StreamWriter",
     turn: int,
-    operations: Iterable[PutOp] = (),
+    operations: Iterable["PutOp"] = (),
 ) -> None:
     """Write events together with the writes that they are about in one batch, then stream, log and count them.
 
@@ -51,6 +54,11 @@ def record(
         turn: user turns of the thread so far.
         operations: the node's own writes.
     """
+    # Taken when called: a ledger is read without LangGraph too.
+    from langgraph.store.base import PutOp
+
+    from everthread.ledger import telemetry
+
     at = now()
     values = [{**event.model_dump(mode="json"), "at": at, "turn": turn, "thread_id": thread_id} for event in events]
     namespace = namespaces.ledger(thread_id)
@@ -66,18 +74,13 @@ def record(
         write(value)
 
 
-def events(store: BaseStore, thread_id: str) -> Sequence[Event]:
+def events(store: RecordReader, thread_id: str) -> Sequence[Event]:
     """Return a thread's events, oldest first; what another version wrote and this one cannot read is left out."""
-    namespace = namespaces.ledger(thread_id)
-    items: list[Item] = []
-    while page := store.search(namespace, limit=_PAGE, offset=len(items)):
-        items.extend(page)
-        if len(page) < _PAGE:
-            break
-    has_old = any(old_rows.is_old(item.value) for item in items)
+    rows = items(store, namespaces.ledger(thread_id))
+    has_old = any(old_rows.is_old(item.value) for item in rows)
     ids_by_hash = old_rows.message_ids(store, thread_id) if has_old else {}
     readable: list[Event] = []
-    for item in sorted(items, key=lambda item: item.key):
+    for item in sorted(rows, key=lambda item: item.key):
         row = old_rows.completed(item.key, item.value, ids_by_hash) if old_rows.is_old(item.value) else item.value
         try:
             readable.append(EVENTS.validate_python({"thread_id": thread_id, **row}))

@@ -4,12 +4,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from typing import TYPE_CHECKING, Any
 
 from everthread.ledger.events import Compacted, Event, Evicted, Masked, Offloaded, Recalled, Refetch
 from everthread.memory.text.words import content_words, stem
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 __all__ = ["call_key", "refetch_counts", "results_by_call", "statement_key"]
 
@@ -37,13 +38,16 @@ def statement_key(text: str) -> str:
     return hashlib.blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def results_by_call(results: Iterable[BaseMessage], among: Sequence[BaseMessage]) -> dict[str, str]:
+def results_by_call(results: Iterable["BaseMessage"], among: Sequence["BaseMessage"]) -> dict[str, str]:
     """Return the ids of tool results by the key of the call that each one answers.
 
     Args:
         results: messages; those that are no tool results are left out.
         among: messages that have the calls.
     """
+    # Taken when called: what the ledger has is counted without LangChain too.
+    from langchain_core.messages import AIMessage, ToolMessage
+
     wanted = {message.tool_call_id: str(message.id) for message in results if isinstance(message, ToolMessage)}
     if not wanted:
         return {}

@@ -9,8 +9,8 @@ from everthread.memory.guard import Verdict, check
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.constraints import is_constraint, is_for_this_time, is_lasting
 from everthread.state import namespaces
-from everthread.state.messages import clean
 from everthread.state.notes import Note, NoteKind, NoteOrigin, NoteScope, Source, note_id
+from everthread.state.reducer import clean
 
 _LONGEST = 400
 _LONGEST_KEYWORD = 24

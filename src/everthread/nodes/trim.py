@@ -13,13 +13,12 @@ from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.prompt_plan import plan_of, plan_update, with_summary
 from everthread.nodes.sizes import PromptSize
 from everthread.state import Context, State, Update, namespaces
-from everthread.state.marks import is_recalled, marks
+from everthread.state.marks import handle_of, is_recalled, marks
 from everthread.storage.refetches import left_operations
 from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import append_operations
 from everthread.window.compaction import absorb
 from everthread.window.eviction import EvictionPlan, plan_trim
-from everthread.window.masking import handle_of
 from everthread.window.turns import question_of
 
 

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from langchain_core.tools import BaseTool
 from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Agent:
     instructions: str
     """System prompt: role and rules of conduct. The memory policy is added by the graph."""
 
-    tools: Sequence[BaseTool] = field(default_factory=tuple)
+    tools: Sequence["BaseTool"] = field(default_factory=tuple)
     """Tools bound to the model, memory tools included."""
 
     profile: type[BaseModel] | None = None

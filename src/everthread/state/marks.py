@@ -15,9 +15,11 @@ Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people 
 The reducer of `state.messages` gives `seq` and `previous`, the nodes give the others.
 """
 
-from typing import Any, TypeVar
+import hashlib
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage, HumanMessage
 
 MARK = "everthread"
 """Key in `additional_kwargs` under which all our metadata lives."""
@@ -25,10 +27,18 @@ MARK = "everthread"
 RECALLED = "recalled"
 """Kind of the synthetic messages that stay in the working set until a compaction."""
 
-MessageT = TypeVar("MessageT", bound=BaseMessage)
+MessageT = TypeVar("MessageT", bound="BaseMessage")
 
 
-def marks(message: BaseMessage) -> dict[str, Any]:
+class Marked(Protocol):
+    """A message of LangChain, or one that was read back without it."""
+
+    @property
+    def additional_kwargs(self) -> dict[str, Any]:
+        """What providers are not sent."""
+
+
+def marks(message: Marked) -> dict[str, Any]:
     """Return our metadata of a message; empty when there is none."""
     found = message.additional_kwargs.get(MARK)
     return found if isinstance(found, dict) else {}
@@ -40,41 +50,50 @@ def marked(message: MessageT, **values: Any) -> MessageT:
     return message.model_copy(update={"additional_kwargs": kwargs})
 
 
-def synthetic(kind: str, content: str, **values: Any) -> HumanMessage:
+def synthetic(kind: str, content: str, **values: Any) -> "HumanMessage":
     """Make a message that carries memory or a request of ours and never counts as a user's turn."""
+    # Taken when called: marks are read without LangChain too.
+    from langchain_core.messages import HumanMessage
+
     return HumanMessage(content=content, additional_kwargs={MARK: {"kind": kind, **values}})
 
 
-def is_new(message: BaseMessage) -> bool:
+def is_new(message: Marked) -> bool:
     """Tell whether a message came with this run: `inject_memory` dates it, and every later run finds it dated."""
     return "at" not in marks(message)
 
 
-def is_answer(message: BaseMessage) -> bool:
+def is_answer(message: Marked) -> bool:
     """Tell whether a message ends its turn: a reply without calls, or a result that is the reply."""
-    return bool(marks(message).get("final")) or (isinstance(message, AIMessage) and not message.tool_calls)
+    kind, calls = getattr(message, "type", ""), getattr(message, "tool_calls", ())
+    return bool(marks(message).get("final")) or (kind == "ai" and not calls)
 
 
-def is_synthetic(message: BaseMessage) -> bool:
+def is_synthetic(message: Marked) -> bool:
     """Tell whether a message was made by Everthread rather than by the user, the model or a tool."""
     return "kind" in marks(message)
 
 
-def is_recalled(message: BaseMessage) -> bool:
+def is_recalled(message: Marked) -> bool:
     """Tell whether a message holds passages and notes that were recalled for the question behind it."""
     return marks(message).get("kind") == RECALLED
 
 
-def is_masked(message: BaseMessage) -> bool:
+def is_masked(message: Marked) -> bool:
     """Tell whether the message is a shortened stand-in whose full text is in the transcript."""
     return "handle" in marks(message)
 
 
-def was_refetched(message: BaseMessage) -> bool:
+def was_refetched(message: Marked) -> bool:
     """Tell whether a tool result had to be fetched a second time, so that it is masked last."""
     return bool(marks(message).get("kept"))
 
 
-def sequence(message: BaseMessage) -> int:
+def sequence(message: Marked) -> int:
     """Return the message's place in its thread, from 0; -1 when the reducer has not seen it."""
     return int(marks(message).get("seq", -1))
+
+
+def handle_of(message_id: str) -> str:
+    """Derive the handle under which the full text of a message can be read."""
+    return "h" + hashlib.sha256(message_id.encode("utf-8", "replace")).hexdigest()[:8]

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl
 
-from langgraph.store.sqlite.base import MIGRATIONS
-
 from everthread.errors import SettingsError, StorageError
 
 OUR_TABLES = frozenset({"checkpoints", "writes", "store", "store_migrations", "thread_locks", "everthread"})
@@ -80,12 +78,13 @@ def level(name: str) -> Synchronous:
     raise SettingsError(f"`synchronous` is {name!r}; use `normal`, or `full` to survive a loss of power too")
 
 
-def prepare(location: Location, *, create: bool = True) -> None:
+def prepare(location: Location, *, create: bool = True, read_only: bool = False) -> None:
     """Make sure the file is ours or new, with access for its owner only.
 
     Args:
         location: where the database is.
         create: make the file when it does not exist.
+        read_only: it will only be read, so neither the file nor its folder need be writable.
 
     Raises:
         StorageError: missing, unreadable, not SQLite, or the database of another program.
@@ -94,9 +93,9 @@ def prepare(location: Location, *, create: bool = True) -> None:
     if path is None:
         return
     if path.exists():
-        _check(path)
+        _check(path, read_only=read_only)
         return
-    if not create:
+    if not create or read_only:
         raise StorageError(f"there is no database at {str(path)!r}; check the path or start a conversation first")
     if not path.parent.is_dir():
         raise StorageError(f"the folder {str(path.parent)!r} does not exist; create it or choose another path")
@@ -106,36 +105,59 @@ def prepare(location: Location, *, create: bool = True) -> None:
         raise StorageError(f"cannot create the database {str(path)!r}: {error.strerror}") from error
 
 
-def _check(path: Path) -> None:
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open a database file for reading only; where it cannot be written, no file beside it is made either."""
+    mode = "rw"
+    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        log = path.with_name(path.name + "-wal")
+        # Without a log nobody is writing, and SQLite need not make the files in which writers and readers meet.
+        mode = "ro" if log.exists() and log.stat().st_size else "ro&immutable=1"
+    connection = sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=30, check_same_thread=False, isolation_level=None
+    )
+    connection.execute("PRAGMA query_only=ON")
+    return connection
+
+
+def _check(path: Path, *, read_only: bool) -> None:
     if path.is_dir():
         raise StorageError(f"{str(path)!r} is a folder, not a database file")
     if not os.access(path, os.R_OK):
         raise StorageError(f"cannot read the database {str(path)!r}: permission denied")
-    if not os.access(path, os.W_OK):
+    if not read_only and not os.access(path, os.W_OK):
         raise StorageError(
             f"cannot write the database {str(path)!r}: it is read-only; allow writing, or copy it elsewhere"
         )
     try:
-        with closing(sqlite3.connect(path, timeout=30)) as connection:
+        with closing(connect_to_read(path) if read_only else sqlite3.connect(path, timeout=30)) as connection:
             rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             schema = connection.execute(_SCHEMA).fetchone()[0] if ("store_migrations",) in rows else None
     except sqlite3.DatabaseError as error:
         if (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+            needed = "read the log beside" if read_only else "write in the folder of"
             raise StorageError(
-                f"cannot write in the folder of the database {str(path)!r}, where SQLite keeps its log; allow it, or "
-                "copy the database elsewhere"
+                f"cannot {needed} the database {str(path)!r}, where SQLite keeps its log; allow it, or copy the "
+                "database with the files beside it elsewhere"
             ) from error
         raise StorageError(
             f"{str(path)!r} is not a readable SQLite database ({error}); it was left as it is"
         ) from error
-    if schema is not None and schema >= len(MIGRATIONS):
-        raise StorageError(
-            f"{str(path)!r} was made by a newer LangGraph (its store is of version {schema}, this one knows "
-            f"{len(MIGRATIONS) - 1}); it was left as it is, upgrade langgraph-checkpoint-sqlite"
-        )
     tables = {str(row[0]) for row in rows}
     if tables and not tables & OUR_TABLES:
         raise StorageError(
             f"{str(path)!r} belongs to another program (it has the table {sorted(tables)[0]!r}); "
             "it was left as it is, choose another path"
+        )
+    if not read_only:
+        _refuse_newer_store(path, schema)
+
+
+def _refuse_newer_store(path: Path, version: int | None) -> None:
+    # Taken when called: a database is read without LangGraph too.
+    from langgraph.store.sqlite.base import MIGRATIONS
+
+    if version is not None and version >= len(MIGRATIONS):
+        raise StorageError(
+            f"{str(path)!r} was made by a newer LangGraph (its store is of version {version}, this one knows "
+            f"{len(MIGRATIONS) - 1}); it was left as it is, upgrade langgraph-checkpoint-sqlite"
         )

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, messages_from_dict, messages_to_dict
+from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
 from everthread.state import namespaces
 from everthread.state.marks import is_masked, is_synthetic, marks, sequence
+from everthread.state.stored import message_text, whole_thread
 
 __all__ = ["append_operations", "archived", "archived_by_id", "full_text", "message_text", "transcript"]
 
@@ -52,23 +53,10 @@ def archived(store: BaseStore, thread_id: str) -> list[BaseMessage]:
 
 
 def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return every message of a thread, oldest first: what was archived and what is still in state.
-
-    A masked message is given in full, from the archive. A long tool result is archived before its step is saved; one
-    whose step never was, since a crash came in between, is left out: no later message names it as its predecessor.
-    """
+    """Return every message of a thread, oldest first; see `whole_thread`."""
     items = _items(store, thread_id)
-    by_id = {item.key: _message(item) for item in items}
-    for message in working_set:
-        if not is_synthetic(message) and not (is_masked(message) and message.id in by_id):
-            by_id[str(message.id)] = message
-    here = {message.id for message in working_set}
-    offloaded = {item.key for item in items if item.value.get("why") == "offloaded"} - here
-    # One by one from the end: the second result of a round names the first.
-    while unsaved := offloaded - {marks(message).get("previous") for message in by_id.values()}:
-        offloaded -= unsaved
-        by_id = {name: message for name, message in by_id.items() if name not in unsaved}
-    return sorted(by_id.values(), key=sequence)
+    offloaded = {item.key for item in items if item.value.get("why") == "offloaded"}
+    return whole_thread({item.key: _message(item) for item in items}, offloaded, working_set)
 
 
 def _items(store: BaseStore, thread_id: str) -> list[Any]:
@@ -91,19 +79,6 @@ def full_text(store: BaseStore, thread_id: str, message_id: str) -> str | None:
     """Return the whole text of an archived message; None when the thread has no such message."""
     item = store.batch([GetOp(namespaces.transcript(thread_id), message_id)])[0]
     return message_text(_message(item)) if isinstance(item, Item) else None
-
-
-def message_text(message: BaseMessage) -> str:
-    """Return what a message says, tool calls included, as plain text."""
-    text = message.text if isinstance(message.text, str) else str(message.text)
-    if isinstance(message, AIMessage) and message.tool_calls:
-        calls = "\n".join(f"{call['name']}({_arguments(call['args'])})" for call in message.tool_calls)
-        return f"{text}\n{calls}" if text else calls
-    return text
-
-
-def _arguments(arguments: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
 
 def _record(message: BaseMessage, user_id: str, why: str, at: str, following: str | None) -> dict[str, Any]:

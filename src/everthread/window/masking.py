@@ -1,12 +1,11 @@
 """Mask a long text: its head, its tail, what was left out, and a handle to read it back."""
 
-import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 
 from langchain_core.messages import BaseMessage
 
-from everthread.state.marks import MARK, MessageT, marked, marks
+from everthread.state.marks import MARK, MessageT, handle_of, marked, marks
 from everthread.window.identifiers import mentioned_in, within
 from everthread.window.tokens import TokenCounter
 
@@ -27,11 +26,6 @@ SMALLEST_STUB = STUB_TOKENS + 10
 
 LONGEST_STUB = STUB_TOKENS + STUB_IDENTIFIERS + 44
 """Size of a stub at the most, with its marker; a tool result of no more tokens wins nothing as a stub."""
-
-
-def handle_of(message_id: str) -> str:
-    """Derive the handle under which the full text of a message can be read."""
-    return "h" + hashlib.sha256(message_id.encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def handles_in(messages: Sequence[BaseMessage]) -> list[str]:

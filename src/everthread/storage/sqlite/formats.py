@@ -4,12 +4,15 @@ import sqlite3
 from pathlib import Path
 
 from everthread.errors import StorageError
-from everthread.storage.sqlite.checkpointer import mark_as_ours
+from everthread.memory.text.words import VERSION as WORDS_VERSION
 
-__all__ = ["FORMAT", "refuse_newer", "upgrade"]
+__all__ = ["FORMAT", "INDEX_VERSION", "refuse_newer", "upgrade"]
 
 FORMAT = 1
 """Of the databases that this version writes; those from before formats were counted have none."""
+
+INDEX_VERSION = WORDS_VERSION + 1
+"""Of the full-text index; one of an older version is built again when its file is opened."""
 
 
 def refuse_newer(connection: sqlite3.Connection, path: Path | None) -> None:
@@ -33,6 +36,9 @@ def upgrade(connection: sqlite3.Connection) -> None:
     columns = [str(column[1]) for column in connection.execute("PRAGMA table_info(thread_locks)")]
     if columns == ["thread_id", "holder", "expires"]:
         # Leases of runs, from before a lock was one of the operating system.
+        # Taken when called: a format is read without LangGraph too.
+        from everthread.storage.sqlite.checkpointer import mark_as_ours
+
         connection.execute("DROP TABLE thread_locks")
         mark_as_ours(connection)
     connection.execute("CREATE TABLE IF NOT EXISTS everthread (key TEXT PRIMARY KEY, value)")

@@ -29,15 +29,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from everthread.errors import StorageError
-from everthread.memory.text.words import VERSION as WORDS_VERSION
 from everthread.memory.text.words import index_words
 from everthread.storage.ranking import bm25, inverse_frequency
+from everthread.storage.sqlite.formats import INDEX_VERSION as VERSION
 from everthread.storage.texts import Paths, text_fields, texts
 
 __all__ = ["VERSION", "Index", "below"]
-
-VERSION = WORDS_VERSION + 1
-"""Of the index; one of an older version is built again when its file is opened."""
 
 OFTEN = "²"
 """Ends the word of an item that holds it twice or more; without positions the index cannot count."""

@@ -1,0 +1,169 @@
+"""What the messages channel does with writes, for any kind of message: LangChain's, or those read back without it."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, Self, TypeVar
+
+from everthread.state.marks import MARK, is_answer, is_recalled, marks, sequence
+
+__all__ = ["Message", "clean", "clean_content", "reduced"]
+
+
+class Message(Protocol):
+    """A message as LangChain has it, as far as the reducer asks."""
+
+    @property
+    def id(self) -> str | None:
+        """The same at every write of the message; None before the first."""
+
+    @property
+    def type(self) -> str:
+        """`human`, `ai`, `tool`, `system` or `remove`."""
+
+    @property
+    def name(self) -> str | None:
+        """Who speaks, or the tool."""
+
+    @property
+    def content(self) -> Any:
+        """A text, or a list of content blocks."""
+
+    @property
+    def additional_kwargs(self) -> dict[str, Any]:
+        """What providers are not sent, such as our marks."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
+        """Copy it with other fields."""
+
+
+M = TypeVar("M", bound=Message)
+
+REMOVE_ALL = "__remove_all__"
+"""Id of the `RemoveMessage` that removes everything: LangGraph's `REMOVE_ALL_MESSAGES`."""
+
+_RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def reduced(messages: list[M], writes: Iterable[M]) -> list[M]:
+    """Apply writes to messages, one after the other; see `state.messages.reduce_messages`.
+
+    Args:
+        messages: the working set, oldest first; the list may be changed.
+        writes: messages, and those of type `remove`.
+    """
+    # The state may come from a plain `add_messages` channel, whose messages have no place yet.
+    last = _last_own(messages)
+    if last is not None and sequence(last) < 0:
+        messages = _stamped(messages)
+    indexes = _indexes(messages)
+    for message in writes:
+        if message.type == "remove":
+            if message.id == REMOVE_ALL:
+                messages, indexes = [], {}
+            elif message.id in indexes:
+                del messages[indexes[message.id]]
+                indexes = _indexes(messages)
+        elif is_recalled(message):
+            messages = [kept for kept in messages if kept.id != message.id]
+            question = _indexes(messages).get(marks(message).get("before"))
+            if question is not None:
+                messages.insert(question, message)
+            indexes = _indexes(messages)
+        elif message.id not in indexes and (asked := _retried(message, messages)) is not None:
+            # Without its date the message counts as new again, and the run answers it.
+            messages[indexes[asked.id]] = _undated(asked)
+        elif message.id is not None and message.id in indexes:
+            index = indexes[message.id]
+            messages[index] = _replacing(message, messages[index])
+        else:
+            appended = _appended(message, _last_own(messages))
+            indexes[appended.id] = len(messages)
+            messages.append(appended)
+    return messages
+
+
+def _indexes(messages: Sequence[M]) -> dict[str | None, int]:
+    return {message.id: index for index, message in enumerate(messages)}
+
+
+def clean(text: str) -> str:
+    """Replace what breaks stores and providers: NUL characters and lone surrogates."""
+    if "\x00" in text:
+        text = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _last_own(messages: Sequence[M]) -> M | None:
+    """Return the last message that has a place in the thread."""
+    return next((message for message in reversed(messages) if not is_recalled(message)), None)
+
+
+def _stamped(messages: list[M]) -> list[M]:
+    stamped: list[M] = []
+    for message in messages:
+        stamped.append(_appended(message, stamped[-1] if stamped else None))
+    return stamped
+
+
+def _retried(message: M, messages: Sequence[M]) -> M | None:
+    """Return the unanswered question that a message repeats word for word, as when a client sends it again.
+
+    Only messages whose id the client did not choose count: none, or the random one that LangGraph
+    stamps. Two messages with ids of their own are two messages.
+    """
+    if message.type != "human" or not (message.id is None or _RANDOM_ID.fullmatch(message.id)):
+        return None
+    if not messages or is_answer(messages[-1]):
+        return None
+    asked = next((earlier for earlier in reversed(messages) if earlier.type == "human"), None)
+    if asked is None or clean_content(message.content) != asked.content or message.name != asked.name:
+        return None
+    return asked
+
+
+def _undated(message: M) -> M:
+    kept = {key: value for key, value in marks(message).items() if key != "at"}
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MARK: kept}})
+
+
+def _appended(message: M, last: M | None) -> M:
+    seq = sequence(last) + 1 if last is not None else 0
+    if message.type == "tool":
+        # Of parallel calls whose turn was given up, a later result may be there without an earlier one, and the
+        # transcript may have it already, at its place among them all.
+        seq = max(seq, sequence(message))
+    previous = last.id if last is not None else None
+    content = clean_content(message.content)
+    kwargs = {**message.additional_kwargs, MARK: {**marks(message), "seq": seq, "previous": previous}}
+    name = _identifier(message.type, content, seq, previous) if message.id is None else message.id
+    return message.model_copy(update={"content": content, "additional_kwargs": kwargs, "id": name})
+
+
+def _replacing(message: M, old: M) -> M:
+    content = clean_content(message.content)
+    # Other words under a known id are a new question; the same words are the one that has its answer.
+    kept = ("seq", "previous", "at") if content == old.content else ("seq", "previous")
+    merged = {**{key: value for key, value in marks(old).items() if key in kept}, **marks(message)}
+    kwargs = {**message.additional_kwargs, MARK: merged}
+    return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
+
+
+def _identifier(kind: str, content: Any, seq: int, previous: str | None) -> str:
+    identity = f"{previous}\x00{seq}\x00{kind}\x00{content!r}"
+    return "m-" + hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def clean_content(content: Any) -> Any:
+    """Clean the text inside any content: a text, blocks, or nested values."""
+    if isinstance(content, str):
+        return clean(content)
+    if isinstance(content, list):
+        return [clean_content(block) for block in content]
+    if isinstance(content, dict):
+        return {key: clean_content(value) for key, value in content.items()}
+    return content

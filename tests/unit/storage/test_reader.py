@@ -1,0 +1,147 @@
+"""Reading a thread without LangChain gives what LangGraph reads."""
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Overwrite, interrupt
+
+from conversation import call
+from everthread import Context, build_graph, open_storage
+from everthread.agents import travel
+from everthread.errors import StorageError
+from everthread.graph.guard import GuardedGraph
+from everthread.models.scripted import ScriptedModel
+from everthread.state import namespaces, reducer
+from everthread.storage.open import Storage
+from everthread.storage.sqlite.reader import Reader
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+BOOKING = ("Find me a flight from San Francisco to Paris on 2027-03-12.", "Book option 1 for Ada Lovelace.")
+LOOK = AIMessage("", tool_calls=[call("list_bookings", "c1")])
+
+
+def told(messages: Any) -> list[dict[str, Any]]:
+    fields = ("type", "content", "id", "name", "additional_kwargs", "tool_calls", "tool_call_id", "status")
+    return [{name: getattr(message, name, None) or None for name in fields} for message in messages]
+
+
+def assert_the_same(storage: Storage, graph: Any) -> None:
+    snapshot = graph.get_state(CONFIG)
+    read = Reader(storage.database.connection).state("t")
+
+    assert told(read.messages) == told(snapshot.values.get("messages", []))
+    assert read.is_unfinished == bool(snapshot.next or snapshot.tasks)
+    assert list(read.asked) == [one.value for one in snapshot.interrupts]
+    assert {name: read.values.get(name) for name in ("turns", "summary_id")} == {
+        name: snapshot.values.get(name) for name in ("turns", "summary_id")
+    }
+
+
+def talk(storage: Storage, says: Any, *replies: Any, **dials: Any) -> GuardedGraph:
+    model: Any = ScriptedModel(list(replies)) if replies else "offline"
+    graph = build_graph(travel, model=model, summarizer="offline", storage=storage)
+    for text in says:
+        graph.invoke({"messages": text}, CONFIG, context=Context(user_id="ada", **dials))
+    return graph
+
+
+@pytest.mark.parametrize("turns", [1, 2, 5, 9])
+def test_a_thread_reads_the_same_wherever_the_last_snapshot_is(storage: Storage, turns: int) -> None:
+    graph = talk(storage, [f"question {turn}" for turn in range(turns)], *["answer"] * turns)
+
+    assert_the_same(storage, graph)
+
+
+def test_calls_results_and_evicted_turns_read_the_same(storage: Storage) -> None:
+    says = [f"{number} " + "word " * 150 for number in range(8)]
+    graph = talk(storage, says, *[LOOK, "answer " * 50] * 8, window=4_000, max_output_tokens=500)
+
+    assert graph.get_state(CONFIG).values["summary_id"]
+    assert_the_same(storage, graph)
+
+
+def test_an_open_approval_reads_the_same(storage: Storage) -> None:
+    graph = talk(storage, BOOKING)
+
+    assert graph.get_state(CONFIG).interrupts
+    assert_the_same(storage, graph)
+
+
+@pytest.mark.parametrize("steps", range(1, 6))
+def test_a_run_that_was_cut_off_reads_the_same(storage: Storage, steps: int) -> None:
+    graph = talk(storage, ["hi"], "hello", LOOK, "nothing yet")
+    parts: Any = graph.stream({"messages": "my bookings?"}, CONFIG, stream_mode="checkpoints", context=Context("ada"))
+    for _ in range(steps):
+        next(parts)
+    parts.close()
+
+    read = Reader(storage.database.connection).state("t")
+
+    assert "my bookings?" in [message.text for message in read.messages]
+    assert read.is_unfinished == bool(graph.get_state(CONFIG).tasks)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        [HumanMessage("by hand", id="h")],
+        [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("by hand", id="h")],
+        Overwrite([HumanMessage("by hand", id="h", additional_kwargs={"everthread": {"seq": 0}})]),
+    ],
+)
+def test_a_state_that_was_edited_reads_the_same(storage: Storage, edit: Any) -> None:
+    graph = talk(storage, ["hi"], "hello")
+    graph.update_state(CONFIG, {"messages": edit}, as_node="summarize")
+
+    assert_the_same(storage, graph)
+
+
+def test_the_thread_of_another_graph_reads_the_same(storage: Storage) -> None:
+    def ask(state: MessagesState) -> Any:
+        return {"messages": [AIMessage(str(interrupt("really?")), id="b")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("ask", ask)
+    builder.add_edge(START, "ask")
+    graph = builder.compile(checkpointer=storage.checkpointer)
+    graph.invoke({"messages": [HumanMessage("hi", id="a")]}, CONFIG)
+
+    read = Reader(storage.database.connection).state("t")
+
+    assert [(one.id, one.text) for one in read.messages] == [("a", "hi")]
+    assert (read.is_unfinished, read.asked) == (True, ["really?"])
+
+
+def test_a_thread_without_checkpoints_is_empty(storage: Storage) -> None:
+    assert Reader(storage.database.connection).state("t").messages == ()
+
+
+def test_a_state_that_cannot_be_read_is_one_sentence(storage: Storage) -> None:
+    talk(storage, ["hi"], "hello")
+    storage.database.connection.execute("UPDATE checkpoints SET type = 'msgpack+aes'")
+
+    with pytest.raises(StorageError, match="the state of thread 't' cannot be read"):
+        Reader(storage.database.connection).state("t")
+
+
+def test_items_are_read_page_by_page_and_by_name(storage: Storage) -> None:
+    for number in range(5):
+        storage.store.put(("users", "ada", "notes"), f"n{number}", {"text": str(number)})
+    reader = Reader(storage.database.connection)
+
+    assert [one.key for one in reader.search(namespaces.notes("ada"), limit=2, offset=2)] == ["n2", "n3"]
+    assert reader.get(namespaces.notes("ada"), "n4") == reader.search(namespaces.notes("ada"), limit=1, offset=4)[0]
+    assert reader.get(namespaces.notes("bob"), "n4") is None
+
+
+def test_a_write_that_removes_everything_has_langgraphs_name() -> None:
+    assert reducer.REMOVE_ALL == REMOVE_ALL_MESSAGES
+
+
+@pytest.fixture
+def storage() -> Any:
+    with open_storage("sqlite://") as opened:
+        yield opened
