@@ -186,7 +186,7 @@ def test_text_in_a_message_cannot_steer_the_terminal(run: Run) -> None:
 
 
 def test_notes_shows_long_term_and_session_notes(run: Run) -> None:
-    talk(remember("Is vegetarian."), "Noted.")
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
     run("end", "t")
     talk(remember("Window seat this trip.", "session"), "Noted.", thread_id="t-2")
 
@@ -198,7 +198,7 @@ def test_notes_shows_long_term_and_session_notes(run: Run) -> None:
 
 
 def test_notes_of_one_user_are_not_shown_to_another(run: Run) -> None:
-    talk(remember("Is vegetarian."), "Noted.")
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
 
     Path("p.yaml").write_text("name: Ad\n")
     run("profile", "import", "ad", "p.yaml")
@@ -248,7 +248,7 @@ def test_a_profile_that_does_not_fit_is_not_stored(run: Run) -> None:
 def test_the_end_of_a_session_tells_what_lasts_and_what_goes(run: Run) -> None:
     both = [call("save_memory_note", "c1", text="Is vegetarian.", keywords=["food"])]
     both.append(call("save_memory_note", "c2", text="Window seat this trip.", keywords=["seat"], scope="session"))
-    talk(AIMessage("", tool_calls=both), "Noted.")
+    talk(AIMessage("", tool_calls=both), "Noted.", says="I am vegetarian. A window seat this trip, please.")
 
     ending = told(run, "end", "t")
 
@@ -270,7 +270,7 @@ def test_the_end_of_a_session_leaves_an_open_approval_alone(run: Run) -> None:
 
 
 def test_a_session_of_another_user_is_not_ended(run: Run) -> None:
-    talk(remember("Is vegetarian."), "Noted.")
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
 
     code, _, err = run("end", "t", "--user", "bob")
 
@@ -280,8 +280,8 @@ def test_a_session_of_another_user_is_not_ended(run: Run) -> None:
 
 
 def test_sweep_ends_idle_sessions_once(run: Run) -> None:
-    talk(remember("Is vegetarian."), "Noted.", thread_id="idle")
-    talk(remember("Likes tea."), "Noted.", thread_id="active")
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.", thread_id="idle")
+    talk(remember("Likes tea."), "Noted.", says="I like tea.", thread_id="active")
     change(lambda storage: aged(storage, "idle", minutes=31))
 
     first, second = told(run, "sweep", "--idle", "30m"), told(run, "sweep", "--idle", "30m")
@@ -304,7 +304,7 @@ def test_sweep_passes_over_a_thread_that_is_in_use(run: Run) -> None:
 def test_sweep_ends_a_session_that_has_new_turns_since_its_end(run: Run) -> None:
     talk("hello")
     run("end", "t")
-    talk(remember("Is vegetarian."), "Noted.")
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
 
     swept = told(run, "sweep", "--idle", "0s")
 
@@ -312,7 +312,7 @@ def test_sweep_ends_a_session_that_has_new_turns_since_its_end(run: Run) -> None
 
 
 def test_a_consolidation_that_fails_is_told_and_tried_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    talk(remember("Is vegetarian."), "Noted.")
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
 
     with monkeypatch.context() as broken:
         # `dict("x")` is a ValueError, as a damaged note is one.
