@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from everthread.middleware import EverthreadMiddleware, EverthreadState
     from everthread.state import Agent, Context
     from everthread.storage.open import Storage, open_storage
+    from everthread.transcript import Transcript
 
 __version__ = "0.1.0"
 
@@ -18,6 +19,7 @@ __all__ = [
     "EverthreadMiddleware",
     "EverthreadState",
     "Storage",
+    "Transcript",
     "__version__",
     "build_graph",
     "fit",
@@ -32,6 +34,7 @@ _HOMES = {
     "EverthreadMiddleware": "everthread.middleware",
     "EverthreadState": "everthread.middleware",
     "Storage": "everthread.storage.open",
+    "Transcript": "everthread.transcript",
     "build_graph": "everthread.graph.agent",
     "fit": "everthread.fitting",
     "open_storage": "everthread.storage.open",

@@ -11,6 +11,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SAYS = {
     "create_agent_app.py": ("in a window of 6,000", "the rule is in the last one: True"),
+    "store_alone.py": (
+        "'zurich': [('n2', 'Moved from Zürich to Lisbon.')]",
+        "users:  ['ada', 'grace']",
+        "async:  ['Allergic",
+    ),
     "own_graph.py": ("asked: Order a boat?", "ordered: ['a boat']"),
     "fastapi_service.py": ("ann on a-1: 200", "bob on b-1: 200", "bob on a-1: 404"),
 }

@@ -40,8 +40,8 @@ def record(
     thread_id: str,
     events: Iterable[Event],
     *,
-    write: "StreamWriter",
-    turn: int,
+    write: "StreamWriter | None" = None,
+    turn: int = 0,
     operations: Iterable["PutOp"] = (),
 ) -> None:
     """Write events together with the writes that they are about in one batch, then stream, log and count them.
@@ -50,7 +50,7 @@ def record(
         store: the run's store.
         thread_id: whose ledger it is.
         events: what was decided, in order.
-        write: the run's `stream_writer`; each event is one JSON object on `stream_mode="custom"`.
+        write: the run's `stream_writer`; each event is one JSON object on `stream_mode="custom"`. None outside a run.
         turn: user turns of the thread so far.
         operations: the node's own writes.
     """
@@ -71,7 +71,8 @@ def record(
         if logger.isEnabledFor(level):
             logger.log(level, "%s on turn %d of %s", value["event"], turn, thread_id, extra={"everthread": value})
         telemetry.tell(value)
-        write(value)
+        if write is not None:
+            write(value)
 
 
 def events(store: RecordReader, thread_id: str) -> Sequence[Event]:

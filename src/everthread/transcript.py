@@ -1,0 +1,149 @@
+"""Transcript and recall alone: for a graph of one's own, or for no graph at all."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from langchain_core.messages import BaseMessage, MessageLikeRepresentation, SystemMessage, convert_to_messages
+from langgraph.store.base import BaseStore, GetOp, PutOp
+
+from everthread.errors import SettingsError
+from everthread.memory.recall import Question
+from everthread.state import namespaces
+from everthread.state.marks import MARK, marked, sequence
+from everthread.state.messages import reduce_messages
+from everthread.storage.recall import Search, recall_passages
+from everthread.storage.transcript import append_operations, archived
+from everthread.window.tokens import TokenCounter, counter_for
+from everthread.window.turns import opens_turn
+
+_LEAST_TOKENS = 64
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """Every message of one thread, in order and searchable, in a store.
+
+    The thread gets a session record, so `everthread threads`, `export` and `forget` know it. Appending reads and
+    writes, so of several processes only one at a time may append to a thread: `with storage.locks.hold(thread_id)`.
+
+    Args:
+        store: `storage.store`, or any other of LangGraph's; one without a text search counts words that are shared.
+        thread_id: the thread; not one that an Everthread graph runs, since that one keeps its transcript itself.
+        user_id: whose conversation it is.
+
+    Raises:
+        SettingsError: an id cannot be stored.
+    """
+
+    store: BaseStore
+    thread_id: str
+    user_id: str
+
+    def __post_init__(self) -> None:
+        namespaces.checked("thread_id", self.thread_id)
+        namespaces.checked("user_id", self.user_id)
+
+    def append(self, messages: Iterable[MessageLikeRepresentation], *, at: str | None = None) -> list[BaseMessage]:
+        """Append messages that the thread does not have yet, in one batch.
+
+        Args:
+            messages: oldest first. One with an id that is known is left out, so an append can be repeated; one
+                without gets an id.
+            at: when they were said, ISO 8601; None: now.
+
+        Returns:
+            The new messages as they are kept, with their ids.
+
+        Raises:
+            SettingsError: the thread is another user's, or one of an Everthread graph.
+        """
+        session, at = self._session(), at or datetime.now(UTC).isoformat(timespec="milliseconds")
+        if session["turns"] and "tail" not in session:
+            raise SettingsError(f"thread {self.thread_id!r} is run by Everthread, which keeps its transcript itself")
+        given = convert_to_messages(list(messages))
+        namespace = namespaces.transcript(self.thread_id)
+        last_id, last_place = session.get("tail") or (None, -1)
+        reads = [GetOp(namespace, str(message.id)) for message in given if message.id is not None]
+        items: list[Any] = self.store.batch([*reads, GetOp(namespace, last_id or "none")])
+        tail = items.pop()
+        known = {item.key for item in items if item is not None}
+        before = SystemMessage("", id=last_id, additional_kwargs={MARK: {"seq": last_place}})
+        fresh = [message for message in given if message.id not in known]
+        kept = reduce_messages([before] if last_id else [], [fresh])
+        new = [marked(message, at=at) for message in (kept[1:] if last_id else kept)]
+        if not new:
+            return []
+        session |= {
+            "last_activity": at,
+            "turns": session["turns"] + sum(map(opens_turn, new)),
+            "tail": [new[-1].id, sequence(new[-1])],
+        }
+        operations = append_operations(self.thread_id, self.user_id, new, why="appended", at=at)
+        operations.append(PutOp(namespaces.SESSIONS, self.thread_id, session, index=False))
+        if tail is not None:
+            operations.append(PutOp(namespace, str(last_id), {**tail.value, "next": new[0].id}))
+        self.store.batch(operations)
+        return new
+
+    def messages(self) -> list[BaseMessage]:
+        """Return all messages, oldest first.
+
+        Raises:
+            SettingsError: the thread is another user's.
+        """
+        self._session()
+        return archived(self.store, self.thread_id)
+
+    def recall(
+        self,
+        question: str,
+        *,
+        tokens: int = 1_000,
+        shown: Sequence[BaseMessage] = (),
+        today: date | None = None,
+        counter: TokenCounter | None = None,
+    ) -> str:
+        """Return what was said that a question needs, as one text for the prompt; no model is asked.
+
+        Args:
+            question: what the user asks.
+            tokens: what the text may take as a message, at least 64.
+            shown: messages that the prompt has already, with their ids.
+            today: the day of the question, which "last week" depends on; None: today in UTC.
+            counter: counts tokens, from `everthread.window.tokens.counter_for`; None: as OpenAI does.
+
+        Returns:
+            Passages by day, oldest first, inside `<recalled>`; empty when nothing was found.
+
+        Raises:
+            SettingsError: `tokens` is too small, or the thread is another user's.
+        """
+        self._session()
+        if tokens < _LEAST_TOKENS:
+            raise SettingsError(f"`tokens` must be at least {_LEAST_TOKENS}, got {tokens!r}")
+        asked = Question.read(question, today or datetime.now(UTC).date())
+        if not asked.query:
+            return ""
+        hidden = frozenset(str(message.id) for message in shown)
+        search = Search(self.store, self.thread_id, hidden, before=sys.maxsize)
+        return recall_passages(search, asked, tokens, counter or counter_for("gpt-4o"))[0].text
+
+    def _session(self) -> dict[str, Any]:
+        """Return the session record of the thread, a new one when there is none.
+
+        Raises:
+            SettingsError: the thread is another user's.
+        """
+        item = self.store.get(namespaces.SESSIONS, self.thread_id)
+        if item is None:
+            began = datetime.now(UTC).isoformat(timespec="milliseconds")
+            return {"thread_id": self.thread_id, "user_id": self.user_id, "began": began, "turns": 0}
+        session = dict(item.value)
+        if session.get("user_id") != self.user_id:
+            raise SettingsError(
+                f"thread {self.thread_id!r} belongs to another user than {self.user_id!r}; use a thread of their own"
+            )
+        return session
