@@ -1,0 +1,232 @@
+"""A stock app's database, its own graph with our middleware and without, in turn: nothing of the app's is lost."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command
+
+from everthread import Context, EverthreadMiddleware, build_graph, open_storage
+from everthread.errors import SettingsError
+from everthread.nodes.thread_view import thread_messages
+from everthread.storage.transcript import transcript
+from stock_app import APPROVAL, THREADS, app, call, make, rows
+
+APPROVED = Command(resume={"decisions": [{"type": "approve"}]})
+WINDOW = 2_000
+LONG = "A lamp needs a bulb, and a bulb needs a lamp. " * 40
+"""About a quarter of the window."""
+
+Continue = Callable[..., dict[str, Any]]
+
+
+def config(thread_id: str) -> Any:
+    return {"configurable": {"thread_id": thread_id, "user_id": "ann"}}
+
+
+def url(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+def adopted(storage: Any, replies: list[Any]) -> Any:
+    middleware = EverthreadMiddleware(window=WINDOW, max_output_tokens=100, summarizer="offline")
+    return storage.guard(app(storage.checkpointer, replies, [middleware], store=storage.store))
+
+
+@pytest.fixture(params=["sync", "async"])
+def is_async(request: pytest.FixtureRequest) -> bool:
+    return request.param == "async"
+
+
+@pytest.fixture
+def path(tmp_path: Path, is_async: bool) -> Path:
+    made = tmp_path / "app.db"
+    make(made, is_async=is_async)
+    return made
+
+
+@pytest.fixture
+def with_middleware(path: Path, is_async: bool) -> Continue:
+    """Run the app's graph with the middleware, in a storage of its own."""
+
+    def go_on(thread_id: str, sent: Any, *replies: Any) -> dict[str, Any]:
+        with open_storage(url(path)) as storage:
+            graph = adopted(storage, list(replies))
+            if is_async:
+                return dict(asyncio.run(graph.ainvoke(sent, config(thread_id))))
+            return dict(graph.invoke(sent, config(thread_id)))
+
+    return go_on
+
+
+@pytest.fixture
+def without(path: Path, is_async: bool) -> Continue:
+    """Run the app as it was, on LangGraph's own saver."""
+
+    async def ago_on(thread_id: str, sent: Any, replies: Any) -> dict[str, Any]:
+        async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
+            return dict(await app(saver, replies).ainvoke(sent, config(thread_id)))
+
+    def go_on(thread_id: str, sent: Any, *replies: Any) -> dict[str, Any]:
+        if is_async:
+            return asyncio.run(ago_on(thread_id, sent, replies))
+        with SqliteSaver.from_conn_string(str(path)) as saver:
+            return dict(app(saver, replies).invoke(sent, config(thread_id)))
+
+    return go_on
+
+
+def ask(text: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+def said(path: Path, thread_id: str) -> list[str]:
+    """Return every text of a thread, oldest first: what the state has, and what left it."""
+    with open_storage(url(path)) as storage:
+        state = app(storage.checkpointer, []).get_state(config(thread_id)).values["messages"]
+        view = thread_messages(storage.store, thread_id, state)
+        return [str(message.text) for message in transcript(storage.store, thread_id, view)]
+
+
+@pytest.mark.parametrize("thread_id", [name for name in THREADS if name != APPROVAL])
+def test_no_message_is_lost_when_the_app_goes_on_with_the_middleware_without_and_with(
+    path: Path, with_middleware: Continue, without: Continue, thread_id: str
+) -> None:
+    before, expected = said(path, thread_id), []
+    for turn, go_on in enumerate([with_middleware, with_middleware, without] * 2 + [with_middleware]):
+        state = go_on(thread_id, ask(f"more {turn}"), f"{turn}: {LONG}")["messages"]
+        expected += [f"more {turn}", f"{turn}: {LONG}"]
+
+    assert said(path, thread_id) == [*before, *expected]
+    assert len(state) < len(expected)  # so much has left the prompts
+
+
+@pytest.mark.parametrize("order", ["with first", "without first"])
+def test_the_apps_own_state_keys_stay_in_both_directions(
+    with_middleware: Continue, without: Continue, order: str
+) -> None:
+    both = [with_middleware, without] if order == "with first" else [without, with_middleware]
+    for turn in range(4):
+        values = both[turn % 2]("both", ask("Spend it."), call("spend", f"s{turn}", amount=turn), LONG)
+
+        assert values["budget"] == turn
+        assert values["visited"] == ["door", "till", *["till"] * (turn + 1)]
+
+
+def test_an_open_approval_is_answered_with_the_middleware(
+    path: Path, with_middleware: Continue, without: Continue
+) -> None:
+    values = with_middleware(APPROVAL, APPROVED, "Ordered.")
+    without(APPROVAL, ask("Thanks."), "Welcome.")
+
+    assert (values["budget"], values["visited"]) == (100, ["door"])
+    assert said(path, APPROVAL)[-4:] == ["ordered: lamp", "Ordered.", "Thanks.", "Welcome."]
+
+
+def test_an_approval_that_is_asked_with_the_middleware_is_answered_without(
+    path: Path, with_middleware: Continue, without: Continue
+) -> None:
+    for turn in range(6):
+        with_middleware("both", ask(f"more {turn}"), LONG)
+    asked = with_middleware("both", ask("Order a desk."), call("order", "o1", item="desk"))
+    values = without("both", APPROVED, "Ordered.")
+    with_middleware("both", ask("Thanks."), "Welcome.")
+
+    assert asked["__interrupt__"]
+    assert (values["budget"], values["visited"]) == (60, ["door", "till"])
+    assert said(path, "both")[-5:] == ["", "ordered: desk", "Ordered.", "Thanks.", "Welcome."]
+
+
+def test_threads_that_nobody_has_run_stay_byte_for_byte(path: Path, with_middleware: Continue) -> None:
+    others = [row for row in rows(path) if row[1] != "chat"]
+
+    with_middleware("chat", ask("more"), "fine")
+
+    assert [row for row in rows(path) if row[1] != "chat"] == others
+
+
+def test_the_apps_checkpoints_stay_when_the_middleware_has_gone_on(path: Path, with_middleware: Continue) -> None:
+    before = rows(path, "chat")
+    for turn in range(20):
+        with_middleware("chat", ask(f"more {turn}"), LONG)
+
+    assert [row for row in before if row not in rows(path, "chat")] == []
+
+
+@pytest.mark.parametrize("thread_id", ["both", APPROVAL])
+def test_our_graph_refuses_an_adopted_thread_and_changes_nothing(
+    path: Path, with_middleware: Continue, thread_id: str
+) -> None:
+    sent = APPROVED if thread_id == APPROVAL else ask("more")
+    with_middleware(thread_id, sent, call("order", "o1", item="desk"))
+    before = rows(path)
+
+    would_drop = pytest.raises(SettingsError, match="was made by another graph, and this graph would drop")
+    with open_storage(url(path)) as storage, would_drop:
+        build_graph(model="offline", storage=storage).invoke(ask("hi"), config(thread_id), context=Context("ann"))
+
+    assert rows(path) == before
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from test_adopted_threads import LONG, adopted, ask, config, url
+from everthread import open_storage
+from stock_app import call
+
+path, puts, is_async = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "async"
+with open_storage(url(path)) as storage:
+    graph = adopted(storage, [call("spend", "k1", amount=1), LONG])
+    save = storage.checkpointer.put
+
+    def put(*args):
+        global puts
+        if not puts:
+            os.kill(os.getpid(), signal.SIGKILL)
+        puts -= 1
+        return save(*args)
+
+    storage.checkpointer.put = put
+    if is_async:
+        import asyncio
+        asyncio.run(graph.ainvoke(ask("Spend it."), config("both")))
+    else:
+        graph.invoke(ask("Spend it."), config("both"))
+"""
+"""A turn with the middleware that is killed ahead of a checkpoint; what left the state is in the store by then."""
+
+
+@pytest.mark.parametrize("puts", range(5))
+@pytest.mark.parametrize("goes_on", ["with", "without"])
+def test_nothing_is_lost_when_the_process_is_killed_ahead_of_any_checkpoint(
+    path: Path, is_async: bool, with_middleware: Continue, without: Continue, puts: int, goes_on: str
+) -> None:
+    for turn in range(4):
+        with_middleware("both", ask(f"more {turn}"), f"{turn}: {LONG}")
+    before = said(path, "both")
+    arguments = [str(path), str(puts), "async" if is_async else "sync"]
+    folder = Path(__file__).parent
+    paths = ":".join(map(str, [folder, folder.parent, *sys.path]))
+    killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], env={"PYTHONPATH": paths}, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+
+    first, second = (with_middleware, without) if goes_on == "with" else (without, with_middleware)
+    first("both", ask("And now?"), f"first: {LONG}")
+    values = second("both", ask("And then?"), f"second: {LONG}")
+
+    every = said(path, "both")
+    cut_off = every[len(before) : -4]
+    assert every[: len(before)] == before
+    assert every[-4:] == ["And now?", f"first: {LONG}", "And then?", f"second: {LONG}"]
+    assert cut_off == ["Spend it.", "", "1 EUR are left"][: len(cut_off)]
+    # What was saved is there. Whether the results of the step that was cut off were too, is LangGraph's to say.
+    assert len(cut_off) >= ([0, 1, 1, 2, 2] if goes_on == "with" else [0, 0, 1, 2, 2])[puts]
+    assert (values["budget"], values["visited"][2:]) == ((1, ["till"]) if cut_off[2:] else (60, []))
