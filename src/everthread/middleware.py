@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Required, cast
 
@@ -71,7 +71,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
 
     A run names its user by a context that has `user_id`, or by `configurable["user_id"]`; for an app with one user,
     `agent.with_config({"configurable": {"user_id": "me"}})` names it once. Dials can be set for one run by
-    `configurable["everthread"]`, such as `{"window": 32_000}`.
+    `configurable["everthread"]`, such as `{"window": 32_000}`, or by a `Context` where it is the agent's schema.
 
     Inside another graph, such as a deep agent's subagents, and without a store or a checkpointer, only the prompt is
     made smaller: the state stays as it is, nothing is remembered, and nothing has to be.
@@ -108,7 +108,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         self._agent = replace(agent, summary_sections=tuple(summary_sections)) if summary_sections else agent
         self._name = name
         self._counted: dict[Any, int] = {}
-        self._is_told = False
+        self._has_warned = False
         self.tools = [memory_tool(self._rules), recall_history, read_tool_output]
 
     @property
@@ -179,7 +179,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
                 break
             state = state_after(state, trim(state, runtime, deps))
         reply = state["messages"][-1]
-        if handler.ends_turn:
+        if handler.ends_turn and run.keeps:
             if "turn" in run.context.distillation:
                 state = state_after(state, (yield from distill_notes(state, runtime, deps)))
             if is_full(PromptSize.of(state, state["plan"], model), run.context):
@@ -212,8 +212,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
                 "`user_id`"
             )
         if not is_nested:
-            self._tell(keeps=keeps, is_guarded=OURS in config.get("metadata", {}))
-        set_here = dict(configurable.get("everthread") or {})
+            self._warn_once(keeps=keeps, is_guarded=OURS in config.get("metadata", {}))
+        set_here = {**_set_dials(context), **dict(configurable.get("everthread") or {})}
         dials = Context.from_mapping({**self._dials, **set_here, "user_id": str(user_id or Context.user_id)})
         if keeps:
             return _Run(dials, replace(runtime, context=dials), runtime.store, str(thread_id), keeps=True)
@@ -222,11 +222,11 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         aside = replace(runtime, context=dials, store=store, execution_info=nobody, stream_writer=lambda chunk: None)
         return _Run(dials, aside, store, "none", keeps=False)
 
-    def _tell(self, *, keeps: bool, is_guarded: bool) -> None:
+    def _warn_once(self, *, keeps: bool, is_guarded: bool) -> None:
         """Say once what is missing."""
-        if self._is_told or (keeps and is_guarded):
+        if self._has_warned or (keeps and is_guarded):
             return
-        self._is_told = True
+        self._has_warned = True
         if keeps:
             logger.warning(
                 "this agent runs without `storage.guard(agent)`: nothing locks its threads, resumes a turn that was "
@@ -278,6 +278,14 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     def _kept(self, result: Any, joined: ToolCallRequest | None) -> Any:
         # A tool runs ahead of the model that reads its result, so which one that is is not known here.
         return result if joined is None else kept(result, joined, counter_for(None), {tool.name for tool in _READERS})
+
+
+def _set_dials(context: Any) -> dict[str, Any]:
+    """Return the dials that a run sets by a `Context` of ours; another app's context has none."""
+    if not isinstance(context, Context):
+        return {}
+    values = {dial.name: getattr(context, dial.name) for dial in fields(Context)}
+    return {name: value for name, value in values.items() if value != getattr(Context, name)}
 
 
 _READERS = (recall_history, read_tool_output)

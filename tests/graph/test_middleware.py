@@ -1,17 +1,18 @@
 """Somebody else's agent with the middleware: bounded prompts, nothing lost, a state that stays theirs."""
 
 import asyncio
+import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from everthread import EverthreadMiddleware, EverthreadState, open_storage
+from everthread import Context, EverthreadMiddleware, EverthreadState, open_storage
 from everthread.errors import BudgetError, SettingsError
 from everthread.graph.consolidation import build_consolidation
 from everthread.ledger.record import events
@@ -232,6 +233,22 @@ def test_a_dial_can_be_set_for_one_run(storage: Storage, ask: Ask) -> None:
         ask(graph, "Where is it? " * 300, config)
 
 
+def test_a_context_of_ours_sets_dials_too(storage: Storage) -> None:
+    graph = storage.guard(
+        create_agent(
+            ScriptedModel(["Hello."]),
+            middleware=[EverthreadMiddleware()],
+            context_schema=Context,
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+        )
+    )
+    thread: Any = {"configurable": {"thread_id": "t"}}
+
+    with pytest.raises(BudgetError):
+        graph.invoke({"messages": "Where is it? " * 300}, thread, context=Context(user_id="ann", window=600))
+
+
 def test_an_unknown_dial_is_refused_when_it_is_set() -> None:
     with pytest.raises(SettingsError, match="unknown dial 'windows'"):
         EverthreadMiddleware(windows=4_000)
@@ -328,3 +345,54 @@ def test_what_a_user_said_is_known_on_another_thread_after_the_session(storage: 
     ask(graph, "hi", {"configurable": {"thread_id": "other", "user_id": "ann"}})
 
     assert "Prefers aisle seats." in sent(model)[-1][1].text
+
+
+@pytest.mark.parametrize("policy", ["sliding_window", "head_tail", "token_budget", "salience", "summarize"])
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_a_thread_is_like_prompts_fit_and_nothing_is_lost(storage: Storage, policy: str, seed: int) -> None:
+    chance = random.Random(seed)
+    words = ["order", "paid", "packed", "shelf", "invoice", "boat", "refund", "late", "carrier", "address"]
+
+    def text(most: int) -> str:
+        return " ".join(chance.choices(words, k=chance.randint(1, most)))
+
+    @tool
+    def search(words: str) -> str:
+        """Search the shop."""
+        return text(900)
+
+    replies: list[AIMessage] = []
+    for turn in range(25):
+        for round in range(chance.randint(0, 2)):
+            calls = [
+                {"name": "search", "args": {"words": text(4)}, "id": f"c{turn}-{round}-{call}"}
+                for call in range(chance.randint(1, 3))
+            ]
+            replies.append(AIMessage(text(20), tool_calls=calls))
+        replies.append(AIMessage(text(120)))
+    model = ScriptedModel(replies)
+    graph = storage.guard(
+        create_agent(
+            model,
+            [search],
+            middleware=[
+                EverthreadMiddleware(window=6_000, summarizer="offline", policy=policy, tool_output_tokens=400)
+            ],
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+        )
+    )
+    asked = [f"{turn}: {text(150)}" for turn in range(25)]
+
+    for question in asked:
+        values = graph.invoke({"messages": question}, CONFIG)
+
+    assert max(map(counter_for(None).messages, sent(model))) < 6_000
+    messages = transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))
+    assert [message.text for message in messages if message.type == "human"] == asked
+    assert [message.text for message in messages if message.type == "ai"] == [reply.text for reply in replies]
+    calls_made = [call["id"] for reply in replies for call in reply.tool_calls]
+    assert [message.tool_call_id for message in messages if isinstance(message, ToolMessage)] == calls_made
+    for prompt in sent(model):
+        open_calls = [call["id"] for message in prompt if isinstance(message, AIMessage) for call in message.tool_calls]
+        assert open_calls == [message.tool_call_id for message in prompt if isinstance(message, ToolMessage)]

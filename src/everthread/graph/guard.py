@@ -328,7 +328,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     def _values(self, snapshot: StateSnapshot, run: _Run) -> Mapping[str, Any]:
         """Return the state with the places of its messages, which only our own graph and reducer write into it."""
         messages = snapshot.values.get("messages")
-        if not messages or self.graph.context_schema is Context:
+        if not messages or self._is_own:
             return snapshot.values
         return {**snapshot.values, "messages": thread_messages(self.storage.store, run.thread_id, messages)}
 
