@@ -58,9 +58,9 @@ class Interrupt:
         seen: set[int] = set()
 
         def lines(frame: FrameType, event: str, _: Any) -> Any:
-            if event == "line" and not (frame.f_lineno in seen and _begins_with(frame)):
-                seen.add(frame.f_lineno)
+            if event == "line" and not _takes_no_signal(frame, is_back=frame.f_lineno in seen):
                 self._moment(frame)
+            seen.add(frame.f_lineno)
             return lines
 
         return lines
@@ -77,10 +77,13 @@ class Interrupt:
             raise KeyboardInterrupt
 
 
-def _begins_with(frame: FrameType) -> bool:
-    """Tell whether a line is a `with`, to which Python comes back on the way out: it takes no signal there."""
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-    return line.lstrip().startswith(("with ", "async with "))
+def _takes_no_signal(frame: FrameType, *, is_back: bool) -> bool:
+    """Tell whether a line is a bare `try:`, or a `with` to which Python comes back on the way out.
+
+    There it takes no signal, and what a trace function raises there is covered by no handler.
+    """
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+    return line == "try:" or (is_back and line.startswith(("with ", "async with ")))
 
 
 @pytest.fixture
