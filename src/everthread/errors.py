@@ -7,7 +7,8 @@ EverthreadError
 ├── ScriptError        a scripted or replayed model was asked for more than it holds
 ├── RecordError        a line of a recorded file is malformed
 ├── StorageError       the database cannot be opened, read or written
-│   └── ThreadBusyError   another run holds the thread's lock
+│   ├── ThreadBusyError   another run holds the thread's lock
+│   └── UnreadableError   a row of the database is damaged
 └── NotFoundError      the thread, user, handle or note does not exist
 """
 
@@ -56,6 +57,10 @@ class StorageError(EverthreadError):
 
 class ThreadBusyError(StorageError):
     """Another run holds the lock of this thread."""
+
+
+class UnreadableError(StorageError):
+    """A row that is needed cannot be read; the message names it."""
 
 
 class NotFoundError(EverthreadError):

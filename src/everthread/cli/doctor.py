@@ -16,9 +16,10 @@ from rich.text import Text
 
 import everthread
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ModelName
-from everthread.cli.output import out, plain, print_json
+from everthread.cli.output import counted, out, plain, print_json
 from everthread.errors import EverthreadError
 from everthread.state.scrubbing import scrub
+from everthread.storage.damage import damaged_index_rows, unreadable
 from everthread.storage.locations import connect_to_read, locate, prepare
 from everthread.storage.sqlite.formats import INDEX_VERSION
 from everthread.window import ranks
@@ -44,6 +45,9 @@ _SAFE_SQLITE = (3, 51, 3)
 """First version without the WAL-reset bug. Source: sqlite.org/wal.html, "The WAL-Reset Bug"."""
 
 _TRACING = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
+
+_MOST_NAMED = 5
+"""Rows that cannot be read and are named; the others are counted."""
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -194,17 +198,28 @@ def _content(path: Path) -> _Findings:
         with closing(connect_to_read(path)) as database:
             integrity = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
             unfinished = _first(database, "erasures", "SELECT began FROM erasures ORDER BY began")
-            index = int(_first(database, "lexical_meta", "SELECT value FROM lexical_meta WHERE name = 'version'") or 0)
+            index = _first(database, "lexical_meta", "SELECT value FROM lexical_meta WHERE name = 'version'") or ""
+            rows = list(unreadable(database)) if integrity == "ok" else []
+            words = damaged_index_rows(database) if integrity == "ok" else 0
     except sqlite3.DatabaseError as error:
-        integrity, unfinished, index = str(error), None, 0
+        integrity, unfinished, index, rows, words = str(error), None, "", [], 0
     if integrity == "ok":
         yield "integrity", "ok", "the file is intact"
     else:
         restore = "stop every process that uses it and restore a copy, without the `-wal` and `-shm` files beside it"
         yield "integrity", "fail", f"the file is damaged ({integrity}); {restore}"
-    if index > INDEX_VERSION:
+    if rows:
+        named = ", ".join(rows[:_MOST_NAMED]) + (f" and {len(rows) - _MOST_NAMED:,} more" if rows[_MOST_NAMED:] else "")
+        cannot = f"{counted(len(rows), 'row')} cannot be read: {named}"
+        yield "rows", "fail", f"{cannot}; restore a copy, or erase their threads with `everthread forget`"
+    elif integrity == "ok":
+        yield "rows", "ok", "every row can be read"
+    if index.isdigit() and int(index) > INDEX_VERSION:
         newer = f"made by a newer version ({index}, this one knows {INDEX_VERSION}); upgrade everthread"
         yield "full-text index", "fail", newer
+    elif words:
+        again = "`everthread compact` builds it again"
+        yield "full-text index", "warn", f"{counted(words, 'row')} of it cannot be read; {again}"
     if unfinished:
         again = "run the same `everthread forget` command again"
         yield "erasure", "warn", f"one that began at {unfinished} was not finished; {again}"

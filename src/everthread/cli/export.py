@@ -66,7 +66,7 @@ def document(
     prefix = ".".join(namespaces.user(user_id))
     own: dict[str, list[dict[str, Any]]] = {}
     for record in user_data.records(database, found):
-        if record.prefix.startswith(prefix + "."):
+        if record.prefix.startswith(prefix + ".") and not record.damaged:
             own.setdefault(user_data.kind_of(record.prefix), []).append({"key": record.key, **record.value})
     profile = [{key: value for key, value in one.items() if key != "key"} for one in own.pop("profile", [])]
     threads = []
@@ -89,7 +89,7 @@ def _thread(storage: Storage, database: sqlite3.Connection, thread_id: str) -> d
     rest: dict[str, list[dict[str, Any]]] = {}
     here = user_data.UserData(None, (thread_id,), prefixes=(".".join(namespaces.thread(thread_id)),))
     for record in user_data.records(database, here):
-        if (kind := record.prefix.split(".")[2]) not in _OF_READ_THREAD:
+        if (kind := record.prefix.split(".")[2]) not in _OF_READ_THREAD and not record.damaged:
             rest.setdefault(kind, []).append({"key": record.key, **record.value})
     known = {str(message.id) for message in view.messages} | {"None"}
     values = checkpoint_values(database, storage.checkpointer.serde, thread_id)

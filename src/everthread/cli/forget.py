@@ -85,6 +85,11 @@ def _print(receipt: Receipt, file: Path | None) -> None:
     if receipt.shared:
         verb = "is" if receipt.shared == 1 else "are"
         note(f"{counted(receipt.shared, 'text')} of it {verb} also in what others said")
+    for thread_id in receipt.strangers:
+        note(
+            f"the session record of thread {thread_id!r} cannot be read, so nobody knows whose it is; "
+            f"`everthread forget --thread {thread_id}` erases it"
+        )
     if file is not None:
         note(f"the receipt is in {file}")
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl
 from everthread.cli.output import note, print_json, say
-from everthread.cli.reading import long_term_notes, note_text, read_thread, record_of, records, session_notes
+from everthread.cli.reading import long_term_notes, note_text, or_none, read_thread, record_of, records, session_notes
 from everthread.errors import NotFoundError, SettingsError
 from everthread.ledger import events as ledger_events
 from everthread.ledger.events import NoteChanged
@@ -182,7 +183,7 @@ def _write(
     if not threads:
         storage.store.batch(writes)
     for source_thread in threads:
-        turn = int((record_of(storage.store, source_thread) or {}).get("turns", 0))
+        turn = int((or_none(partial(record_of, storage.store, source_thread)) or {}).get("turns", 0))
         # A confirmation leaves everything as it was.
         flagged = [] if action == "confirm" else _dependents(storage, user_id, source_thread, subject, changed)
         event = NoteChanged.model_validate({"note_id": subject.id, "action": action, "dependents": flagged})

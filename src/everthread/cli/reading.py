@@ -1,19 +1,19 @@
 """Read threads back: their records, every message, what is still open."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from everthread.cli.output import say
-from everthread.errors import NotFoundError, StorageError
-from everthread.state import Note, namespaces
+from everthread.errors import NotFoundError, UnreadableError
+from everthread.state import Note, Summary, namespaces
 from everthread.state.marks import is_masked, marks
 from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, whole_thread
+from everthread.storage.damage import session_record
 from everthread.storage.sqlite.reader import Reader
+from everthread.storage.unreadable import FAULTS, described, leave_out, readable, record_name
 
 if TYPE_CHECKING:
     from everthread.storage.open import Storage
@@ -25,6 +25,7 @@ __all__ = [
     "exists",
     "long_term_notes",
     "note_text",
+    "or_none",
     "print_notes",
     "read_thread",
     "reader_of",
@@ -34,7 +35,11 @@ __all__ = [
     "session_notes",
     "unknown",
     "when",
+    "with_summary",
 ]
+
+T = TypeVar("T")
+AnyItem = TypeVar("AnyItem", bound=StoredItem)
 
 Source = Union[Reader, "Storage"]
 """A database that is open to be read, or to run threads in."""
@@ -116,21 +121,37 @@ def records(store: RecordReader, user_id: str | None = None) -> list[dict[str, A
         store: where they are.
         user_id: only this user's; None returns all.
     """
-    every = [{"thread_id": item.key, **item.value} for item in items(store, namespaces.SESSIONS)]
+    every = list(readable(items(store, namespaces.SESSIONS), session_record))
     own = [record for record in every if user_id is None or record.get("user_id") == user_id]
     return sorted(own, key=lambda record: str(record.get("last_activity", "")), reverse=True)
 
 
 def record_of(store: RecordReader, thread_id: str) -> dict[str, Any] | None:
-    """Return a thread's record; None when it has none."""
+    """Return a thread's record; None when it has none.
+
+    Raises:
+        UnreadableError: it cannot be read, so nobody knows whose the thread is.
+    """
     item = store.get(namespaces.SESSIONS, thread_id)
-    return None if item is None else dict(item.value)
+    try:
+        return None if item is None else session_record(item)
+    except FAULTS as error:
+        raise described(record_name(namespaces.SESSIONS, thread_id), error) from error
+
+
+def or_none(read: Callable[[], T]) -> T | None:
+    """Read what a thread can be shown without; None, and a warning, when it cannot be read."""
+    try:
+        return read()
+    except UnreadableError as error:
+        leave_out("", error)
+        return None
 
 
 def exists(source: Source, thread_id: str) -> bool:
     """Tell whether there is such a thread, also one that crashed before its first record."""
     reader = reader_of(source)
-    return bool(thread_id) and (record_of(reader, thread_id) is not None or reader.has_state(thread_id))
+    return bool(thread_id) and (reader.has(namespaces.SESSIONS, thread_id) or reader.has_state(thread_id))
 
 
 def check_owner(record: Mapping[str, Any], thread_id: str, user_id: str | None) -> str:
@@ -162,17 +183,19 @@ def read_thread(source: Source, thread_id: str) -> ThreadView:
     state = reader.state(thread_id)
     archive = items(reader, namespaces.transcript(thread_id))
     summary = reader.get(namespaces.summaries(thread_id), str(state.values.get("summary_id")))
+    summary, _ = next(readable([summary] if summary else [], with_summary), (None, None))
+    turns = state.values.get("turns", 0)
     return ThreadView(
         thread_id=thread_id,
-        record=record_of(reader, thread_id),
+        record=or_none(lambda: record_of(reader, thread_id)),
         messages=whole_thread(
-            {item.key: StoredMessage.of(item.value["message"]) for item in archive},
+            dict(readable(archive, lambda item: (item.key, StoredMessage.of(item.value["message"])))),
             {item.key for item in archive if item.value.get("why") == "offloaded"},
             state.messages,
         ),
         working_set={str(message.id): message for message in state.messages},
         summary=summary.value if summary else None,
-        turns=int(state.values.get("turns", 0)),
+        turns=turns if isinstance(turns, int) else 0,
         notes=session_notes(reader, thread_id),
         unfinished=state.is_unfinished,
         asked=list(state.asked),
@@ -210,15 +233,11 @@ def print_notes(heading: str, notes: Sequence[Note]) -> None:
         say("  none", "dim")
 
 
+def with_summary(item: AnyItem) -> tuple[AnyItem, Summary]:
+    """Return a record with the summary in it."""
+    return item, Summary.model_validate(item.value)
+
+
 def _notes(store: RecordReader, namespace: namespaces.Namespace) -> list[Note]:
-    return sorted(map(_note, items(store, namespace)), key=lambda note: (note.date, note.id))
-
-
-def _note(item: StoredItem) -> Note:
-    try:
-        return Note.model_validate(item.value)
-    except ValidationError as error:
-        where = "/".join(item.namespace)
-        problem = error.errors(include_url=False)[0]
-        field = ".".join(map(str, problem["loc"]))
-        raise StorageError(f"the note {item.key!r} in {where} cannot be read: `{field}`: {problem['msg']}") from error
+    notes = readable(items(store, namespace), lambda item: Note.model_validate(item.value))
+    return sorted(notes, key=lambda note: (note.date, note.id))

@@ -8,12 +8,13 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of
 from everthread.cli.output import counted, note, print_json, say
-from everthread.cli.reading import ThreadView, print_notes, read_thread, role_of, when
-from everthread.state import Summary, namespaces
+from everthread.cli.reading import ThreadView, print_notes, read_thread, role_of, when, with_summary
+from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.state.records import items
 from everthread.state.stored import StoredMessage, message_text
 from everthread.storage.sqlite.reader import Reader, open_reader
+from everthread.storage.unreadable import readable
 
 __all__ = ["show"]
 
@@ -99,8 +100,8 @@ def _versions(reader: Reader, view: ThreadView) -> list[dict[str, Any]]:
     sections = agent_of(view.record or {}).summary_sections
     versions = []
     before = ""
-    for item in sorted(items(reader, namespaces.summaries(view.thread_id)), key=lambda item: str(item.key)):
-        summary = Summary.model_validate(item.value)
+    stored = sorted(items(reader, namespaces.summaries(view.thread_id)), key=lambda item: str(item.key))
+    for item, summary in readable(stored, with_summary):
         text = render_summary(summary, sections)
         versions.append(
             {

@@ -25,6 +25,7 @@ from everthread.nodes.consolidate import KEPT, end_session
 from everthread.nodes.deps import Lock, check_signed_in
 from everthread.state import Agent, namespaces
 from everthread.storage.open import Storage
+from everthread.storage.unreadable import FAULTS, described, readable, record_name
 
 IDLE_MINUTES = 30
 """A session without activity for this long counts as over."""
@@ -187,12 +188,15 @@ def _sessions(store: BaseStore) -> Iterator[Session]:
     read = 0
     while page := store.search(namespaces.SESSIONS, limit=_PAGE, offset=read):
         read += len(page)
-        yield from (Session.read(item.key, item.value) for item in page)
+        yield from readable(page, lambda item: Session.read(item.key, item.value))
 
 
 def _named(store: BaseStore, thread_id: str, user_id: str | None) -> Session:
     item = store.get(namespaces.SESSIONS, thread_id)
-    session = None if item is None else Session.read(thread_id, item.value)
+    try:
+        session = None if item is None else Session.read(thread_id, item.value)
+    except FAULTS as error:
+        raise described(record_name(namespaces.SESSIONS, thread_id), error) from error
     if session is None or (user_id and user_id != session.user_id):
         # One answer for both: whose a thread is is nobody else's business.
         whose = f"user {user_id!r} has no session on" if user_id else "there is no session on"

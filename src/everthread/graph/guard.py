@@ -32,6 +32,7 @@ from everthread.storage.adoption import refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
 from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata, edit_metadata
+from everthread.storage.unreadable import described, record_name
 from everthread.storage.worker import RunScope
 
 __all__ = ["GuardedGraph", "is_guarded"]
@@ -430,8 +431,12 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
 
         Raises:
             SettingsError: it belongs to another user; nothing of theirs may enter it, and no approval either.
+            UnreadableError: nobody knows whose it is.
         """
         session = self.storage.store.get(namespaces.SESSIONS, run.thread_id)
+        if session is not None and "user_id" not in session.value:
+            error = LookupError("it does not say whose the thread is")
+            raise described(record_name(namespaces.SESSIONS, run.thread_id), error)
         owner = session.value.get("user_id") if session else None
         if owner is not None and owner != run.user_id:
             who = f"another user than {run.user_id!r}" if run.user_id else "a user, and this run names none"

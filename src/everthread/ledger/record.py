@@ -82,11 +82,12 @@ def events(store: RecordReader, thread_id: str) -> Sequence[Event]:
     ids_by_hash = old_rows.message_ids(store, thread_id) if has_old else {}
     readable: list[Event] = []
     for item in sorted(rows, key=lambda item: item.key):
-        row = old_rows.completed(item.key, item.value, ids_by_hash) if old_rows.is_old(item.value) else item.value
         try:
+            is_old = old_rows.is_old(item.value)
+            row = old_rows.completed(item.key, item.value, ids_by_hash) if is_old else item.value
             readable.append(EVENTS.validate_python({"thread_id": thread_id, **row}))
-        except ValidationError as error:
-            logger.warning("left out event %s: %d fields are not valid", item.key, error.error_count())
+        except (ValidationError, LookupError, TypeError, ValueError, OverflowError, AttributeError):
+            logger.warning("left out: event %s of thread %r cannot be read", item.key, thread_id)
     return readable
 
 

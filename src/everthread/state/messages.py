@@ -21,6 +21,7 @@ from langchain_core.messages import (
 from langchain_core.messages.base import BaseMessageChunk
 from langgraph.channels.delta import DeltaChannel
 
+from everthread.errors import UnreadableError
 from everthread.state.reducer import clean, clean_content, reduced
 
 __all__ = ["SNAPSHOT_EVERY", "Messages", "clean", "clean_content", "reduce_messages"]
@@ -77,4 +78,7 @@ def _revived(value: Any) -> BaseMessage:
     if isinstance(value, BaseMessage):
         return value
     kind = _KINDS.get(value.get("type")) if isinstance(value, dict) and "additional_kwargs" in value else None
-    return kind.model_validate(value) if kind is not None else convert_to_messages([value])[0]
+    try:
+        return kind.model_validate(value) if kind is not None else convert_to_messages([value])[0]
+    except (ValueError, TypeError, LookupError, NotImplementedError) as error:
+        raise UnreadableError(f"what is given or saved as a message is none ({str(error).splitlines()[0]})") from error

@@ -37,15 +37,18 @@ class StoredMessage:
         """Take what LangChain takes as a message: its fields as JSON, role and content, or the user's text.
 
         Fields may be under `data`, as `messages_to_dict` gives them.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError: it is no message.
         """
         if isinstance(value, str):
             return cls("human", value)
         if isinstance(value, Mapping) and isinstance(value.get("data"), Mapping):
             value = {**value["data"], "type": value["type"]}
         fields = value if isinstance(value, Mapping) else dict(zip(("role", "content"), value, strict=True))
-        kind = str(fields.get("type") or fields.get("role")).removesuffix("MessageChunk").lower()
+        kind = str(fields.get("type") or fields["role"]).removesuffix("MessageChunk").lower()
         tool = {"tool_call_id": fields.get("tool_call_id"), "status": fields.get("status", "success")}
-        return cls(
+        message = cls(
             _ROLES.get(kind, kind),
             fields.get("content") or "",
             fields.get("id"),
@@ -54,6 +57,9 @@ class StoredMessage:
             fields.get("tool_calls") or [],
             **tool if kind == "tool" else {},
         )
+        # What cannot be shown or sorted later is found here.
+        message_text(message), sequence(message)
+        return message
 
     @property
     def text(self) -> str:

@@ -21,7 +21,7 @@ from everthread.errors import NotFoundError, SettingsError, StorageError
 from everthread.state import namespaces
 from everthread.storage import user_data
 from everthread.storage.locations import locate
-from everthread.storage.lost_notes import lost_notes, record_losses
+from everthread.storage.lost_notes import SAID, lost_notes, record_losses
 from everthread.storage.open import Storage
 from everthread.storage.residue import Hit, in_files, in_index, in_tables, samples, texts_of
 from everthread.storage.sqlite.checkpointer import newest_inputs, row_counts
@@ -57,6 +57,8 @@ class Receipt:
     """Rows of all tables that were searched."""
     files: dict[str, int]
     """Bytes of each file that was searched."""
+    strangers: tuple[str, ...]
+    """Threads whose records are so damaged that nobody knows whose they are; each can be erased by its id."""
     shared: int
     """Texts that others said too; they are still in what belongs to those."""
     left: tuple[str, ...]
@@ -79,6 +81,7 @@ class Receipt:
             "erased": self.erased,
             "searched": {"texts": self.texts, "rows": self.rows, "files": self.files},
             "said_by_others_too": self.shared,
+            "threads_of_nobody": list(self.strangers),
             "left": list(self.left),
             "verified": self.is_verified,
         }
@@ -133,6 +136,9 @@ def erase(
             progress("rewriting the file")
             with _explained("rewrite the file"):
                 storage.store.settle()
+                if in_index(database, spaces):
+                    # The words of a row that could not be read: nobody can say which they are.
+                    storage.store.build_index()
                 database.execute("VACUUM")
         record_losses(storage.store, losses)
     # The locks are given back by now: what follows changes nothing that a run reads.
@@ -143,7 +149,9 @@ def erase(
         if not verified["left"]:
             database.execute("DELETE FROM erasures WHERE target = ?", (_mark(user_id, thread_id),))
             _truncate(database)
-    return Receipt(user_id, thread_id, str(path), began, _now(), found.threads, dict(counts), **verified)
+    return Receipt(
+        user_id, thread_id, str(path), began, _now(), found.threads, dict(counts), strangers=found.strangers, **verified
+    )
 
 
 def _locked(storage: Storage, locks: ExitStack, user_id: str | None, thread_id: str | None) -> UserData:
@@ -285,7 +293,7 @@ def _verify(
 
 def _owner(database: sqlite3.Connection) -> Callable[[Hit], str | None]:
     """Return what names the user that a row belongs to, as a label; None when nobody knows."""
-    users = {key: namespaces.label(str(orjson.loads(value).get("user_id"))) for key, value in _sessions(database)}
+    users = {key: namespaces.label(user) for key, user in _sessions(database)}
     labels = {namespaces.label(thread_id): user for thread_id, user in users.items()}
 
     def owner(hit: Hit) -> str | None:
@@ -300,8 +308,10 @@ def _owner(database: sqlite3.Connection) -> Callable[[Hit], str | None]:
     return owner
 
 
-def _sessions(database: sqlite3.Connection) -> Iterable[tuple[str, bytes]]:
-    return database.execute("SELECT key, value FROM store WHERE prefix = ?", (".".join(namespaces.SESSIONS),))
+def _sessions(database: sqlite3.Connection) -> Iterable[tuple[str, str]]:
+    """Return whose each thread is, where its record says so."""
+    query = f"SELECT key, {SAID.format('user_id')} FROM store WHERE prefix = ?"
+    return ((key, str(user)) for key, user in database.execute(query, (".".join(namespaces.SESSIONS),)))
 
 
 def _place(hit: Hit) -> str:

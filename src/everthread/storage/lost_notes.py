@@ -10,11 +10,13 @@ from everthread.ledger.record import record
 from everthread.state import namespaces
 from everthread.storage.user_data import UserData
 
-__all__ = ["lost_notes", "record_losses"]
+__all__ = ["SAID", "lost_notes", "record_losses"]
+
+SAID = "CASE WHEN json_valid(CAST(value AS TEXT)) THEN json_extract(CAST(value AS TEXT), '$.{}') END"
+"""A field of a record; a value that is no JSON has none, and does not stop the query."""
 
 _SESSIONS = (
-    "SELECT key, json_extract(CAST(value AS TEXT), '$.turns') FROM store"
-    " WHERE prefix = ? AND json_extract(CAST(value AS TEXT), '$.user_id') = ?"
+    f"SELECT key, CAST({SAID.format('turns')} AS INTEGER) FROM store WHERE prefix = ? AND {SAID.format('user_id')} = ?"
 )
 _NAMED = "SELECT 1 FROM store WHERE prefix = ? AND instr(CAST(value AS TEXT), ?) > 0 LIMIT 1"
 

@@ -14,6 +14,7 @@ from everthread.memory.recall.relevance import Weights
 from everthread.memory.text.words import content_words, stem, words
 from everthread.state import namespaces
 from everthread.state.marks import marks, sequence, synthetic
+from everthread.storage.unreadable import readable
 from everthread.window.tokens import TokenCounter
 
 CANDIDATES = 200
@@ -144,7 +145,7 @@ def _found(search: Search, query: str, limit: int) -> dict[str, Passage]:
     wanted = {"date": dates} if dates else None
     operation = SearchOp(namespaces.transcript(search.thread_id), query=query, limit=limit, filter=wanted)
     items: Any = search.store.batch([operation])[0]
-    passages = [passage_of(item, _score(item, query)) for item in items]
+    passages = readable(items, lambda item: passage_of(item, _score(item, query)))
     return {passage.id: passage for passage in passages if passage.score > 0 and search.allows(passage)}
 
 
@@ -177,7 +178,7 @@ def _read(search: Search, ids: Iterable[str]) -> list[Passage]:
     namespace = namespaces.transcript(search.thread_id)
     operations = [GetOp(namespace, message_id) for message_id in ids if message_id not in search.hidden]
     items = search.store.batch(operations) if operations else []
-    return [passage_of(item) for item in items if isinstance(item, Item)]
+    return list(readable([item for item in items if isinstance(item, Item)], passage_of))
 
 
 _SPEAKERS = {"human": "user", "ai": "assistant"}

@@ -16,6 +16,7 @@ from langgraph.store.base import PutOp
 
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.state import namespaces
+from everthread.storage.damage import damaged_index_rows
 from everthread.storage.locations import locate
 from everthread.storage.open import Storage
 from everthread.storage.pruning import dial_of
@@ -78,6 +79,8 @@ def reclaim(storage: Storage, keep: int | Literal["all", "as run"], progress: Pr
                 done["checkpoints"] += storage.checkpointer.prune_turns(thread_id, turns).checkpoints
                 done["summaries"] += _prune_summaries(storage, thread_id)
         _check_idle(storage)
+        if damaged_index_rows(database):
+            storage.store.build_index(is_damaged=True)
         progress("rewriting the file", 0, 1)
         try:
             database.execute("VACUUM")

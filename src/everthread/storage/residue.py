@@ -87,15 +87,17 @@ def in_tables(database: sqlite3.Connection, wanted: Iterable[bytes]) -> tuple[li
         columns = [str(row[1]) for row in database.execute(f'PRAGMA table_info("{table}")')]
         naming = ("prefix", "key") if {"prefix", "key"} <= set(columns) else ("thread_id",)
         named = [columns.index(name) for name in naming if name in columns]
-        cursor = database.execute(f'SELECT * FROM "{table}"')
+        # As bytes: a text that is no UTF-8 could not even be fetched.
+        blobs = ", ".join(f'CAST("{name}" AS BLOB)' for name in columns)
+        cursor = database.execute(f'SELECT {blobs} FROM "{table}"')
         while chunk := cursor.fetchmany(_CHUNK):
             rows += len(chunk)
-            wholes = [b"\x00".join(map(_bytes, row)) for row in chunk]
+            wholes = [b"\x00".join(value or b"" for value in row) for row in chunk]
             # One search of many rows costs less than many searches of one.
             together = b"\x00".join(wholes)
             for text in (text for text in sought if text in together):
                 found = (row for row, whole in zip(chunk, wholes, strict=True) if text in whole)
-                hits += [Hit(table, tuple(str(row[place]) for place in named), text) for row in found]
+                hits += [Hit(table, tuple(_text(row[place]) for place in named), text) for row in found]
     return hits, rows
 
 
@@ -150,10 +152,8 @@ def _forms(text: str) -> list[bytes]:
     return [plain] if plain == escaped else [plain, escaped]
 
 
-def _bytes(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    return b"" if value is None else str(value).encode("utf-8", "replace")
+def _text(value: bytes | None) -> str:
+    return "None" if value is None else value.decode("utf-8", "replace")
 
 
 def _tables(database: sqlite3.Connection) -> list[str]:

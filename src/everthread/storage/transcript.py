@@ -13,8 +13,9 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 from everthread.state import namespaces
 from everthread.state.marks import is_masked, is_synthetic, marks, sequence
 from everthread.state.stored import message_text, whole_thread
+from everthread.storage.unreadable import readable
 
-__all__ = ["append_operations", "archived", "archived_by_id", "full_text", "message_text", "transcript"]
+__all__ = ["append_operations", "archived", "archived_by_id", "full_text", "message_of", "message_text", "transcript"]
 
 _PAGE = 500
 
@@ -49,14 +50,15 @@ def append_operations(
 
 def archived(store: BaseStore, thread_id: str) -> list[BaseMessage]:
     """Return all archived messages of a thread, oldest first."""
-    return sorted(map(_message, _items(store, thread_id)), key=sequence)
+    return sorted(readable(_items(store, thread_id), message_of), key=sequence)
 
 
 def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return every message of a thread, oldest first; see `whole_thread`."""
     items = _items(store, thread_id)
     offloaded = {item.key for item in items if item.value.get("why") == "offloaded"}
-    return whole_thread({item.key: _message(item) for item in items}, offloaded, working_set)
+    archive = dict(readable(items, lambda item: (item.key, message_of(item))))
+    return whole_thread(archive, offloaded, working_set)
 
 
 def _items(store: BaseStore, thread_id: str) -> list[Any]:
@@ -72,13 +74,13 @@ def archived_by_id(store: BaseStore, thread_id: str, message_ids: Sequence[str])
     """Return the archived messages of these ids, oldest first; those that are not there are left out."""
     namespace = namespaces.transcript(thread_id)
     items = store.batch([GetOp(namespace, message_id) for message_id in message_ids]) if message_ids else []
-    return sorted((_message(item) for item in items if isinstance(item, Item)), key=sequence)
+    return sorted(readable([item for item in items if isinstance(item, Item)], message_of), key=sequence)
 
 
 def full_text(store: BaseStore, thread_id: str, message_id: str) -> str | None:
     """Return the whole text of an archived message; None when the thread has no such message."""
     item = store.batch([GetOp(namespaces.transcript(thread_id), message_id)])[0]
-    return message_text(_message(item)) if isinstance(item, Item) else None
+    return next(map(message_text, readable([item] if isinstance(item, Item) else [], message_of)), None)
 
 
 def _record(message: BaseMessage, user_id: str, why: str, at: str, following: str | None) -> dict[str, Any]:
@@ -112,5 +114,8 @@ def _defaults(kind: type[BaseMessage]) -> dict[str, Any]:
 _REQUIRED = object()
 
 
-def _message(item: Item) -> BaseMessage:
-    return messages_from_dict([item.value["message"]])[0]
+def message_of(item: Item) -> BaseMessage:
+    """Return the message of a record; one of the `FAULTS` is raised when it cannot be read."""
+    message = messages_from_dict([item.value["message"]])[0]
+    sequence(message)  # a place that is no number is found here, and not when messages are sorted
+    return message

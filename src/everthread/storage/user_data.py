@@ -1,18 +1,22 @@
-"""What the database holds of a user or of a thread, and where: erasing and exporting read the same list."""
+"""What the database holds of a user or of a thread, and where: erasing and exporting read the same list.
 
-import json
+A row that cannot be read stops neither: it belongs to whom its namespace names, or else whose id is in its bytes.
+"""
+
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from everthread.errors import NotFoundError
 from everthread.state import namespaces
-from everthread.storage.sqlite.checkpointer import checkpoint_values, row_counts, thread_ids
+from everthread.storage.sqlite.checkpointer import Undecoded, checkpoint_values, row_counts, thread_ids
+from everthread.storage.unreadable import FAULTS, leave_out, record_name
 
-__all__ = ["Record", "UserData", "kind_of", "of_thread", "of_user", "records"]
+__all__ = ["Record", "UserData", "has_session", "kind_of", "of_thread", "of_user", "records"]
 
 _KINDS = {"trips": "bookings"}
 """Words of ours for namespaces that are called otherwise; `threads.….notes` are session notes."""
@@ -26,6 +30,15 @@ class Record:
     """Namespace, its labels joined by dots."""
     key: str
     value: dict[str, Any]
+    """Empty when the row cannot be read."""
+    damaged: bytes = b""
+    """The row as it is stored, when it cannot be read."""
+
+    def names(self, field: str, identifier: str) -> bool:
+        """Tell whether the row has an id in a field."""
+        if self.damaged:
+            return orjson.dumps({field: identifier})[1:-1] in self.damaged
+        return self.value.get(field) == identifier
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,8 @@ class UserData:
     """Long-term notes that were said in another thread too, without the sources of this one."""
     records: tuple[tuple[str, str], ...] = ()
     """Prefix and key of every other record."""
+    strangers: tuple[str, ...] = ()
+    """Threads whose session record cannot be read, so that nobody knows whose they are."""
 
 
 def of_user(database: sqlite3.Connection, serde: SerializerProtocol, user_id: str) -> UserData:
@@ -51,7 +66,8 @@ def of_user(database: sqlite3.Connection, serde: SerializerProtocol, user_id: st
     Raises:
         NotFoundError: there is no such user.
     """
-    sessions = [record for record in _below(database, _text(namespaces.SESSIONS)) if _user(record) == user_id]
+    every = list(_below(database, _text(namespaces.SESSIONS)))
+    sessions = [record for record in every if _is_session_of(database, record, user_id)]
     threads = tuple(record.key for record in sessions)
     own = _text(namespaces.user(user_id))
     if not threads and next(_below(database, own), None) is None:
@@ -62,6 +78,9 @@ def of_user(database: sqlite3.Connection, serde: SerializerProtocol, user_id: st
         jobs=tuple(_jobs(database, serde, {user_id, *threads})),
         prefixes=(own, *(_text(namespaces.thread(thread)) for thread in threads)),
         records=tuple((record.prefix, record.key) for record in sessions),
+        strangers=tuple(
+            one.key for one in every if one.damaged and _owner(database, one) is None and one not in sessions
+        ),
     )
 
 
@@ -82,13 +101,15 @@ def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id
         and next(_below(database, prefix), None) is None
     ):
         raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
-    user_id = _user(session) if session else None
+    user_id = _owner(database, session) if session else None
     rows: list[tuple[str, str]] = [(sessions, thread_id)] if session else []
     kept: list[Record] = []
-    for record in _below(database, _text(namespaces.user(user_id))) if user_id else ():
+    own = _text(namespaces.user(user_id)) if user_id else "users"
+    for record in _below(database, own) if user_id or (session and session.damaged) else ():
         sources = record.value.get("sources")
-        elsewhere = [source for source in sources or () if source.get("thread_id") != thread_id]
-        if record.value.get("thread_id") == thread_id or (sources and not elsewhere):
+        sources = [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
+        elsewhere = [source for source in sources if source.get("thread_id") != thread_id]
+        if record.names("thread_id", thread_id) or (sources and not elsewhere):
             rows.append((record.prefix, record.key))
         elif sources and len(elsewhere) < len(sources):
             kept.append(Record(record.prefix, record.key, {**record.value, "sources": elsewhere}))
@@ -109,7 +130,13 @@ def records(database: sqlite3.Connection, found: UserData) -> Iterator[Record]:
     for prefix, key in found.records:
         row = database.execute("SELECT value FROM store WHERE prefix = ? AND key = ?", (prefix, key)).fetchone()
         if row is not None:
-            yield Record(prefix, key, _json(row[0]))
+            yield _record(prefix, key, row[0])
+
+
+def has_session(database: sqlite3.Connection, thread_id: str) -> bool:
+    """Tell whether a thread has a session record, readable or not."""
+    query = "SELECT 1 FROM store WHERE prefix = ? AND key = ?"
+    return database.execute(query, (_text(namespaces.SESSIONS), thread_id)).fetchone() is not None
 
 
 def kind_of(prefix: str) -> str:
@@ -140,6 +167,8 @@ def _keys(value: Any) -> Iterable[Any]:
 def _names(value: Any, ids: set[str]) -> bool:
     if isinstance(value, str):
         return value in ids
+    if isinstance(value, Undecoded):
+        return any(value.find(one.encode()) >= 0 for one in ids)
     if isinstance(value, Mapping):
         return any(_names(item, ids) for item in value.values())
     return isinstance(value, Sequence) and not isinstance(value, bytes) and any(_names(item, ids) for item in value)
@@ -148,18 +177,36 @@ def _names(value: Any, ids: set[str]) -> bool:
 def _below(database: sqlite3.Connection, prefix: str) -> Iterator[Record]:
     """Return the records of a namespace and of all below it."""
     # "/" is the character after ".", so this is every prefix that begins with "prefix.".
-    query = "SELECT prefix, key, value FROM store WHERE prefix = ? OR (prefix > ? AND prefix < ?) ORDER BY prefix, key"
+    query = (
+        "SELECT prefix, key, CAST(value AS BLOB) FROM store WHERE prefix = ? OR (prefix > ? AND prefix < ?)"
+        " ORDER BY prefix, key"
+    )
     for found, key, value in database.execute(query, (prefix, prefix + ".", prefix + "/")).fetchall():
-        yield Record(found, key, _json(value))
+        yield _record(found, key, value)
 
 
-def _json(value: bytes | str) -> dict[str, Any]:
-    read = json.loads(value)
-    return read if isinstance(read, dict) else {"value": read}
+def _record(prefix: str, key: str, value: bytes) -> Record:
+    try:
+        read = orjson.loads(value)
+        if not isinstance(read, dict):
+            raise TypeError(f"its value is no JSON object but a {type(read).__name__}")
+    except FAULTS as error:
+        leave_out(record_name(prefix, key), error)
+        return Record(prefix, key, {}, bytes(value) or b"\x00")
+    return Record(prefix, key, read)
 
 
-def _user(record: Record) -> str | None:
-    user_id = record.value.get("user_id")
+def _is_session_of(database: sqlite3.Connection, record: Record, user_id: str) -> bool:
+    owner = _owner(database, record)
+    return owner == user_id or (owner is None and record.names("user_id", user_id))
+
+
+def _owner(database: sqlite3.Connection, session: Record) -> str | None:
+    """Return whose a session is, by its record or else by what was archived of its thread; None: nobody knows."""
+    user_id = session.value.get("user_id")
+    if "user_id" not in session.value:
+        prefix = _text(namespaces.transcript(session.key))
+        user_id = next((one for record in _below(database, prefix) if (one := record.value.get("user_id"))), None)
     return None if user_id is None else str(user_id)
 
 

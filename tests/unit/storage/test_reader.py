@@ -11,7 +11,6 @@ from langgraph.types import Overwrite, interrupt
 from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.agents import travel
-from everthread.errors import StorageError
 from everthread.graph.guard import GuardedGraph
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces, reducer
@@ -119,12 +118,14 @@ def test_a_thread_without_checkpoints_is_empty(storage: Storage) -> None:
     assert Reader(storage.database.connection).state("t").messages == ()
 
 
-def test_a_state_that_cannot_be_read_is_one_sentence(storage: Storage) -> None:
+def test_a_state_that_cannot_be_read_is_named_and_left_out(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
     talk(storage, ["hi"], "hello")
     storage.database.connection.execute("UPDATE checkpoints SET type = 'msgpack+aes'")
 
-    with pytest.raises(StorageError, match="the state of thread 't' cannot be read"):
-        Reader(storage.database.connection).state("t")
+    state = Reader(storage.database.connection).state("t")
+
+    assert state.values == {}
+    assert "of thread 't' cannot be read (stored as 'msgpack+aes')" in caplog.text
 
 
 def test_items_are_read_page_by_page_and_by_name(storage: Storage) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -18,26 +19,32 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
     DeltaChannelHistory,
+    get_checkpoint_id,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from everthread.errors import SettingsError, StorageError
+from everthread.errors import SettingsError, StorageError, UnreadableError
 from everthread.state import PromptPlan, namespaces
 from everthread.state.scrubbing import scrub
+from everthread.storage.damage import unreadable_checkpoints
 from everthread.storage.kept_checkpoints import OURS, CheckpointNode, needed, of_newest_turns, subgraphs_of
 from everthread.storage.sqlite.database import Database
+from everthread.storage.unreadable import FAULTS, described, leave_out
 from everthread.storage.worker import Worker
 
 __all__ = [
     "Pruned",
     "SqliteCheckpointer",
+    "Undecoded",
+    "check_checkpoint",
     "checkpoint_values",
     "last_writer",
     "mark_as_ours",
     "newest_inputs",
     "row_counts",
+    "serializer",
     "thread_ids",
     "thread_sizes",
 ]
@@ -54,10 +61,16 @@ _DELETE = (
     " AND checkpoint_id IN (SELECT value FROM json_each(?))"
 )
 _DELETE_NAMESPACE = "DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ?"
+# Metadata that is no JSON would stop the whole query.
+_SAID = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN json_extract(CAST(metadata AS TEXT), '$.{}') END"
 _OF_RUNS = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints"
-    " WHERE json_extract(CAST(metadata AS TEXT), '$.run_id') IN (SELECT value FROM json_each(?))"
+    f" WHERE {_SAID.format('run_id')} IN (SELECT value FROM json_each(?))"
 )
+# As bytes: a text that is no UTF-8 could not even be fetched.
+_TYPED = "CAST(type AS BLOB), CAST({} AS BLOB)"
+_SAVED = f"SELECT {_TYPED.format('checkpoint')} FROM checkpoints WHERE thread_id = ?"
+_EVERY = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY checkpoint_id DESC"
 # The columns by name: a database that is older than `task_path` has it last.
 _COPY = {
     "checkpoints": "checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata",
@@ -77,7 +90,7 @@ _LAST_WRITER = (
 # A state that was edited by hand says nothing about the run.
 _LAST_RUN = (
     "SELECT metadata FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
-    " AND json_extract(CAST(metadata AS TEXT), '$.source') <> 'update' ORDER BY checkpoint_id DESC LIMIT 1"
+    f" AND {_SAID.format('source')} <> 'update' ORDER BY checkpoint_id DESC LIMIT 1"
 )
 
 
@@ -95,8 +108,7 @@ class SqliteCheckpointer(SqliteSaver):
     """
 
     def __init__(self, database: Database, worker: Worker) -> None:
-        # None is LangGraph's strict list of types: a crafted row must not run code.
-        super().__init__(database.connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        super().__init__(database.connection, serde=serializer())
         self._database = database
         self._worker = worker
         self.setup()
@@ -108,8 +120,16 @@ class SqliteCheckpointer(SqliteSaver):
             yield cursor
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return a checkpoint; see LangGraph's saver."""
-        return self._database.read(super().get_tuple, config)
+        """Return a checkpoint; see LangGraph's saver.
+
+        Raises:
+            UnreadableError: it cannot be read.
+        """
+        with self._naming(config):
+            found = self._database.read(super().get_tuple, config)
+            if found is not None:
+                check_checkpoint(found)
+            return found
 
     def list(
         self,
@@ -119,9 +139,18 @@ class SqliteCheckpointer(SqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """List checkpoints, newest first; they are read at once, since a caller may take its time."""
-        found = super().list(config, filter=filter, before=before, limit=limit)
-        yield from self._database.read(lambda: [*found])
+        """List checkpoints, newest first; they are read at once, since a caller may take its time.
+
+        Those that cannot be read are left out with a warning.
+        """
+        listed = partial(super().list, config, filter=filter, before=before, limit=limit)
+        try:
+            found = self._database.read(lambda: [*listed()])
+            for one in found:
+                check_checkpoint(one)
+        except (StorageError, *FAULTS):
+            found = self._database.read(lambda: [*self._one_by_one(config, filter, before)])[:limit]
+        yield from found
 
     def put(
         self,
@@ -148,8 +177,13 @@ class SqliteCheckpointer(SqliteSaver):
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """Return what channels are made of again; see LangGraph's saver."""
-        return self._database.read(super().get_delta_channel_history, config=config, channels=channels)
+        """Return what channels are made of again; see LangGraph's saver.
+
+        Raises:
+            UnreadableError: a checkpoint or a write on the way cannot be read.
+        """
+        with self._naming(config):
+            return self._database.read(super().get_delta_channel_history, config=config, channels=channels)
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread; its records in the store stay, see `erasure` for those."""
@@ -268,6 +302,40 @@ class SqliteCheckpointer(SqliteSaver):
         """Do what `prune_turns` does without blocking the event loop."""
         return await self._worker.call(self.prune_turns, thread_id, keep_turns)
 
+    @contextmanager
+    def _naming(self, config: RunnableConfig) -> Iterator[None]:
+        """Name the rows of a thread that cannot be read, once something could not."""
+        try:
+            yield
+        except (StorageError, *FAULTS) as error:
+            # SQLite's own words for a text that is no UTF-8.
+            if isinstance(error, StorageError) and "decode to UTF-8" not in str(error):
+                raise
+            thread_id = str(config["configurable"]["thread_id"])
+            rows = list(unreadable_checkpoints(self._database.connection, thread_id))
+            more = f" and {len(rows) - 1} more" if rows[1:] else ""
+            raise described(f"{rows[0]}{more}" if rows else f"thread {thread_id!r}", error) from error
+
+    def _one_by_one(
+        self, config: RunnableConfig | None, filter: dict[str, Any] | None, before: RunnableConfig | None
+    ) -> Iterator[CheckpointTuple]:
+        """Yield the checkpoints that can be read."""
+        wanted = {} if config is None else config["configurable"]
+        last = None if before is None else get_checkpoint_id(before)
+        for thread_id, namespace, checkpoint_id in self._rows(_EVERY):
+            place = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
+            if any(str(wanted[name]) != value for name, value in place.items() if wanted.get(name) is not None):
+                continue
+            if last is not None and checkpoint_id >= last:
+                continue
+            try:
+                found = self.get_tuple({"configurable": place})
+            except UnreadableError as error:
+                leave_out("", error)
+                continue
+            if found is not None and all(found.metadata.get(name) == value for name, value in (filter or {}).items()):
+                yield found
+
     def _delete_for_runs(self, run_ids: Sequence[str]) -> None:
         doomed: dict[tuple[str, str], set[str]] = {}
         for thread_id, namespace, checkpoint_id in self._rows(_OF_RUNS, (json.dumps([*map(str, run_ids)]),)):
@@ -319,31 +387,61 @@ class SqliteCheckpointer(SqliteSaver):
         return self.conn.execute(sql, values).fetchall()
 
 
+def serializer() -> SerializerProtocol:
+    """Return what decodes checkpoints: with LangGraph's strict list of types, since a crafted row must not run code."""
+    return JsonPlusSerializer(allowed_msgpack_modules=None)
+
+
+class Undecoded(bytes):
+    """A value that cannot be decoded, as it is stored."""
+
+
 def checkpoint_values(
     database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str
 ) -> Iterator[tuple[str, Any]]:
-    """Return what the checkpoints of a thread hold: channel and value, oldest first."""
-    saved = "SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id"
-    for kind, blob in database.execute(saved, (thread_id,)):
-        values = serde.loads_typed((kind, blob)).get("channel_values")
-        yield from (values if isinstance(values, Mapping) else {}).items()
-    written = "SELECT channel, type, value FROM writes WHERE thread_id = ? ORDER BY checkpoint_id, task_id, idx"
-    for channel, kind, blob in database.execute(written, (thread_id,)):
-        yield channel, serde.loads_typed((kind, blob))
+    """Return what the checkpoints of a thread hold: channel and value, oldest first; see `Undecoded`."""
+    for kind, blob in database.execute(f"{_SAVED} ORDER BY checkpoint_id", (thread_id,)):
+        saved = _decoded(serde, kind, blob)
+        values = saved.get("channel_values") if isinstance(saved, Mapping) else saved
+        yield from values.items() if isinstance(values, Mapping) else [("", values)]
+    written = f"SELECT channel, {_TYPED.format('value')} FROM writes WHERE thread_id = ?"
+    for channel, kind, blob in database.execute(f"{written} ORDER BY checkpoint_id, task_id, idx", (thread_id,)):
+        yield channel, _decoded(serde, kind, blob)
 
 
 def newest_inputs(database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str, most: int) -> Iterator[Any]:
     """Return what was last said in a thread: the newest writes of messages, and the newest checkpoint's."""
     written = (
-        "SELECT type, value FROM writes WHERE thread_id = ? AND channel IN ('messages', '__start__')"
+        f"SELECT {_TYPED.format('value')} FROM writes WHERE thread_id = ? AND channel IN ('messages', '__start__')"
         " ORDER BY checkpoint_id DESC LIMIT ?"
     )
-    for row in database.execute(written, (thread_id, most)):
-        yield serde.loads_typed(tuple(row))
-    saved = "SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id DESC LIMIT 1"
-    for row in database.execute(saved, (thread_id,)):
-        values = serde.loads_typed(tuple(row)).get("channel_values", {})
-        yield [values.get(name) for name in ("messages", "__start__")]
+    for kind, blob in database.execute(written, (thread_id, most)):
+        yield _decoded(serde, kind, blob)
+    for kind, blob in database.execute(f"{_SAVED} ORDER BY checkpoint_id DESC LIMIT 1", (thread_id,)):
+        saved = _decoded(serde, kind, blob)
+        values = saved.get("channel_values") if isinstance(saved, Mapping) else None
+        yield [values.get(name) for name in ("messages", "__start__")] if isinstance(values, Mapping) else saved
+
+
+def check_checkpoint(found: CheckpointTuple) -> None:
+    """Raise a `TypeError` for what was decoded and is no checkpoint."""
+    checkpoint, parts = found.checkpoint, ("channel_values", "channel_versions", "versions_seen")
+    if not isinstance(checkpoint, dict) or not all(isinstance(checkpoint.get(part), dict) for part in parts):
+        raise TypeError("it holds something else than a checkpoint")
+    if not isinstance(found.metadata, dict):
+        raise TypeError("its metadata is no JSON object")
+
+
+def _decoded(serde: SerializerProtocol, kind: bytes | None, blob: bytes | None) -> Any:
+    try:
+        return serde.loads_typed((_text(kind), blob or b""))
+    except FAULTS:
+        return Undecoded(blob or b"")
+
+
+def _text(kind: bytes | None) -> str:
+    """Return a type as text; what is no UTF-8 is no type."""
+    return (kind or b"").decode("utf-8", "replace")
 
 
 def last_writer(database: sqlite3.Connection, thread_id: str) -> int | None:
@@ -382,5 +480,9 @@ def mark_as_ours(connection: sqlite3.Connection) -> None:
 
 
 def _metadata(blob: bytes | None) -> dict[str, Any]:
-    read = json.loads(blob or b"{}")
+    """Read metadata; what cannot be read says nothing, so the checkpoint is not ours to prune."""
+    try:
+        read = json.loads(blob or b"{}")
+    except (ValueError, TypeError, RecursionError):
+        return {}
     return read if isinstance(read, dict) else {}

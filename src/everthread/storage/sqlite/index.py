@@ -34,7 +34,7 @@ from everthread.storage.ranking import bm25, inverse_frequency
 from everthread.storage.sqlite.formats import INDEX_VERSION as VERSION
 from everthread.storage.texts import Paths, text_fields, texts
 
-__all__ = ["VERSION", "Index", "below"]
+__all__ = ["VERSION", "DamagedIndexError", "Index", "below"]
 
 OFTEN = "²"
 """Ends the word of an item that holds it twice or more; without positions the index cannot count."""
@@ -96,8 +96,14 @@ _AGAIN = (
     # The old entries went with the table: nothing is left to take out of it.
     "UPDATE lexical_changes SET old = NULL",
 )
+_GONE = (
+    *(f"DROP TRIGGER IF EXISTS lexical_{event}" for event in ("insert", "update", "delete")),
+    *(f"DROP TABLE IF EXISTS lexical_{table}" for table in ("index", "spaces", "docs", "paths", "changes", "meta")),
+)
+# As numbers, whatever somebody wrote there: a wrong one makes a worse ranking and no error.
+_SPACE = ", ".join(["ns", *(f"ifnull(CAST({name} AS INTEGER), 0)" for name in ("docs", "words", "first", "last"))])
 _CHANGED = f"""
-    SELECT c.space, c.item, c.old, s.value, d.doc, d.ns, d.words, p.paths
+    SELECT c.space, c.item, CAST(c.old AS BLOB), CAST(s.value AS BLOB), d.doc, d.ns, d.words, CAST(p.paths AS BLOB)
     FROM lexical_changes c
     LEFT JOIN store s ON s.prefix = c.space AND s.key = c.item
     LEFT JOIN lexical_spaces n ON n.prefix = c.space
@@ -111,6 +117,10 @@ PathsByItem = Mapping[tuple[str, str], Paths]
 
 Read = Callable[[Sequence[int]], Mapping[int, Any]]
 """Reads the rows of items by their numbers; those that a filter leaves out are not in the answer."""
+
+
+class DamagedIndexError(StorageError):
+    """The index holds what it cannot have written; `clear` or `make_again` mends it."""
 
 
 class _Spaces(NamedTuple):
@@ -137,8 +147,11 @@ class Index:
         """
         self._rows("CREATE TABLE IF NOT EXISTS lexical_meta (name TEXT PRIMARY KEY, value INTEGER)")
         rows = self._rows("SELECT value FROM lexical_meta WHERE name = 'version'")
-        version = int(rows[0][0]) if rows else None
+        version = rows[0][0] if rows else None
         if version == VERSION:
+            return
+        if rows and not isinstance(version, int):
+            self.make_again()
             return
         if version is not None and version > VERSION:
             raise StorageError(
@@ -147,6 +160,37 @@ class Index:
         for sql in _TABLES if version is None else _AGAIN:
             self._rows(sql)
         self._rows("INSERT OR REPLACE INTO lexical_meta VALUES ('version', ?)", (VERSION,))
+
+    def clear(self) -> None:
+        """Forget the words of all items, but not the paths by which they are indexed; `catch_up` fills it again."""
+        for sql in _AGAIN:
+            self._rows(sql)
+
+    def make_again(self) -> None:
+        """Make all tables anew; the paths that `put` was asked for are forgotten."""
+        # A number is never used again, not even then.
+        numbers = [self._most("lexical_docs", "doc"), self._most("lexical_spaces", "ns")]
+        self._empty_words()
+        for sql in _GONE:
+            self._rows(sql)
+        self.prepare()
+        self._connection.executemany(
+            "UPDATE lexical_meta SET value = ? WHERE name = ?",
+            [(number + 1, name) for number, name in zip(numbers, ("doc", "ns"), strict=True)],
+        )
+
+    def _empty_words(self) -> None:
+        """Put the records of an empty table in place of those that FTS5 keeps, or it refuses even to drop the table."""
+        self._rows(_FTS5.replace("lexical_index", "lexical_fresh"))
+        for part in ("data", "idx", "config"):
+            self._rows(f"DELETE FROM lexical_index_{part}")
+            self._rows(f"INSERT INTO lexical_index_{part} SELECT * FROM lexical_fresh_{part}")
+        self._rows("DROP TABLE lexical_fresh")
+
+    def settle(self) -> None:
+        """Bring the index up to date, and drop what it still knows of deleted items."""
+        self.catch_up_fully()
+        self._rows("INSERT INTO lexical_index (lexical_index) VALUES ('optimize')")
 
     def has_changes(self) -> bool:
         """Tell whether the store has changes that the index has not."""
@@ -168,10 +212,7 @@ class Index:
             if value is None:
                 continue
             content = _loads(value)
-            if asked is not None and (space, key) in asked:
-                paths = asked[space, key]
-            else:
-                paths = (json.loads(known) if known else None) if doc is not None else None
+            paths = asked[space, key] if asked is not None and (space, key) in asked else _paths(known)
             if paths is None:
                 paths = text_fields(tuple(space.split(".")), content)
             if paths is not False:
@@ -264,7 +305,7 @@ class Index:
                 sums.update(dict.fromkeys(found, weights[word]))
             items = set(_best_first(sums)[:most])
         often = {word: set(self._items(spaces, [[word + OFTEN]], _ALL)) for word in hits if len(hits[word]) < READ}
-        sql = "SELECT doc, words FROM lexical_docs WHERE doc IN (SELECT value FROM json_each(?))"
+        sql = "SELECT doc, CAST(words AS INTEGER) FROM lexical_docs WHERE doc IN (SELECT value FROM json_each(?))"
         lengths = dict(self._rows(sql, (json.dumps(sorted(items)),)))
         near = {word: found & items for word, found in hits.items()}
         scores = bm25(near, often, weights, lengths, spaces.words / max(spaces.docs, 1))
@@ -299,7 +340,7 @@ class Index:
 
     def _spaces(self, prefix: str) -> _Spaces | None:
         condition, values = below(prefix)
-        rows = self._rows(f"SELECT ns, docs, words, first, last FROM lexical_spaces WHERE {condition}", values)
+        rows = self._rows(f"SELECT {_SPACE} FROM lexical_spaces WHERE {condition}", values)
         if not rows:
             return None
         numbers, docs, words, first, last = zip(*rows, strict=True)
@@ -322,13 +363,13 @@ class Index:
             (length, doc, ns),
         )
 
-    def _remove(self, doc: int, ns: int, length: int, old: Any, paths: str | None) -> None:
+    def _remove(self, doc: int, ns: int, length: int, old: Any, paths: bytes | None) -> None:
         self._rows("DELETE FROM lexical_docs WHERE doc = ?", (doc,))
         self._rows("UPDATE lexical_spaces SET docs = docs - 1, words = words - ? WHERE ns = ?", (length, ns))
         # An erased user's id must not stay behind in the name of an empty namespace.
         self._rows("DELETE FROM lexical_spaces WHERE ns = ? AND docs <= 0", (ns,))
         if old is not None:  # None: the entry went with its table
-            words = Counter(index_words(texts(_loads(old), json.loads(paths) if paths else None)))
+            words = Counter(index_words(texts(_loads(old), _paths(paths))))
             self._rows(
                 "INSERT INTO lexical_index (lexical_index, rowid, words) VALUES ('delete', ?, ?)",
                 (doc, _entries(words, ns)),
@@ -336,7 +377,16 @@ class Index:
 
     def _next(self, name: str) -> int:
         sql = "UPDATE lexical_meta SET value = value + 1 WHERE name = ? RETURNING value - 1"
-        return int(self._rows(sql, (name,))[0][0])
+        rows = self._rows(sql, (name,))
+        if not rows or not isinstance(rows[0][0], int):
+            raise DamagedIndexError(f"the full-text index is damaged: it has no next number `{name}`")
+        return rows[0][0]
+
+    def _most(self, table: str, column: str) -> int:
+        try:
+            return int(self._rows(f"SELECT ifnull(max({column}), 0) FROM {table}")[0][0])
+        except (StorageError, sqlite3.Error, ValueError):
+            return 0
 
     def _paths_id(self, paths: Sequence[str] | None) -> int | None:
         if paths is None:
@@ -346,7 +396,15 @@ class Index:
         return int(self._rows("SELECT id FROM lexical_paths WHERE paths = ?", (text,))[0][0])
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        return self._connection.execute(sql, values).fetchall()
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            # A constraint that fails: a number was given twice. No table: somebody dropped it.
+            name, text = getattr(error, "sqlite_errorname", "") or "", str(error)
+            is_ours = isinstance(error, sqlite3.IntegrityError) or "fts5" in text or "no such table: lexical" in text
+            if name == "SQLITE_CORRUPT_VTAB" or is_ours:
+                raise DamagedIndexError(f"the full-text index is damaged: {text}") from error
+            raise
 
 
 def _best_first(scores: Mapping[int, float]) -> list[int]:
@@ -383,8 +441,18 @@ def space_name(ns: int) -> str:
 
 
 def _loads(value: Any) -> Any:
-    """Read the JSON of a row; one that another program wrote and that is no JSON has no text."""
+    """Read the JSON of a row; one that cannot be read has no text."""
     try:
-        return orjson.loads(value)
+        read = orjson.loads(value)
     except ValueError:
         return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _paths(text: bytes | None) -> list[str] | None:
+    """Read a list of paths; None, the default, for none and for one that cannot be read."""
+    try:
+        read = orjson.loads(text) if text else None
+    except ValueError:
+        return None
+    return read if isinstance(read, list) and all(isinstance(path, str) for path in read) else None

@@ -3,10 +3,11 @@
 A file that LangGraph's own store made can be opened, and the other way round.
 """
 
+import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import orjson
 from langgraph.store.base import (
@@ -24,31 +25,45 @@ from langgraph.store.base import (
 )
 from langgraph.store.sqlite.base import MIGRATIONS
 
+from everthread.errors import StorageError
 from everthread.memory.text.words import query_words
+from everthread.state import namespaces
 from everthread.storage.locks import ThreadLocks
 from everthread.storage.sqlite.database import Database
-from everthread.storage.sqlite.index import Index, below
+from everthread.storage.sqlite.index import DamagedIndexError, Index, below
+from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 from everthread.storage.worker import Worker
 
-__all__ = ["SqliteSearchStore"]
+__all__ = ["COLUMNS", "SqliteSearchStore", "read_item"]
 
-_COLUMNS = "s.prefix, s.key, s.value, s.created_at, s.updated_at"
+logger = logging.getLogger(__name__)
+
+# As bytes: a text that is no UTF-8 could not even be fetched.
+COLUMNS = ", ".join(
+    ["s.prefix", "s.key", *(f"CAST(s.{name} AS BLOB)" for name in ("value", "created_at", "updated_at"))]
+)
 _PUT = (
     "INSERT OR REPLACE INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
     " VALUES (?, ?, ?, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, ?, ?)"
 )
 _INDEXED = (
-    f"SELECT d.doc, {_COLUMNS} FROM lexical_docs d JOIN lexical_spaces n ON n.ns = d.ns"
+    f"SELECT d.doc, {COLUMNS} FROM lexical_docs d JOIN lexical_spaces n ON n.ns = d.ns"
     " JOIN store s ON s.prefix = n.prefix AND s.key = d.key WHERE d.doc IN (SELECT value FROM json_each(?))"
 )
+# A value that is no JSON would stop the whole search.
+_FIELD = "CASE WHEN json_valid(CAST(s.value AS TEXT)) THEN json_extract(CAST(s.value AS TEXT), '$.{key}') END"
 _FILTER_KEY = re.compile(r"[a-zA-Z0-9_.-]+")
+P = ParamSpec("P")
+T = TypeVar("T")
+AnyItem = TypeVar("AnyItem", bound=Item)
 _COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
 
 class SqliteSearchStore(BaseStore):
     """A store in SQLite for sync and async callers: each batch is one transaction, or one read.
 
-    A query ranks items by the words they share with it; a blank one is no query.
+    A query ranks items by the words they share with it; a blank one is no query. A row that cannot be read is left out
+    with a warning; only a session's, which says whose its thread is, is an `UnreadableError`.
     """
 
     supports_ttl = True
@@ -57,15 +72,20 @@ class SqliteSearchStore(BaseStore):
         self.database = database
         self.locks = locks
         self._worker = worker
+        self._has_unreadable = False
+        database.connection.create_function("everthread_readable", 5, _is_readable, deterministic=True)
         self._index = Index(database.connection)
         database.write(self._prepare)
-        self._catch_up()
+        self._mending(self._catch_up)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Execute operations; see LangGraph's `BaseStore.batch`. Reads of a batch come before its writes."""
         ops = list(ops)
         for op in ops:
             validate_op_namespace(op)
+        return self._mending(self._batch, ops)
+
+    def _batch(self, ops: Sequence[Op]) -> list[Result]:
         if any(isinstance(op, SearchOp) and op.query for op in ops):
             self._catch_up()
         if any(isinstance(op, PutOp) for op in ops):
@@ -78,12 +98,35 @@ class SqliteSearchStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Delete expired items; return how many."""
-        return self.database.write(self._sweep)
+        return self._mending(self.database.write, self._sweep)
 
     def settle(self) -> None:
         """Carry changes over to the index and drop what it still knows of deleted items, inside a caller's lock."""
-        self.database.write(self._index.catch_up_fully)
-        self.database.connection.execute("INSERT INTO lexical_index (lexical_index) VALUES ('optimize')")
+        self._mending(self.database.write, self._index.settle)
+
+    def build_index(self, *, is_damaged: bool = False) -> None:
+        """Build the full-text index from the items.
+
+        Args:
+            is_damaged: make its tables anew, which forgets by which paths `put` was asked to index; without it, only
+                when nothing else helps.
+        """
+        try:
+            self.database.write(self._index.make_again if is_damaged else self._index.clear)
+            self._catch_up()
+        except StorageError:
+            if is_damaged:
+                raise
+            self.build_index(is_damaged=True)
+
+    def _mending(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do something again after the index was found to be damaged: all that it holds is made from the rows."""
+        try:
+            return work(*args, **kwargs)
+        except DamagedIndexError as error:
+            logger.warning("%s; it is built again", error)
+        self.build_index()
+        return work(*args, **kwargs)
 
     def _prepare(self) -> None:
         execute = self.database.connection.execute
@@ -116,11 +159,15 @@ class SqliteSearchStore(BaseStore):
         items: dict[tuple[tuple[str, ...], str], Item] = {}
         for namespace in {op.namespace: None for op in ops}:
             keys = orjson.dumps([op.key for op in ops if op.namespace == namespace]).decode()
-            sql = f"SELECT {_COLUMNS} FROM store s WHERE s.prefix = ? AND s.key IN (SELECT value FROM json_each(?))"
-            for _, key, value, created, updated in self._rows(sql, (".".join(namespace), keys)):
-                items[namespace, key] = Item(
-                    value=orjson.loads(value), key=key, namespace=namespace, created_at=created, updated_at=updated
-                )
+            sql = f"SELECT {COLUMNS} FROM store s WHERE s.prefix = ? AND s.key IN (SELECT value FROM json_each(?))"
+            for row in self._rows(sql, (".".join(namespace), keys)):
+                try:
+                    items[namespace, row[1]] = read_item(Item, row)
+                except FAULTS as error:
+                    damaged = described(record_name(namespace, row[1]), error)
+                    if namespace == namespaces.SESSIONS:
+                        raise damaged from error
+                    leave_out("", damaged)
         return items
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
@@ -130,19 +177,35 @@ class SqliteSearchStore(BaseStore):
         if op.limit <= 0:
             return []
         if not words:
-            under, prefixes = below(prefix, "s.prefix")
-            sql = f"SELECT {_COLUMNS} FROM store s WHERE {under}{condition} ORDER BY s.updated_at DESC LIMIT ? OFFSET ?"
-            return [_found(row) for row in self._rows(sql, (*prefixes, *values, op.limit, op.offset))]
+            return self._listed(prefix, condition, (*values, op.limit, op.offset))
 
         def read(docs: Sequence[int]) -> Mapping[int, Any]:
             rows = self._rows(_INDEXED + condition, (orjson.dumps(docs).decode(), *values))
-            return {row[0]: row[1:] for row in rows}
+            return {row[0]: item for row in rows if (item := _read_or_left_out(row[1:])) is not None}
 
         ranked = self._index.search(prefix, words, op.offset + op.limit, read)
-        return [_found(row, score) for row, score in ranked[op.offset :]]
+        for item, score in ranked:
+            item.score = score
+        return [item for item, _ in ranked[op.offset :]]
+
+    def _listed(self, prefix: str, condition: str, values: Sequence[Any]) -> list[SearchItem]:
+        """Return the readable items below a prefix; `limit` and `offset` count these only, so that pages join."""
+        under, prefixes = below(prefix, "s.prefix")
+        # Decoding each row twice is for a database that has one which cannot be read.
+        readable = f" AND everthread_readable({COLUMNS})" if self._has_unreadable else ""
+        sql = f"SELECT {COLUMNS} FROM store s WHERE {under}{condition}{readable}"
+        rows = self._rows(f"{sql} ORDER BY s.updated_at DESC LIMIT ? OFFSET ?", (*prefixes, *values))
+        try:
+            return [read_item(SearchItem, row) for row in rows]
+        except FAULTS:
+            if self._has_unreadable:
+                raise
+        self._has_unreadable = True
+        return self._listed(prefix, condition, values)
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        names = [tuple(prefix.split(".")) for (prefix,) in self._rows("SELECT DISTINCT prefix FROM store")]
+        prefixes = self._rows("SELECT DISTINCT prefix FROM store WHERE typeof(prefix) = 'text'")
+        names = [tuple(prefix.split(".")) for (prefix,) in prefixes]
         matching = (name for name in names if all(_matches(name, one) for one in op.match_conditions or ()))
         cut = sorted({name[: op.max_depth] for name in matching})
         return cut[op.offset : op.offset + op.limit]
@@ -180,9 +243,28 @@ def _expiry(ttl_minutes: float | None) -> tuple[str | None, float | None]:
     return (datetime.now(UTC) + timedelta(minutes=ttl_minutes)).isoformat(" "), ttl_minutes
 
 
-def _found(row: Sequence[Any], score: float | None = None) -> SearchItem:
-    prefix, key, value, created, updated = row
-    return SearchItem(tuple(prefix.split(".")), key, orjson.loads(value), created, updated, score)
+def read_item(kind: type[AnyItem], row: Sequence[Any]) -> AnyItem:
+    """Read a row; one of the `FAULTS` is raised when it cannot be."""
+    prefix, key, blob, created, updated = row
+    value = orjson.loads(blob)
+    if type(value) is not dict:
+        raise TypeError(f"its value is no JSON object but a {type(value).__name__}")
+    if type(key) is not str:
+        raise TypeError("its key is no text")
+    times = [datetime.fromisoformat(time.decode()) for time in (created, updated)]
+    return kind(namespace=tuple(prefix.split(".")), key=key, value=value, created_at=times[0], updated_at=times[1])
+
+
+def _read_or_left_out(row: Sequence[Any]) -> SearchItem | None:
+    try:
+        return read_item(SearchItem, row)
+    except FAULTS as error:
+        leave_out(record_name(row[0], row[1]), error)
+        return None
+
+
+def _is_readable(*row: Any) -> bool:
+    return _read_or_left_out(row) is not None
 
 
 def _matches(name: tuple[str, ...], condition: MatchCondition) -> bool:
@@ -205,7 +287,7 @@ def _conditions(filters: Mapping[str, Any]) -> tuple[str, list[Any]]:
         for operator, operand in wanted.items() if isinstance(wanted, dict) else [("$eq", wanted)]:
             if operator not in _COMPARISONS:
                 raise ValueError(f"Unsupported operator: {operator}")
-            one, parameters = _condition(f"json_extract(CAST(s.value AS TEXT), '$.{key}')", operator, operand)
+            one, parameters = _condition(_FIELD.format(key=key), operator, operand)
             sql += f" AND {one}"
             values += parameters
     return sql, values

@@ -1,0 +1,121 @@
+"""Find every row that cannot be read, as `everthread doctor` does; LangChain is not imported."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from everthread.state import Note, Summary, namespaces
+from everthread.state.records import StoredItem
+from everthread.state.stored import StoredMessage
+from everthread.storage.sqlite.reader import Record, channel_values, json_object, written_value
+from everthread.storage.unreadable import FAULTS, record_name
+
+__all__ = ["damaged_index_rows", "session_record", "unreadable", "unreadable_checkpoints"]
+
+
+def session_record(item: StoredItem) -> dict[str, Any]:
+    """Return a session's record with its thread, once the fields that commands read are found to be there.
+
+    Raises:
+        ValueError, TypeError, LookupError: one of them is missing or something else.
+    """
+    record = {"turns": 0, "consolidated_turns": 0, **item.value, "thread_id": item.key}
+    for name in ("turns", "consolidated_turns"):
+        int(record[name])
+    datetime.fromisoformat(record["last_activity"])
+    if not isinstance(record["user_id"], str | None):
+        raise TypeError("`user_id` is no text")
+    return record
+
+
+_READERS: Mapping[str, Callable[[StoredItem], object]] = {
+    "notes": lambda item: Note.model_validate(item.value),
+    "transcript": lambda item: StoredMessage.of(item.value["message"]),
+    "summaries": lambda item: Summary.model_validate(item.value),
+    "sessions": session_record,
+}
+"""By the last label of our namespaces; an application's own records need only be JSON objects."""
+
+_SAVED = "SELECT thread_id, checkpoint_id, CAST(type AS BLOB), CAST(checkpoint AS BLOB), CAST(metadata AS BLOB)"
+_WRITTEN = "SELECT thread_id, checkpoint_id, channel, CAST(type AS BLOB), CAST(value AS BLOB)"
+_RECORDS = (
+    "SELECT CAST(prefix AS BLOB), CAST(key AS BLOB), CAST(value AS BLOB), CAST(created_at AS BLOB),"
+    " CAST(updated_at AS BLOB) FROM store"
+)
+
+
+def unreadable(database: sqlite3.Connection) -> Iterator[str]:
+    """Yield the names of the checkpoints, writes and records that cannot be read; every row is decoded."""
+    yield from unreadable_checkpoints(database)
+    if not _has(database, "store"):
+        return
+    for prefix, key, value, *times in database.execute(_RECORDS):
+        name = record_name(prefix.decode("utf-8", "replace"), key.decode("utf-8", "replace"))
+        try:
+            record = Record(tuple(prefix.decode().split(".")), key.decode(), json_object(value))
+            for time in times:
+                datetime.fromisoformat(time.decode())
+            if record.namespace[0] in ("users", "threads", *namespaces.SESSIONS):
+                _READERS.get(record.namespace[-1], _anything)(record)
+        except FAULTS:
+            yield name
+
+
+def unreadable_checkpoints(database: sqlite3.Connection, thread_id: str | None = None) -> Iterator[str]:
+    """Yield the names of the checkpoints and writes that cannot be read; of one thread, or of all."""
+    if not _has(database, "checkpoints"):
+        return
+    where, values = ("", ()) if thread_id is None else (" WHERE thread_id = ?", (thread_id,))
+    for thread, checkpoint_id, kind, blob, metadata in database.execute(f"{_SAVED} FROM checkpoints{where}", values):
+        try:
+            channel_values(kind, blob)
+            json_object(metadata or b"{}")
+        except FAULTS:
+            yield f"checkpoint {checkpoint_id!r} of thread {thread!r}"
+    for thread, checkpoint_id, channel, kind, blob in database.execute(f"{_WRITTEN} FROM writes{where}", values):
+        try:
+            written_value(channel, kind, blob)
+        except FAULTS:
+            yield f"a write to `{channel}` at checkpoint {checkpoint_id!r} of thread {thread!r}"
+
+
+_INDEX_ROWS = (
+    "SELECT count(*) FROM lexical_docs WHERE typeof(words) <> 'integer' OR ns NOT IN (SELECT ns FROM lexical_spaces)",
+    "SELECT count(*) FROM lexical_spaces WHERE typeof(docs) <> 'integer' OR typeof(words) <> 'integer'",
+    "SELECT count(*) FROM lexical_paths WHERE NOT json_valid(paths)",
+    "SELECT 2 - count(*) FROM lexical_meta WHERE name IN ('doc', 'ns') AND typeof(value) = 'integer'",
+)
+
+
+def damaged_index_rows(database: sqlite3.Connection) -> int:
+    """Count the rows of the full-text index that are not as it wrote them; its words count as one."""
+    if not _has(database, "lexical_index"):
+        return 0
+    damaged = 0
+    for query in _INDEX_ROWS:
+        try:
+            damaged += database.execute(query).fetchone()[0]
+        except sqlite3.DatabaseError:
+            damaged += 1  # the table is gone
+    # A table that lists all words, in the temporary schema: nothing of the file is changed.
+    (only_reads,) = database.execute("PRAGMA query_only").fetchone()
+    database.execute("PRAGMA query_only=OFF")
+    try:
+        database.execute("CREATE VIRTUAL TABLE temp.lexical_words USING fts5vocab(main, lexical_index, row)")
+        database.execute("SELECT count(*) FROM temp.lexical_words").fetchone()
+    except sqlite3.DatabaseError:
+        damaged += 1
+    with suppress(sqlite3.DatabaseError):
+        database.execute("DROP TABLE IF EXISTS temp.lexical_words")
+    database.execute(f"PRAGMA query_only={only_reads}")
+    return damaged
+
+
+def _anything(item: StoredItem) -> StoredItem:
+    return item
+
+
+def _has(database: sqlite3.Connection, table: str) -> bool:
+    return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone())
