@@ -21,6 +21,7 @@ from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
 from everthread.nodes.model_calls import ModelNode
+from everthread.nodes.nested import run_joined, run_joined_calls
 from everthread.nodes.refuse import refuse, report_refusal
 from everthread.nodes.response_format import ResponseFormat
 from everthread.nodes.summarize import summarize
@@ -198,13 +199,13 @@ def _wired(
         state, returned = (with_answer(ours, deps.response.types) for ours in (state, returned))
     graph = StateGraph(state, context_schema=context, input_schema=sent, output_schema=returned)
 
-    graph.add_node("inject_memory", partial(inject_memory, deps=deps))
-    graph.add_node("trim", partial(trim, deps=deps))
-    graph.add_node("model", ModelNode(call_model, deps=deps))
+    graph.add_node("inject_memory", run_joined(inject_memory, deps))
+    graph.add_node("trim", run_joined(trim, deps))
+    graph.add_node("model", ModelNode(partial(run_joined_calls, call_model), deps=deps))
     graph.add_node("tools", tool_node(deps))
-    graph.add_node("distill_notes", ModelNode(distill_notes, deps=deps))
-    graph.add_node("summarize", ModelNode(summarize, deps=deps))
-    graph.add_node("consolidate", ModelNode(consolidate, deps=deps))
+    graph.add_node("distill_notes", ModelNode(partial(run_joined_calls, distill_notes), deps=deps))
+    graph.add_node("summarize", ModelNode(partial(run_joined_calls, summarize), deps=deps))
+    graph.add_node("consolidate", ModelNode(partial(run_joined_calls, consolidate), deps=deps))
     graph.add_node("refuse", refuse)
     graph.add_node("report_refusal", report_refusal)
 

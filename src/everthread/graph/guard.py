@@ -23,6 +23,7 @@ from everthread.errors import SettingsError
 from everthread.graph.resend import arrival
 from everthread.graph.routing import AFTER_REPLY
 from everthread.ledger.record import now
+from everthread.nodes.nested import OWN_STORE
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, namespaces
 from everthread.state.marks import is_answer, sequence
@@ -198,7 +199,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             StorageError: the database failed.
         """
         if _is_nested(config):
-            yield from self.graph.stream(input, config, **options)
+            yield from self.graph.stream(input, self._inside(config), **options)
             return
         run = self._run(input, config, options)
         with (hold := self._hold(run.thread_id)), hold:
@@ -213,7 +214,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
         if _is_nested(config):
-            async for part in self.graph.astream(input, config, **options):
+            async for part in self.graph.astream(input, self._inside(config), **options):
                 yield part
             return
         run = self._run(input, config, options)
@@ -224,7 +225,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
         """Run the graph while holding the thread's lock; arguments and errors as in `stream`."""
         if _is_nested(config):
-            return self.graph.invoke(input, config, **options)
+            return self.graph.invoke(input, self._inside(config), **options)
         run, result = self._run(input, config, options), None
         with (hold := self._hold(run.thread_id)), hold:
             for step in self._steps(run):
@@ -237,7 +238,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
         """Run the graph asynchronously while holding the thread's lock; see `invoke`."""
         if _is_nested(config):
-            return await self.graph.ainvoke(input, config, **options)
+            return await self.graph.ainvoke(input, self._inside(config), **options)
         run, result = self._run(input, config, options), None
         async with self._ahold(run.thread_id) as scope:
             with scope.current():
@@ -248,6 +249,11 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                     else:
                         result = await self.graph.ainvoke(step.input, step.config, **run.options)
         return result
+
+    def _inside(self, config: RunnableConfig | None) -> RunnableConfig:
+        """Return the config of a run inside another graph, with our store for a parent that has none."""
+        here = ensure_config(config)
+        return {**here, "configurable": {**here["configurable"], OWN_STORE: self.storage.store}}
 
     async def _parts(self, run: _Run) -> AsyncGenerator[Any, None]:
         steps = self._steps(run)

@@ -15,6 +15,7 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Send
 
 from everthread.nodes.deps import NodeDeps
+from everthread.nodes.nested import own_state
 from everthread.nodes.refuse import is_of_another_user
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.tools import last_call, tool_tasks
@@ -41,11 +42,11 @@ class Edge(Runnable[State, Next]):
 
     def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
         """Return the node that comes next."""
-        return self._decide(input, **self._arguments)
+        return self._decide(own_state(input), **self._arguments)
 
     async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
         """Return the node that comes next, on the event loop."""
-        return self._decide(input, **self._arguments)
+        return self._decide(own_state(input), **self._arguments)
 
 
 class Start(Edge):
@@ -128,6 +129,8 @@ def after_tools(state: State, deps: NodeDeps) -> str:
 def after_distill_notes(state: State, deps: NodeDeps) -> str:
     """Compact when the working set asks for it, then end the session when the caller does."""
     plan = state.get("plan")
+    if not (state.get("working_set") or {"takes_part": True})["takes_part"]:
+        return _end(state)
     return "summarize" if plan and is_full(_size(state, plan, deps), plan.context) else _end(state)
 
 

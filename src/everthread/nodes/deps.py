@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, SystemMessage
 from langchain_core.runnables import Runnable
+from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import Runtime, ServerInfo
@@ -206,6 +207,12 @@ def thread_of(runtime: AnyRuntime) -> str:
     return str(info.thread_id)
 
 
+def is_nested(runtime: AnyRuntime) -> bool:
+    """Tell whether a node or a tool is of a graph that runs inside another one."""
+    info = runtime.execution_info
+    return info is not None and "|" in info.checkpoint_ns
+
+
 def context_of(runtime: AnyRuntime) -> Context:
     """Return the run's dials; the defaults when the caller gave none, or a context of their own that names the user.
 
@@ -232,9 +239,14 @@ def _dials_of(runtime: AnyRuntime) -> Context:
     context: Any = runtime.context
     if isinstance(context, Context):
         return context
-    if context is None or isinstance(context, Mapping):
-        return Context.from_mapping(dict(context or {}))
-    user_id = getattr(context, "user_id", None)
-    if not user_id:
+    is_mapping = isinstance(context, Mapping)
+    # Inside another graph it may be that graph's own, which has other keys beside a user.
+    is_ours = is_mapping and (not is_nested(runtime) or context.keys() <= set(Context.__dataclass_fields__))
+    user_id = context.get("user_id") if is_mapping else getattr(context, "user_id", None)
+    user_id = user_id or ensure_config().get("configurable", {}).get("user_id")
+    user = {"user_id": user_id} if user_id else {}
+    if context is None or is_ours:
+        return Context.from_mapping({**dict(context or {}), **user})
+    if not user:
         raise SettingsError(f"the context of this run, a {type(context).__name__}, names no user: give it a `user_id`")
-    return Context(user_id=user_id)
+    return Context.from_mapping(user)

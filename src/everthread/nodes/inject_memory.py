@@ -15,7 +15,7 @@ from everthread.ledger.record import now, record
 from everthread.memory.guard import check, is_safe
 from everthread.memory.rules import Rules
 from everthread.memory.selection import overruled
-from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.deps import NodeDeps, context_of, is_nested, store_of, thread_of
 from everthread.nodes.prompt_plan import (
     StoredMemory,
     checked_session,
@@ -72,7 +72,8 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     events += arrived.refetches.values()
     session = {
         "thread_id": thread_id,
-        "user_id": context.user_id,
+        # Inside a guarded graph whose runs name nobody, the thread stays nobody's.
+        "user_id": session.get("user_id", context.user_id) if is_nested(runtime) else context.user_id,
         "agent": deps.agent.name,
         "began": session.get("began") or now(),
         "last_activity": now(),

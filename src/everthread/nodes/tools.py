@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -14,7 +15,8 @@ from langgraph.types import Command, Send
 
 from everthread.ledger.events import Event, Offloaded, Refetch
 from everthread.ledger.record import now, record
-from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.deps import NodeDeps, context_of, is_nested, store_of, thread_of
+from everthread.nodes.nested import own_state, own_store, runtime_inside
 from everthread.nodes.prompt_plan import checked_session
 from everthread.nodes.sizes import has_readers
 from everthread.nodes.trim import handle_operation
@@ -31,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 Result = ToolMessage | Command[Any]
 
+_OURS = ("save_memory_note", "recall_history", "read_tool_output")
+
 
 def tool_node(deps: NodeDeps) -> ToolNode:
     """Return LangGraph's `ToolNode`, with every result measured before it enters the state.
@@ -42,12 +46,14 @@ def tool_node(deps: NodeDeps) -> ToolNode:
     def keep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
         if not request.state.get("plan"):
             _check_owner(request)
+        request = _with_store(request)
         result: Result = _kept_or_failed(_answered(request, deps) or execute(request), request, deps)
         return result
 
     async def akeep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]) -> Result:
         if not request.state.get("plan"):
             await asyncio.to_thread(_check_owner, request)
+        request = await asyncio.to_thread(_with_store, request)
         result = _answered(request, deps) or await execute(request)
         kept: Result = await asyncio.to_thread(_kept_or_failed, result, request, deps)
         return kept
@@ -62,7 +68,7 @@ def _check_owner(request: ToolCallRequest) -> None:
     Raises:
         SettingsError: the thread belongs to another user.
     """
-    runtime = request.runtime
+    runtime = runtime_inside(request.runtime)[0] if is_nested(request.runtime) else request.runtime
     checked_session(store_of(runtime), thread_of(runtime), context_of(runtime))
 
 
@@ -101,10 +107,30 @@ def _answered(request: ToolCallRequest, deps: NodeDeps) -> ToolMessage | None:
     return deps.response.result(call, request.tool_call) if deps.response and call else None
 
 
+def _with_store(request: ToolCallRequest) -> ToolCallRequest:
+    """Inside another graph, give a tool the store of our graph's own guard where the parent has none.
+
+    Tools of ours read the dials of our own context there, and get no store in a run that keeps nothing.
+    """
+    if not is_nested(request.runtime):
+        return request
+    runtime: Any = replace(request.runtime, store=own_store(request.runtime))
+    if request.tool_call["name"] in _OURS:
+        inside, takes_part = runtime_inside(request.runtime)
+        runtime = replace(runtime, context=context_of(inside), store=inside.store if takes_part else None)
+    return replace(request, runtime=runtime)
+
+
 def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> Any:
     counter, call = deps.model_for(context_of(request.runtime)).counter, last_call(request.state)
     if isinstance(result, ToolMessage) and call is not None and deps.ends_turn(call):
         result = marked(result, final=True)
+    if is_nested(request.runtime):
+        runtime, takes_part = runtime_inside(request.runtime)
+        request = replace(request, state=own_state(request.state), runtime=runtime)
+        if not takes_part and isinstance(result, ToolMessage):
+            # Whole, since nothing else would have it; `trim` shortens it for the prompt.
+            return _placed(result, request.state)
     try:
         return kept(result, request, counter, {tool.name for tool in deps.model.readers})
     except Exception as error:

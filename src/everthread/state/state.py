@@ -35,6 +35,8 @@ class State(TypedDict, total=False):
     """What the provider's reports taught about our counts, and for which model."""
     memory_digest: str
     """Digest of the rendered memory of the last run, to tell whether the prompt's head moved."""
+    working_set: dict[str, Any] | None
+    """Inside another graph, whose messages stay as they are: our own; see `nodes.nested`."""
     plan: Annotated[PromptPlan, UntrackedValue]
     """What the prompts of this turn are made of; made anew in every run and never written to a checkpoint."""
 
@@ -89,6 +91,7 @@ class Update(TypedDict, total=False):
     memory_digest: str
     plan: PromptPlan
     structured_response: Any
+    working_set: dict[str, Any] | None
 
 
 def state_after(state: State, update: Update) -> State:

@@ -6,6 +6,7 @@ from langchain_core.tools import ToolException, tool
 from langgraph.prebuilt import ToolRuntime
 
 from everthread.state import Context, State, namespaces
+from everthread.state.marks import handle_of, is_masked
 from everthread.storage.transcript import full_text
 from everthread.window.encoding import encoding
 
@@ -24,10 +25,15 @@ def read_tool_output(
 ) -> str:
     """Read a part of a long text that was shortened in this conversation."""
     thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
-    if runtime.store is None:
-        raise ToolException("this conversation has no store, so nothing can be read back")
-    pointer = runtime.store.get(namespaces.thread(thread_id, "handles"), handle)
-    text = full_text(runtime.store, thread_id, str(pointer.value["message_id"])) if pointer else None
+    text = None
+    if runtime.store is not None:
+        pointer = runtime.store.get(namespaces.thread(thread_id, "handles"), handle)
+        text = full_text(runtime.store, thread_id, str(pointer.value["message_id"])) if pointer else None
+    if text is None:
+        # A run that keeps nothing has shortened it for the prompt alone.
+        messages = (runtime.state or {}).get("messages", [])
+        whole = (str(one.text) for one in messages if handle_of(str(one.id)) == handle and not is_masked(one))
+        text = next(whole, None)
     if text is None:
         raise ToolException(f"there is no handle {handle!r} in this conversation; copy it exactly as shown")
     context = runtime.context if isinstance(runtime.context, Context) else Context()
