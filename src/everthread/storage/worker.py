@@ -97,15 +97,19 @@ current_run: ContextVar[RunScope | None] = ContextVar("everthread_current_run", 
 """The scope of the run that calls; None outside of a guarded run, and inside a call that was let in already."""
 
 
-def check_process(opened_by: int) -> None:
-    """Refuse to work in a forked child: SQLite must not be carried over, and the worker thread is not there.
+def check_process(opened_by: int | None) -> None:
+    """Refuse to work on a closed storage, and in a forked child.
+
+    SQLite must not be carried over a fork, and the worker thread is not there.
 
     Args:
-        opened_by: id of the process that opened the storage.
+        opened_by: id of the process that opened the storage; None when it is closed.
 
     Raises:
-        StorageError: it is another one.
+        StorageError: it is not open in this process.
     """
+    if opened_by is None:
+        raise StorageError("the storage is closed: open the database again")
     if opened_by != os.getpid():
         raise StorageError(
             f"the database was opened by process {opened_by}, which this one was forked from, and cannot be shared; "
@@ -135,14 +139,14 @@ class Worker:
     """The thread on which a storage answers async calls; one, since SQLite does one thing at a time anyway."""
 
     def __init__(self) -> None:
-        self._process = os.getpid()
+        self._process: int | None = os.getpid()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="everthread-storage")
 
     async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function on the worker, with the caller's context variables; it ends even if the caller is cancelled.
 
         Raises:
-            StorageError: the run that calls is over, or the process was forked since.
+            StorageError: the run that calls is over, or the storage is not open in this process.
         """
         check_process(self._process)
         scope, context = current_run.get(), copy_context()
@@ -161,4 +165,5 @@ class Worker:
 
     def close(self) -> None:
         """Finish what was asked for, and stop."""
+        self._process = None
         self._executor.shutdown()

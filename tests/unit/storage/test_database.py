@@ -176,3 +176,13 @@ async def test_threads_and_tasks_on_one_storage_lose_nothing(tmp_path: Path) -> 
 
         assert len(storage.store.search(("a",), limit=999)) == 240
         assert count(tmp_path) == 240
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_a_closed_storage_says_that_it_is_closed(asynchronous: bool, tmp_path: Path) -> None:
+    storage = open_storage(f"sqlite:///{tmp_path}/a.db")
+    storage.store.put(("a",), "b", {})
+    storage.close()
+
+    with pytest.raises(StorageError, match="the storage is closed: open the database again"):
+        _ = await storage.store.aget(("a",), "b") if asynchronous else storage.store.get(("a",), "b")

@@ -32,7 +32,7 @@ class Database:
 
     def __init__(self, location: Location) -> None:
         self.location = location
-        self._process = os.getpid()
+        self._process: int | None = os.getpid()
         self.lock = threading.RLock()
         """Held by whoever uses the connection."""
         # Autocommit: where a transaction begins and ends is written here and nowhere else.
@@ -55,7 +55,7 @@ class Database:
         """Run a function that only reads.
 
         Raises:
-            StorageError: the database failed, its file is no longer there, or the process was forked since.
+            StorageError: the database failed, its file is no longer there, or it is not open in this process.
         """
         check_process(self._process)
         with self.lock, self._failures():
@@ -71,8 +71,8 @@ class Database:
         when another process wrote in between.
 
         Raises:
-            StorageError: the database failed, its file is no longer there, the run that writes is over, or the process
-                was forked since.
+            StorageError: the database failed, its file is no longer there, it is not open in this process, or the run
+                that writes is over.
         """
         check_process(self._process)
         with self.lock, let_in(), self._failures():
@@ -134,6 +134,7 @@ class Database:
     def close(self) -> None:
         """Close the connection."""
         with self.lock:
+            self._process = None
             self.connection.close()
             for file in self._opened.values():
                 file.close()
