@@ -61,7 +61,8 @@ def fit(
         pins: sentences that must be in the result word for word; those that no message shows any more come in a
             message of their own behind the user's first one.
         max_output_tokens: reply reserve; None: an eighth of the window, at most 4,096.
-        safety_fraction: share of the budget that is used, in (0, 1]; None: 0.95 for exact counts, 0.80 for estimates.
+        safety_fraction: share of the budget that is used, in (0, 1]; None: 0.95 for exact counts, 0.60 to 0.80 for
+            estimates.
         low_watermark: share of the budget down to which eviction goes, in (0, 1).
         keep_last_turns: turns that `sliding_window` keeps.
         keep_last_messages: messages that `head_tail` keeps.
@@ -105,7 +106,7 @@ def fit(
         window=limit,
         reply_reserve=reply_reserve(limit, max_output_tokens),
         fixed={"system": counter.messages([head]), "tools": counter.tools(tools)},
-        safety_fraction=safety_fraction or safety_fraction_for(counter.accuracy),
+        safety_fraction=safety_fraction or safety_fraction_for(counter.accuracy, counter),
     ).check()
     parts = Parts(system=head, working_set=rest, pins=context.pins)
     left = _evicted(rest, budget.tokens - reserved(parts, counter), context, counter)

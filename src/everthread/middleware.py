@@ -30,6 +30,7 @@ from pydantic import BaseModel
 from everthread.errors import ModelError, SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
+from everthread.models.wrapped import reply_limit
 from everthread.nodes.deps import ModelWithTools, NodeDeps
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
@@ -355,8 +356,12 @@ class _Handler(Runnable[Any, AIMessage]):
 
     def _sent(self, prompt: Sequence[BaseMessage], options: Mapping[str, Any]) -> ModelRequest[Any]:
         system, *messages = prompt
+        model = self.request.model
+        if "max_tokens" in options:
+            model, options = reply_limit(model, options["max_tokens"])
         shown = [self._changed.get(one.id, one) if not is_masked(one) else one for one in messages]
         return self.request.override(
+            model=model,
             system_message=cast(SystemMessage, system) if self.request.system_message else None,
             messages=cast("list[AnyMessage]", [*self._ahead, *shown, *self._behind]),
             model_settings={**self.request.model_settings, **options},

@@ -201,7 +201,7 @@ def test_a_text_larger_than_the_cache_drives_nothing_out() -> None:
 
 def test_threads_share_a_counter() -> None:
     texts = [f"message number {n % 50}" for n in range(400)]
-    counter = TokenCounter("o200k_base", True, _Cache(characters=2_000))
+    counter = TokenCounter("o200k_base", True, _cache=_Cache(characters=2_000))
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(counter.text, texts)) == [COUNTER.text(text) for text in texts]
@@ -353,3 +353,24 @@ def test_a_head_and_a_tail_are_parts_of_about_so_many_tokens(text: str, tokens: 
 
 def test_a_head_ends_with_a_token() -> None:
     assert counter_for("gpt-4o").head("Zürich is " + "far " * 50, 5) == len("Zürich is far")
+
+
+@pytest.mark.parametrize(
+    ("name", "fraction"),
+    [
+        ("claude-opus-4-7", 0.60),
+        ("anthropic/claude-sonnet-5", 0.60),
+        ("us.anthropic.claude-haiku-5-5-v1:0", 0.60),
+        ("claude-sonnet-4-20250514", 0.80),
+        ("claude-3-5-sonnet-latest", 0.80),
+        ("claude-opus-4-5", 0.80),
+        ("gemini-2.5-pro", 0.80),
+        ("llama3.2:3b", 0.75),
+        ("mistralai/mixtral-8x7b", 0.75),
+        (None, 0.80),
+    ],
+)
+def test_an_estimate_leaves_room_for_what_its_family_counts(name: str | None, fraction: float) -> None:
+    counter = counter_for(name)
+
+    assert (counter.accuracy, counter.first_fraction) == ("estimated", fraction)

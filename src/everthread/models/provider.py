@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from everthread.errors import SettingsError
 from everthread.models.names import did_you_mean
 from everthread.models.wrapped import ChatModel, chat_model, check_chat_model
+from everthread.window.budget import UNKNOWN_WINDOW
 
 DEFAULT_MODEL = "offline"
 
@@ -111,7 +112,9 @@ def _other(provider: str, name: str) -> BaseChatModel:
 
     text = f"{provider}:{name}"
     try:
-        model: Any = init_chat_model(name, model_provider=provider)
+        # Ollama cuts a prompt that is longer than it was asked for, and says nothing.
+        options: dict[str, Any] = {"num_ctx": UNKNOWN_WINDOW} if provider == "ollama" else {}
+        model: Any = init_chat_model(name, model_provider=provider, **options)
     except Exception as error:  # each provider package has its own error for a missing key or setting
         reason = " ".join(str(error).split())[:300]
         if reason.startswith("Unsupported provider"):

@@ -1,7 +1,7 @@
 """The chat models inside a wrapper: `bind`, `with_retry`, `with_fallbacks`, configurable fields and alternatives."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -14,6 +14,12 @@ from everthread.errors import SettingsError
 
 ChatModel: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 """A chat model, or one with LangChain's wrappers around it."""
+
+
+ChatT = TypeVar("ChatT", bound=Runnable[Any, Any])
+
+OLLAMA_CONTEXT = 4_096
+"""Context length of an Ollama model without `num_ctx`, on machines with less than 24 GiB of video memory."""
 
 
 def chat_models(model: Runnable[Any, Any]) -> list[BaseChatModel]:
@@ -46,9 +52,37 @@ def chat_model(model: Runnable[Any, Any]) -> BaseChatModel | None:
 
 
 def input_limit(model: Runnable[Any, Any]) -> int | None:
-    """Return the most tokens that every chat model inside takes in, by their profiles; None when none has one."""
-    limits = [(chat.profile or {}).get("max_input_tokens") for chat in chat_models(model)]
+    """Return the most tokens that every chat model inside takes in, by their profiles; None when none has one.
+
+    Ollama cuts a prompt at its context length without a word, so there that length is the limit.
+    """
+    limits = map(_limit, chat_models(model))
     return min((limit for limit in limits if isinstance(limit, int) and limit > 0), default=None)
+
+
+def _limit(chat: BaseChatModel) -> Any:
+    if "num_ctx" in type(chat).model_fields:
+        return getattr(chat, "num_ctx", None) or OLLAMA_CONTEXT
+    return (chat.profile or {}).get("max_input_tokens")
+
+
+def reply_limited(model: Runnable[Any, Any], tokens: int) -> Runnable[Any, Any]:
+    """Return a model, with its tools or without, whose replies have so many tokens at the most."""
+
+    def limited(chat: Runnable[Any, Any]) -> Runnable[Any, Any]:
+        limited_chat, options = reply_limit(chat, tokens)
+        return limited_chat.bind(**options) if options else limited_chat
+
+    return rewrapped(model, limited)
+
+
+def reply_limit(chat: ChatT, tokens: int) -> tuple[ChatT, dict[str, int]]:
+    """Return a chat model and the argument of a call that limits its reply; each client has its own name for it."""
+    fields = getattr(type(chat), "model_fields", {})
+    if "num_predict" in fields:  # Ollama's client takes it from the model only
+        ollama: Any = chat
+        return ollama.model_copy(update={"num_predict": tokens}), {}
+    return chat, {"max_output_tokens" if "max_output_tokens" in fields else "max_tokens": tokens}
 
 
 def takes_cache_control(model: Runnable[Any, Any]) -> bool:

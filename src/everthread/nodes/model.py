@@ -12,6 +12,7 @@ from everthread.ledger.events import Event, Overflow, PinRepaired, PromptAssembl
 from everthread.ledger.record import now, record
 from everthread.ledger.telemetry import Call
 from everthread.models.names import did_you_mean
+from everthread.models.wrapped import reply_limited
 from everthread.nodes.deps import ModelWithTools, NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.model_calls import ModelCall, ModelCalls
@@ -39,14 +40,15 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
     chat = deps.model_for(context)
     is_bound = has_readers(state)
     prompt, budget = _assembled(state, plan, runtime, chat, reads_back=is_bound)
-    options = {} if context.max_output_tokens is None else {"max_tokens": context.max_output_tokens}
     telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
     try:
         bound = chat.bound(reads_back=is_bound)
+        if context.max_output_tokens is not None:
+            bound = reply_limited(bound, context.max_output_tokens)
         messages = prompt.messages
         if chat.takes_cache_control if context.prompt_cache is None else context.prompt_cache:
             messages = mark_cache(messages, slots=chat.cache_slots)
-        reply = yield ModelCall(bound, messages, options, is_reply=True)
+        reply = yield ModelCall(bound, messages, is_reply=True)
         if not isinstance(reply, AIMessage):
             kind = type(reply).__name__
             raise ModelError(f"the model returned a {kind} instead of an assistant message", kind="invalid")

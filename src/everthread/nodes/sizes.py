@@ -162,7 +162,7 @@ def _budget(state: State, plan: PromptPlan, model: ModelWithTools, *, reads_back
     context = plan.context
     window = input_limit(context, model)
     calibration = calibration_of(state, model)
-    default = safety_fraction_for(calibration.accuracy)
+    default = safety_fraction_for(calibration.accuracy, model.counter)
     budget = Budget(
         window=window,
         counted_window=min(calibration.inverse(window), 2 * window) if calibration.anchors else None,

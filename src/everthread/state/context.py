@@ -50,7 +50,7 @@ class Context:
     """Reply reserve in tokens, at least 1; None: an eighth of the window, at most 4,096. Sent to the model when set."""
 
     safety_fraction: float | None = None
-    """Share of the budget that is used, in (0, 1]; None: 0.95 when counts are exact or anchored, else 0.80."""
+    """Share of the budget that is used, in (0, 1]; None: 0.95 when counts are exact or anchored, else 0.60 to 0.80."""
 
     policy: PolicyName = "summarize"
     """How messages leave the working set."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from everthread.errors import BudgetError
-from everthread.window.tokens import Accuracy
+from everthread.window.tokens import Accuracy, TokenCounter
 
 OVERFLOW_STEP = 0.10
 """Share taken off the budget after each refusal by the provider."""
@@ -82,9 +82,9 @@ class Budget:
         )
 
 
-def safety_fraction_for(accuracy: Accuracy) -> float:
+def safety_fraction_for(accuracy: Accuracy, counter: TokenCounter) -> float:
     """Return the share of the budget that is used, by how far the counts can be trusted."""
-    return 0.80 if accuracy == "estimated" else 0.95
+    return counter.first_fraction if accuracy == "estimated" else 0.95
 
 
 def stepped_down(budget: int, used: int, *, reported: tuple[int | None, int | None] = (None, None)) -> int:

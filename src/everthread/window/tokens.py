@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ToolMessage
 
-from everthread.window.encoding import encoding, encoding_name_for
+from everthread.window.encoding import encoding, encoding_name_for, first_fraction
 from everthread.window.images import image_tokens
 from everthread.window.ranks import EncodingName
 from everthread.window.tool_schemas import Tool, compact_json, openai_schema, render_tools
@@ -103,6 +103,8 @@ class TokenCounter:
     encoding_name: EncodingName = "o200k_base"
     exact: bool = False
     """The encoding is the model's own."""
+    first_fraction: float = 0.80
+    """Share of the budget that is used as long as counts are estimates."""
     _cache: _Cache = field(default_factory=_Cache, repr=False, compare=False)
 
     @property
@@ -198,12 +200,12 @@ def counter_for(model_name: str | None) -> TokenCounter:
     Args:
         model_name: such as `gpt-4.1-mini` or `openai:gpt-5`; None when unknown.
     """
-    return _counter(*encoding_name_for(model_name))
+    return _counter(*encoding_name_for(model_name), first_fraction(model_name))
 
 
 @cache
-def _counter(name: EncodingName, exact: bool) -> TokenCounter:
-    return TokenCounter(name, exact, _caches[name])
+def _counter(name: EncodingName, exact: bool, fraction: float) -> TokenCounter:
+    return TokenCounter(name, exact, fraction, _caches[name])
 
 
 def _calls(message: BaseMessage) -> list[tuple[str, object]]:
