@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from everthread.fitting import fit
     from everthread.graph.agent import build_graph, pipeline
     from everthread.middleware import EverthreadMiddleware, EverthreadState
+    from everthread.profiles import aget_profile, aset_profile, get_profile, set_profile
     from everthread.state import Agent, Context
     from everthread.storage.open import Storage, open_storage
     from everthread.transcript import Transcript
@@ -21,10 +22,14 @@ __all__ = [
     "Storage",
     "Transcript",
     "__version__",
+    "aget_profile",
+    "aset_profile",
     "build_graph",
     "fit",
+    "get_profile",
     "open_storage",
     "pipeline",
+    "set_profile",
 ]
 
 # Resolved on first use: importing the package stays cheap and has no effect.
@@ -35,6 +40,7 @@ _HOMES = {
     "EverthreadState": "everthread.middleware",
     "Storage": "everthread.storage.open",
     "Transcript": "everthread.transcript",
+    **dict.fromkeys(("aget_profile", "aset_profile", "get_profile", "set_profile"), "everthread.profiles"),
     "build_graph": "everthread.graph.agent",
     "fit": "everthread.fitting",
     "open_storage": "everthread.storage.open",

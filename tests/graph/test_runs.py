@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
+from langgraph.config import get_stream_writer
 
 from conversation import call
-from everthread import Context, build_graph, open_storage
+from everthread import Agent, Context, build_graph, open_storage
 from everthread.errors import ModelError, SettingsError
+from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
@@ -237,3 +240,21 @@ def test_a_result_of_a_round_that_was_left_unfinished_keeps_its_place(storage: S
     state = graph.get_state(CONFIG).values
     kinds = [message.type for message in transcript(storage.store, "t", state["messages"])]
     assert kinds == ["human", "ai", "tool", "human", "ai"]
+
+
+def test_events_of_the_ledger_are_told_from_what_a_tool_streams(storage: Storage) -> None:
+    @tool
+    def report() -> str:
+        """Report."""
+        get_stream_writer()({"event": "progress", "done": 1})
+        return "done"
+
+    agent = Agent(name="test", title="Test", instructions="Be brief.", tools=[report])
+    model = ScriptedModel([AIMessage("", tool_calls=[call("report", "c1")]), "Done."])
+    graph = build_graph(agent, model=model, storage=storage)
+    parts: Any = list(graph.stream({"messages": "hi"}, CONFIG, stream_mode="custom"))
+
+    assert [part for part in parts if part.get("everthread") != "ledger"] == [{"event": "progress", "done": 1}]
+    recorded = [event.model_dump(mode="json") for event in events(storage.store, "t")]
+    ours = [part for part in parts if part.get("everthread") == "ledger"]
+    assert [{name: value for name, value in part.items() if name != "everthread"} for part in ours] == recorded

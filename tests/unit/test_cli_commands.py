@@ -48,7 +48,7 @@ def remember(text: str, scope: str = "durable") -> AIMessage:
     return AIMessage("", tool_calls=[call("save_memory_note", "c1", text=text, keywords=["food"], scope=scope)])
 
 
-def talk(*replies: Any, thread_id: str = "t", user_id: str = "ada", says: str = "hi", **dials: Any) -> None:
+def talk(*replies: Any, thread_id: str = "t", user_id: str = "ada", says: Any = "hi", **dials: Any) -> None:
     with open_storage("sqlite:///everthread.db") as storage:
         graph = build_graph(travel, model=ScriptedModel(list(replies)), summarizer="offline", storage=storage)
         config: Any = {"configurable": {"thread_id": thread_id}}
@@ -116,6 +116,25 @@ def test_threads_are_listed_newest_first_and_by_user(run: Run) -> None:
     assert [record["thread_id"] for record in told(run, "threads")] == ["t-2", "t-1"]
     assert [record["thread_id"] for record in told(run, "threads", "--user", "ada")] == ["t-1"]
     assert "t-1     ada   travel      1" in run("threads")[1]
+
+
+def test_threads_shows_how_the_first_message_begins(run: Run) -> None:
+    talk("hello", says="Where are\nmy keys? " + "Please " * 20)
+    talk("again", says="And my hat?")
+
+    assert told(run, "threads")[0]["first_message"].startswith("Where are my keys? Please")
+    assert "Where are my keys? Please Please" in run("threads")[1]
+    assert "hat" not in run("threads")[1]
+
+
+def test_show_marks_what_a_message_brings_beside_text(run: Run) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBOR"}}
+    paper = {"type": "file", "base64": "JVBER", "mime_type": "application/pdf", "filename": "report.pdf"}
+    sound = {"type": "input_audio", "input_audio": {"data": "UklGR", "format": "wav"}}
+    talk("I see.", says=[{"role": "user", "content": [{"type": "text", "text": "Look!"}, image, paper, sound]}])
+
+    assert told(run, "show", "t")["messages"][0]["attachments"] == ["image", "file report.pdf", "audio"]
+    assert "  Look!\n  [image]\n  [file report.pdf]\n  [audio]\n" in run("show", "t")[1]
 
 
 def test_show_gives_roles_calls_and_results_in_order(run: Run) -> None:
@@ -220,6 +239,15 @@ def test_sweep_counts_an_ended_session_as_ended_however_young(run: Run) -> None:
     run("end", "t")
 
     assert "0 active, 1 already ended" in run("sweep", "--idle", "30m")[2]
+
+
+def test_guard_names_the_rule_of_each_text(run: Run) -> None:
+    Path("texts.jsonl").write_text('{"id": "1", "text": "My password is hunter2."}\n')
+
+    verdict = told(run, "guard", "texts.jsonl")
+
+    assert (verdict["decision"], bool(verdict["rule"])) == ("block", True)
+    assert verdict["rule"] in run("guard", "texts.jsonl")[1]
 
 
 def test_doctor_names_no_extra_that_does_nothing_yet(run: Run) -> None:

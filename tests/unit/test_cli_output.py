@@ -15,6 +15,7 @@ from everthread.cli.options import duration_seconds
 from everthread.cli.output import counted, hanging, plain, print_json, print_table, say, shortened
 from everthread.cli.profile import read_profile
 from everthread.cli.prompt_view import bar, cells, headline, legend
+from everthread.cli.replay import _COLUMNS, _narrowed
 from everthread.errors import RecordError
 
 EVENT = {
@@ -226,3 +227,16 @@ def test_a_model_whose_tokens_are_estimated_is_told(capsys: pytest.CaptureFixtur
 
     assert "the tokens of 'foo' are estimated" in estimated
     assert "estimated" not in capsys.readouterr().err
+
+
+def test_the_table_of_replayed_records_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = ["123", "1,234", "128,000", "1,234", "1,234", "123", "100%", "123.4", "12 violations"]
+    rows = _narrowed([["a-very-long-name/" * 5 + "end", *figures], ["short", *figures]])
+
+    print_table(_COLUMNS, rows, words=("outcome",))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert lines[1].startswith("a-very")
+    assert lines[1].split()[0].endswith("end")
+    assert lines[2].startswith("short ")

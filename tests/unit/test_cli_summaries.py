@@ -59,8 +59,10 @@ def test_people_see_the_lines_that_came_and_the_whole_newest_version(
 
     assert main(["show", "t-1", "--summaries", "--database", url]) == 0
     told = capsys.readouterr().out
-    assert "version 1 · by extractive" in told
+    assert "version 1 · by rules" in told
     assert "  + " in told
+    assert "  + identifier" not in told
+    assert max(map(len, told.splitlines())) <= 120
     assert "The newest version as the prompt shows it" in told
 
 

@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StateSnapshot
 
 from everthread.graph.guard import GuardedGraph
+from everthread.ledger.record import STREAM_KEY
 from everthread.state import Context
 
 __all__ = ["Call", "Conversation", "Decide", "Turn", "Watcher", "is_open"]
@@ -139,7 +140,7 @@ class Conversation:
                 if metadata.get("langgraph_node") == "model" and isinstance(message, AIMessage) and message.text:
                     streamed.add(message.id)
                     self._watcher.text(str(message.text))
-            elif mode == "custom" and isinstance(part, dict):
+            elif mode == "custom" and isinstance(part, dict) and STREAM_KEY in part:
                 turn.events.append(part)
                 self._watcher.event(part)
             elif mode == "updates":

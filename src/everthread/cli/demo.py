@@ -17,7 +17,7 @@ from everthread.cli.chat import as_code
 from everthread.cli.conversation import Conversation, Turn
 from everthread.cli.end import Ending, end_thread, print_ending
 from everthread.cli.options import AsJson
-from everthread.cli.output import hanging, note, out, print_json, say, shortened
+from everthread.cli.output import hanging, out, print_json, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.reading import long_term_notes, session_notes
 from everthread.graph.agent import build_graph
@@ -74,8 +74,8 @@ def demo(
         _print_claims(claims)
     if not all(claim.holds for claim in claims):
         raise typer.Exit(1)
-    if database is not None and not as_json:
-        note(f"everthread show {run.threads[0]} --database {database} shows the first thread")
+    if not as_json:
+        _print_next(run, database)
 
 
 @dataclass(frozen=True)
@@ -276,6 +276,28 @@ def _print_claims(claims: Sequence[_Claim]) -> None:
         say(f"  {'✓' if claim.holds else '✗'} {claim.claim}", "" if claim.holds else "bold red")
         hanging("      ", claim.evidence, "dim")
     say(f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold", "bold")
+
+
+def _print_next(run: _Run, database: str | None) -> None:
+    """Say what to try now."""
+    kept = f" --database {database}" if database else ""
+    steps = {
+        "everthread chat": "talk with this agent yourself; --agent support takes another one",
+        "everthread chat --model openai:NAME": "with a real model; it needs OPENAI_API_KEY",
+    }
+    if database:
+        steps = {
+            f"everthread show {run.threads[0]}{kept}": "every message of the first thread",
+            f"everthread why vegetarian --thread {run.threads[0]}{kept}": "where a note comes from",
+            f"everthread notes {run.context.user_id}{kept}": "what is remembered",
+            f"everthread chat --thread {run.threads[1]}{kept}": "go on with the second thread",
+        }
+    else:
+        steps["everthread demo --database sqlite:///demo.db"] = "keep what was played, to look at it"
+    say("\nnext", "bold")
+    for command, why in steps.items():
+        say(f"  {command}")
+        say(f"      {why}", "dim")
 
 
 def _as_json(run: _Run, claims: Sequence[_Claim], database: str | None) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from everthread.cli.reading import (
 from everthread.errors import StorageError
 from everthread.graph.agent import build_graph
 from everthread.graph.guard import GuardedGraph
+from everthread.ledger.record import STREAM_KEY
 from everthread.nodes.consolidate import KEPT, end_session, preview
 from everthread.state import Context, Note, namespaces
 from everthread.storage.open import Storage, open_storage
@@ -154,7 +155,8 @@ def end_thread(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: s
             return consolidated(storage, thread_id, user_id)
     before = _notes(storage.store, thread_id, user_id)
     context = Context(user_id=user_id)
-    events = list(graph.stream({"end_session": True}, config, context=context, stream_mode="custom"))
+    parts = graph.stream({"end_session": True}, config, context=context, stream_mode="custom")
+    events = [part for part in parts if isinstance(part, dict) and STREAM_KEY in part]
     return _ending_of(events, before, storage.store, thread_id, user_id)
 
 

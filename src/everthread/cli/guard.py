@@ -34,7 +34,15 @@ def guard(
         ms = (time.thread_time() - began) * 1000
         blocked += not verdict.allowed
         if as_json:
-            print_json({"id": name, "decision": verdict.decision, "category": verdict.category, "ms": round(ms, 3)})
+            print_json(
+                {
+                    "id": name,
+                    "decision": verdict.decision,
+                    "category": verdict.category,
+                    "rule": verdict.rule,
+                    "ms": round(ms, 3),
+                }
+            )
         else:
             rows.append((name, verdict.decision, verdict.category, verdict.rule, f"{ms:.2f}"))
     if not as_json:

@@ -6,12 +6,10 @@ from typing import Annotated, Any
 
 import typer
 import yaml
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, load_agent
 from everthread.cli.output import print_json, say
-from everthread.errors import NotFoundError, RecordError
+from everthread.errors import NotFoundError, RecordError, SettingsError
 from everthread.state import Agent, Context, namespaces
 from everthread.storage.sqlite.reader import open_reader
 
@@ -39,14 +37,13 @@ def import_profile(
 ) -> None:
     """Check a profile and store it; it replaces the one before."""
     # Taken when called: a profile is shown without LangChain.
-    from everthread.nodes.consolidate import imported
+    from everthread.profiles import set_profile
     from everthread.storage.open import open_storage
 
-    Context(user_id=user)  # refuses an unusable id
+    Context(user_id=user)  # refuses an unusable id before a file is made
     value = read_profile(file, load_agent(agent))
-    opened = open_storage(database, lock_timeout_seconds=WAIT_SECONDS)
-    with opened as storage, storage.locks.hold(namespaces.user_key(user)):
-        storage.store.batch(imported(storage.store, user, value))
+    with open_storage(database, lock_timeout_seconds=WAIT_SECONDS) as storage:
+        set_profile(storage, user, value)
     if as_json:
         print_json({"user_id": user, "profile": value})
     else:
@@ -87,14 +84,12 @@ def read_profile(file: Path, agent: Agent) -> dict[str, Any]:
     raw = _parsed(file)
     if not isinstance(raw, dict):
         raise RecordError(f"{str(file)!r} holds a {type(raw).__name__} where a profile with named fields is expected")
-    if agent.profile is None:
-        return raw
+    from everthread.profiles import valid_profile
+
     try:
-        valid = agent.profile.model_validate(raw)
-    except ValidationError as error:
-        problems = "; ".join(map(_problem, error.errors(include_url=False)))
-        raise RecordError(f"{str(file)!r} does not fit the profile of the {agent.name} agent: {problems}") from error
-    return valid.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+        return valid_profile(raw, agent)
+    except SettingsError as error:
+        raise RecordError(f"{str(file)!r} cannot be the profile: {error}") from error
 
 
 def _parsed(file: Path) -> Any:
@@ -116,12 +111,3 @@ def _parsed(file: Path) -> Any:
         where = f"{file}:{mark.line + 1}" if mark else str(file)
         problem = getattr(error, "problem", None) or " ".join(str(error).split())
         raise RecordError(f"{where} is neither JSON nor YAML: {problem}") from error
-
-
-def _problem(detail: ErrorDetails) -> str:
-    where = ".".join(map(str, detail["loc"])) or "profile"
-    message = detail["msg"].removeprefix("Value error, ")
-    # A field that does not belong here may hold what must not be shown, such as a passport's number.
-    is_shown = detail["type"] not in ("missing", "extra_forbidden") and isinstance(detail["input"], str | int | float)
-    got = f" (got {str(detail['input'])[:60]!r})" if is_shown else ""
-    return f"`{where}`: {message}{got}"

@@ -99,6 +99,8 @@ class ThreadView:
             ]
         if message.type == "tool":
             value |= {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status}
+        if message.attachments:
+            value["attachments"] = message.attachments
         if at := marks(message).get("at"):
             value["at"] = at
         return value | {"in_prompt": str(message.id) in self.working_set, "masked": self.is_masked(message)}

@@ -22,6 +22,9 @@ __all__ = ["check_counted", "replay"]
 
 _REASON_CHARACTERS = 300
 
+_WIDTH = 100
+"""Columns of the table."""
+
 _COLUMNS = ("record", "turns", "calls", "largest", "evicted", "masked", "folded", "cached", "s", "outcome")
 
 
@@ -72,7 +75,7 @@ def replay(
     if as_json:
         _print_line(summary)
     else:
-        print_table(_COLUMNS, list(map(_cells, results)), words=("outcome",))
+        print_table(_COLUMNS, _narrowed(list(map(_cells, results))), words=("outcome",))
         say(
             f"{counted(summary['records'], 'record')}: {summary['replayed']} replayed, {summary['refused']} refused, "
             f"{summary['failed']} failed; {counted(summary['calls'], 'call')}, "
@@ -132,6 +135,17 @@ def _print_trouble(result: Result, *, is_first: bool) -> None:
         error(reason)
     if result.violations and is_first:
         error(f"{result.id}: {result.violations[0]}")
+
+
+def _narrowed(rows: list[list[str]]) -> list[list[str]]:
+    """Shorten the ids in the middle, so that a line of the table has at most `_WIDTH` columns."""
+    others = [max(len(cell) for cell in column) for column in zip(_COLUMNS, *rows, strict=True)][1:]
+    room = max(_WIDTH - sum(width + 2 for width in others), 12)
+    head = room // 2 - 1
+    return [
+        [name if len(name) <= room else f"{name[:head]}…{name[len(name) - (room - head - 1) :]}", *cells]
+        for name, *cells in rows
+    ]
 
 
 def _cells(result: Result) -> list[str]:

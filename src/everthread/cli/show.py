@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of
-from everthread.cli.output import counted, note, print_json, say
+from everthread.cli.output import counted, hanging, note, print_json, say
 from everthread.cli.reading import ThreadView, print_notes, read_thread, role_of, when, with_summary
 from everthread.state import namespaces
 from everthread.state.marks import marks
@@ -20,6 +20,8 @@ __all__ = ["show"]
 
 _MAX_CHARACTERS = 2_000
 """Characters of one message that people see; `--json` has all of them."""
+
+_IDENTIFIER = "identifier "
 
 _COLOURS = {"+": "green", "-": "red"}
 
@@ -82,7 +84,7 @@ def _print_message(view: ThreadView, message: StoredMessage) -> None:
     heading = [role_of(message), str(message.name or ""), when(str(marks(message).get("at", ""))), place]
     say()
     say(" · ".join(filter(None, heading)), "bold" if message.type == "human" else "dim")
-    text = message_text(message)
+    text = "\n".join(filter(None, (message_text(message), *(f"[{one}]" for one in message.attachments))))
     if (more := len(text) - _MAX_CHARACTERS) > 0:
         text = f"{text[:_MAX_CHARACTERS]}\n[… {more:,} more characters; --json has them …]"
     for line in text.splitlines():
@@ -127,7 +129,7 @@ def _changes(before: str, after: str) -> Iterator[str]:
 def _units(text: str) -> list[str]:
     story, _, index = text.partition("## Identifiers seen earlier\n")
     lines = [line for line in story.splitlines() if line.strip()]
-    return [*lines, *(f"identifier {identifier}" for identifier in index.split())]
+    return [*lines, *(f"{_IDENTIFIER}{identifier}" for identifier in index.split())]
 
 
 def _print_summaries(versions: Sequence[dict[str, Any]], thread_id: str, *, as_json: bool) -> None:
@@ -145,14 +147,26 @@ def _print_summaries(versions: Sequence[dict[str, Any]], thread_id: str, *, as_j
         return
     for one in versions:
         mark = " · in the prompt" if one["current"] else ""
-        say(
-            f"\nversion {one['version']} · by {one['writer']} · covers {counted(one['covers'], 'message')}{mark}",
-            "bold",
-        )
-        for line in one["changes"]:
-            say(f"  {line}", _COLOURS[line[0]])
+        writer = "by rules" if one["writer"] == "extractive" else f"by the {one['writer']}"
+        say(f"\nversion {one['version']} · {writer} · covers {counted(one['covers'], 'message')}{mark}", "bold")
+        for sign, text in _gathered(one["changes"]):
+            hanging(f"  {sign} ", text, _COLOURS[sign])
         if not one["changes"]:
             say("  no line changed", "dim")
     say("\nThe newest version as the prompt shows it", "bold")
     for line in versions[-1]["text"].splitlines():
-        say(f"  {line}")
+        hanging("  - " if line.startswith("- ") else "  ", line.removeprefix("- "))
+
+
+def _gathered(changes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the sign and the text of each change, identifiers on one line: most changes are theirs."""
+    identifiers: dict[str, list[str]] = {sign: [] for sign in _COLOURS}
+    for line in changes:
+        sign, text = line[0], line[2:]
+        if text.startswith(_IDENTIFIER):
+            identifiers[sign].append(text.removeprefix(_IDENTIFIER))
+        else:
+            yield sign, text.removeprefix("- ")
+    for sign, some in identifiers.items():
+        if some:
+            yield sign, f"{counted(len(some), 'identifier')}: {', '.join(some)}"

@@ -1,13 +1,14 @@
 """`threads`: what is in the database."""
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, OneUser
-from everthread.cli.output import note, print_json, print_table
+from everthread.cli.output import note, print_json, print_table, shortened
 from everthread.cli.reading import records, when
 from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["threads"]
 
-_TEXT = ("thread", "user", "agent", "last activity", "session")
+_COLUMNS = ("thread", "user", "agent", "turns", "last activity", "session", "first message")
+_FIRST_CHARACTERS = 40
 
 
 def threads(user: OneUser = None, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
@@ -24,5 +25,6 @@ def threads(user: OneUser = None, database: DatabaseUrl = DEFAULT_DATABASE, as_j
             turns = int(record.get("turns", 0))
             status = "ended" if int(record.get("consolidated_turns", 0)) >= turns else "open"
             names = [str(record.get(name, "")) for name in ("thread_id", "user_id", "agent")]
-            rows.append([*names, str(turns), when(str(record.get("last_activity", ""))), status])
-        print_table(("thread", "user", "agent", "turns", "last activity", "session"), rows, words=_TEXT)
+            first = shortened(str(record.get("first_message", "")), _FIRST_CHARACTERS)
+            rows.append([*names, str(turns), when(str(record.get("last_activity", ""))), status, first])
+        print_table(_COLUMNS, rows, words=[name for name in _COLUMNS if name != "turns"])

@@ -125,10 +125,16 @@ class _RecordedTool(BaseTool):
         raise NotImplementedError("a recorded tool is called by `invoke`, with the id of its call")
 
 
+_NO_INSTRUCTIONS = "Answer the user."
+"""Of a record that has none."""
+
+
 def recorded_agent(record: Record, results: RecordedResults | None = None) -> Agent:
     """Make the agent of a record: its instructions, and tools that answer with recorded results."""
     tools = list(_tools(record, results or RecordedResults()))
-    return Agent(name="replay", title="Replay", instructions=record.toolkit.system, tools=tools)
+    return Agent(
+        name="replay", title="Replay", instructions=record.toolkit.system.strip() or _NO_INSTRUCTIONS, tools=tools
+    )
 
 
 def _tools(record: Record, results: RecordedResults) -> Iterator[BaseTool]:

@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 _ticks = itertools.count()
 _guard = threading.Lock()
 
+STREAM_KEY = "everthread"
+"""On `stream_mode="custom"`: with the value `ledger` an event of ours, and in nothing that is the user's own."""
+
 _NOTABLE = frozenset(
     {"fallback_used", "overflow", "pin_repaired", "note_blocked", "memory_full", "erased", "regret", "consolidated"}
 )
@@ -50,7 +53,8 @@ def record(
         store: the run's store.
         thread_id: whose ledger it is.
         events: what was decided, in order.
-        write: the run's `stream_writer`; each event is one JSON object on `stream_mode="custom"`. None outside a run.
+        write: the run's `stream_writer`, None outside a run; each event is one JSON object on `stream_mode="custom"`,
+            told by `STREAM_KEY`.
         turn: user turns of the thread so far.
         operations: the node's own writes.
     """
@@ -72,7 +76,7 @@ def record(
             logger.log(level, "%s on turn %d of %s", value["event"], turn, thread_id, extra={"everthread": value})
         telemetry.tell(value)
         if write is not None:
-            write(value)
+            write({STREAM_KEY: "ledger", **value})
 
 
 def events(store: RecordReader, thread_id: str) -> Sequence[Event]:

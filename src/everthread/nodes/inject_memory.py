@@ -31,6 +31,8 @@ from everthread.state.marks import MARK, is_new, marks
 from everthread.storage.refetches import restated, restated_reads
 from everthread.window.turns import opens_turn
 
+_BEGINNING_CHARACTERS = 80
+
 
 def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
     """Make the plan of this turn, and date the new messages: the first node of every run that answers.
@@ -75,6 +77,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         # Inside a guarded graph whose runs name nobody, the thread stays nobody's.
         "user_id": session.get("user_id", context.user_id) if is_nested(runtime) else context.user_id,
         "agent": deps.agent.name,
+        "first_message": session.get("first_message") or _beginning(messages),
         "began": session.get("began") or now(),
         "last_activity": now(),
         "turns": turn,
@@ -100,6 +103,12 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     if state.get("overflows") or state.get("ceiling") is not None:
         update |= {"overflows": 0, "ceiling": None}
     return update
+
+
+def _beginning(messages: Sequence[BaseMessage]) -> str:
+    """Return how the first question of a thread begins, by which people know the thread again in a list."""
+    first = next(filter(opens_turn, messages), None)
+    return " ".join(str(first.text)[:_BEGINNING_CHARACTERS].split()) if first else ""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What makes one agent differ from another: words, tools, profile schema and summary sections."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,13 +8,23 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from everthread.errors import SettingsError
+
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 
+_BROUGHT = ("read_tool_output", "recall_history")
+"""Tools that the graph adds to every agent's own."""
+
+
 @dataclass(frozen=True)
 class Agent:
-    """An agent as data; write your own, or change one with `dataclasses.replace(travel, tools=[…])`."""
+    """An agent as data; write your own, or change one with `dataclasses.replace(travel, tools=[…])`.
+
+    Raises:
+        SettingsError: a field has the wrong type or a value that cannot work; the message names the field.
+    """
 
     name: str
     """Short lowercase name, such as `travel`; the CLI and the LangGraph server call it by this."""
@@ -35,3 +46,51 @@ class Agent:
 
     rules: Sequence[str | Path] = ()
     """YAML files with rules of one's own, added to the built-in ones; docs/memory.md has the format."""
+
+    def __post_init__(self) -> None:
+        for name in ("name", "title", "instructions"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not value.strip():
+                raise SettingsError(f"`{name}` of an agent must be a non-empty text, got {value!r}")
+        for name in ("tools", "summary_sections", "rules"):
+            value = getattr(self, name)
+            if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+                raise SettingsError(f"`{name}` of an agent must be a list, got {value!r}")
+            object.__setattr__(self, name, tuple(value))
+        self._check_tools()
+        self._check_summary_sections()
+        if self.profile is not None and not (isinstance(self.profile, type) and issubclass(self.profile, BaseModel)):
+            raise SettingsError(f"`profile` of an agent must be a class of pydantic's BaseModel, got {self.profile!r}")
+        for rule in self.rules:
+            if not isinstance(rule, str | Path):
+                raise SettingsError(f"`rules` of an agent takes paths of YAML files, got {rule!r}")
+            if not Path(rule).is_file():
+                raise SettingsError(f"`rules` of an agent names {str(rule)!r}, which is no file")
+
+    def _check_tools(self) -> None:
+        if not self.tools:
+            return
+        # Taken when called: an agent without tools needs no LangChain to be made.
+        from langchain_core.tools import BaseTool
+
+        for tool in self.tools:
+            if not isinstance(tool, BaseTool):
+                hint = "; decorate the function with `langchain_core.tools.tool`" if callable(tool) else ""
+                raise SettingsError(f"`tools` of an agent takes tools of LangChain, got {tool!r}{hint}")
+        names = [tool.name for tool in self.tools]
+        if double := next((name for name, count in Counter(names).items() if count > 1), None):
+            raise SettingsError(
+                f"`tools` of an agent has two tools called {double!r}; a model tells them by their names"
+            )
+        if brought := next((name for name in names if name in _BROUGHT), None):
+            raise SettingsError(f"`tools` of an agent has {brought!r}, which the graph brings; leave it out")
+
+    def _check_summary_sections(self) -> None:
+        if not self.summary_sections:
+            raise SettingsError("`summary_sections` of an agent is empty; leave it out for the usual headings")
+        for section in self.summary_sections:
+            if not isinstance(section, str) or not section.strip() or "\n" in section:
+                raise SettingsError(f"`summary_sections` of an agent takes headings of one line, got {section!r}")
+        folded = Counter(section.strip().casefold() for section in self.summary_sections)
+        if double := next((name for name, count in folded.items() if count > 1), None):
+            raise SettingsError(f"`summary_sections` of an agent has {double!r} twice")

@@ -13,6 +13,14 @@ M = TypeVar("M", bound=Message)
 
 _ROLES = {"user": "human", "assistant": "ai"}
 
+_KINDS = {
+    **dict.fromkeys(("image", "image_url", "input_image"), "image"),
+    **dict.fromkeys(("audio", "input_audio"), "audio"),
+    **dict.fromkeys(("file", "input_file", "document"), "file"),
+    "video": "video",
+}
+"""What a content block that is no text is called, by its type at any provider."""
+
 
 @dataclass(frozen=True)
 class StoredMessage:
@@ -67,6 +75,12 @@ class StoredMessage:
         blocks = [self.content] if isinstance(self.content, str) else self.content
         return "".join(block if isinstance(block, str) else _text(block) for block in blocks)
 
+    @property
+    def attachments(self) -> list[str]:
+        """What it brings beside text, such as `image` or `file report.pdf`."""
+        blocks = self.content if isinstance(self.content, list) else []
+        return [_described(block) for block in blocks if isinstance(block, Mapping) and block.get("type") in _KINDS]
+
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
         """Copy the message with other fields, as LangChain's do."""
         return replace(self, **(update or {}))
@@ -75,6 +89,15 @@ class StoredMessage:
 def _text(block: Any) -> str:
     text = block.get("text") if isinstance(block, Mapping) and block.get("type") == "text" else None
     return text if isinstance(text, str) else ""
+
+
+def _described(block: Mapping[str, Any]) -> str:
+    """Return the kind of a block, with its name or its address when that is short."""
+    inner = block.get(str(block["type"]))
+    fields = {**block, **inner} if isinstance(inner, Mapping) else {**block, "url": block.get("url") or inner}
+    name = fields.get("filename") or fields.get("name") or fields.get("title") or fields.get("url")
+    kind = _KINDS[str(block["type"])]
+    return f"{kind} {name[:80]}" if isinstance(name, str) and not name.startswith("data:") else kind
 
 
 class _Spoken(Protocol):
