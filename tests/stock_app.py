@@ -55,7 +55,7 @@ def order(item: str) -> str:
     return f"ordered: {item}"
 
 
-def call(name: str, identifier: str, **arguments: Any) -> AIMessage:
+def call(name: str, identifier: str, /, **arguments: Any) -> AIMessage:
     """Make a reply that calls a tool."""
     return AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": identifier}])
 

@@ -1,13 +1,19 @@
 """Threads that another graph made: they stay as they are, whoever opens the database."""
 
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
 import pytest
+from langchain.agents import AgentState, create_agent
+from langchain.agents.structured_output import ToolStrategy
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
+from pydantic import BaseModel
 
 from everthread import Context, build_graph, open_storage
-from everthread.errors import SettingsError
+from everthread.errors import SettingsError, StorageError
 from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
 from small_agent import AGENT
@@ -170,3 +176,80 @@ def test_an_app_that_calls_a_tool_goes_on_under_a_guard(path: Path) -> None:
         values = guarded.get_state(config("both")).values
 
     assert (values["budget"], values["visited"]) == (10, ["door", "till", "till"])
+
+
+class Customer(BaseModel):
+    name: str
+
+
+@dataclass
+class Lamp:
+    colour: str
+
+
+class Size(Enum):
+    LARGE = "large"
+
+
+class Typed(AgentState[Any]):
+    customer: NotRequired[Customer]
+    lamps: NotRequired[list[Lamp]]
+    size: NotRequired[Size]
+
+
+TYPED: Any = {"customer": Customer(name="Ann"), "lamps": [Lamp("red"), Lamp("blue")], "size": Size.LARGE}
+
+
+def typed_app(checkpointer: Any, *replies: Any) -> Any:
+    return create_agent(ScriptedModel(list(replies)), state_schema=Typed, checkpointer=checkpointer)
+
+
+def typed_thread(path: Path) -> None:
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        typed_app(saver, "fine").invoke({"messages": "hi", **TYPED}, config("t"))
+
+
+def typed_values(path: Path) -> dict[str, Any]:
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        values = typed_app(saver).get_state(config("t")).values
+    return {name: values[name] for name in TYPED}
+
+
+def test_values_of_types_that_a_guarded_graph_declares_keep_them(tmp_path: Path) -> None:
+    typed_thread(tmp_path / "a.db")
+    with opened(tmp_path / "a.db") as storage:
+        storage.guard(typed_app(storage.checkpointer, "more")).invoke({"messages": "go on"}, config("t"))
+
+    assert typed_values(tmp_path / "a.db") == TYPED
+
+
+def test_without_a_guard_values_of_allowed_types_keep_them(tmp_path: Path) -> None:
+    typed_thread(tmp_path / "a.db")
+    with open_storage(f"sqlite:///{tmp_path}/a.db", allowed_types=[Customer, Lamp, Size]) as storage:
+        typed_app(storage.checkpointer, "more").invoke({"messages": "go on"}, config("t"))
+
+    assert typed_values(tmp_path / "a.db") == TYPED
+
+
+def test_a_value_that_would_lose_its_type_stops_the_run_before_anything_is_saved(tmp_path: Path) -> None:
+    typed_thread(tmp_path / "a.db")
+    before = rows(tmp_path / "a.db")
+
+    with opened(tmp_path / "a.db") as storage:
+        guarded = storage.guard(app(storage.checkpointer, ["more"], store=storage.store))
+        for graph in (guarded, guarded.graph):
+            with pytest.raises(StorageError, match=r"allowed_types=\[Customer\]"):
+                graph.invoke({"messages": "go on"}, config("t"))
+        assert storage.store.search(("sessions",)) == []
+
+    assert rows(tmp_path / "a.db") == before
+
+
+def test_a_structured_answer_stops_no_later_turn(tmp_path: Path) -> None:
+    replies = [call("Customer", f"c{turn}", name="Ann") for turn in range(3)]
+    with opened(tmp_path / "a.db") as storage:
+        model = ScriptedModel(replies)
+        agent = create_agent(model, response_format=ToolStrategy(Customer), checkpointer=storage.checkpointer)
+        answers = [agent.invoke({"messages": "who?"}, config("t"))["structured_response"] for _ in replies]
+
+    assert answers == [Customer(name="Ann")] * 3

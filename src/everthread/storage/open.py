@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +26,7 @@ __all__ = ["Storage", "open_storage"]
 class Storage:
     """One open database, for `invoke` and `ainvoke` alike; use it with `with`, `async with` or `close()`."""
 
-    def __init__(self, location: Location, *, lock_timeout_seconds: float) -> None:
+    def __init__(self, location: Location, *, lock_timeout_seconds: float, allowed_types: Sequence[type] = ()) -> None:
         self.url = location.url
         self._process = os.getpid()
         self.locks = ThreadLocks(location.path, timeout_seconds=lock_timeout_seconds)
@@ -33,7 +34,7 @@ class Storage:
         self.database = Database(location)
         try:
             refuse_newer(self.database.connection, location.path)
-            self.checkpointer = SqliteCheckpointer(self.database, self.worker)
+            self.checkpointer = SqliteCheckpointer(self.database, self.worker, allowed_types)
             self.store = SqliteSearchStore(self.database, self.worker, self.locks)
             self.database.write(upgrade, self.database.connection)
         except BaseException:
@@ -73,6 +74,7 @@ def open_storage(
     create: bool = True,
     lock_timeout_seconds: float = 600.0,
     synchronous: Synchronous | None = None,
+    allowed_types: Sequence[type] = (),
 ) -> Storage:
     """Open a database.
 
@@ -84,6 +86,8 @@ def open_storage(
         synchronous: `full` waits for the disk at every commit, so that a loss of power takes nothing that was
             acknowledged; `normal` survives the death of the process. None: what the URL says, as in
             `sqlite:///a.db?synchronous=full`, else `normal`.
+        allowed_types: classes of an app's own whose values come back from its checkpoints as such. A guarded graph
+            needs none for those that its state schema declares.
 
     Raises:
         SettingsError: the URL is not understood.
@@ -94,6 +98,6 @@ def open_storage(
         location = replace(location, synchronous=level(synchronous))
     prepare(location, create=create)
     try:
-        return Storage(location, lock_timeout_seconds=lock_timeout_seconds)
+        return Storage(location, lock_timeout_seconds=lock_timeout_seconds, allowed_types=allowed_types)
     except sqlite3.Error as error:
         raise StorageError(f"cannot open the database {location.url!r}: {error}; it was left as it is") from error

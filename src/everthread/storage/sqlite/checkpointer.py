@@ -28,8 +28,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from everthread.errors import SettingsError, StorageError, UnreadableError
 from everthread.state import PromptPlan, namespaces
 from everthread.state.scrubbing import scrub
+from everthread.storage.blocked_types import blocked_types
 from everthread.storage.damage import unreadable_checkpoints
-from everthread.storage.kept_checkpoints import OURS, CheckpointNode, needed, of_newest_turns, subgraphs_of
+from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH, CheckpointNode, needed, of_newest_turns, subgraphs_of
 from everthread.storage.sqlite.database import Database
 from everthread.storage.unreadable import FAULTS, described, leave_out
 from everthread.storage.worker import Worker
@@ -50,6 +51,9 @@ __all__ = [
 ]
 
 _TABLES = ("checkpoints", "writes")
+
+_ANSWER = "structured_response"
+"""Key of `create_agent` whose type no state schema names, and that each turn makes anew."""
 
 _HISTORY = (
     "SELECT checkpoint_id, parent_checkpoint_id, metadata FROM checkpoints"
@@ -83,9 +87,9 @@ _SIZES = (
 )
 # Edits that did not come through a guard say nothing.
 _LAST_WRITER = (
-    "SELECT json_extract(CAST(metadata AS TEXT), '$.' || ?) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
-    " AND (json_extract(CAST(metadata AS TEXT), '$.source') <> 'update'"
-    " OR json_extract(CAST(metadata AS TEXT), '$.' || ?) IS NOT NULL) ORDER BY checkpoint_id DESC LIMIT 1"
+    f"SELECT {_SAID.format(OURS)} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+    f" AND ({_SAID.format('source')} <> 'update' OR {_SAID.format(OURS)} IS NOT NULL)"
+    " ORDER BY checkpoint_id DESC LIMIT 1"
 )
 # A state that was edited by hand says nothing about the run.
 _LAST_RUN = (
@@ -107,8 +111,8 @@ class SqliteCheckpointer(SqliteSaver):
     The exception of a task that failed is saved as text without keys, tokens and passwords.
     """
 
-    def __init__(self, database: Database, worker: Worker) -> None:
-        super().__init__(database.connection, serde=serializer())
+    def __init__(self, database: Database, worker: Worker, allowed_types: Sequence[type] = ()) -> None:
+        super().__init__(database.connection, serde=serializer().with_msgpack_allowlist(allowed_types))
         self._database = database
         self._worker = worker
         self.setup()
@@ -124,12 +128,15 @@ class SqliteCheckpointer(SqliteSaver):
 
         Raises:
             UnreadableError: it cannot be read.
+            StorageError: it is another graph's, which would save a value again as plain data; see `allowed_types`.
         """
-        with self._naming(config):
+        with self._naming(config), blocked_types() as blocked:
             found = self._database.read(super().get_tuple, config)
             if found is not None:
                 check_checkpoint(found)
-            return found
+        if blocked and found is not None and found.metadata.get(OURS) != OWN_GRAPH:
+            _refuse_plain_data(found, blocked)
+        return found
 
     def list(
         self,
@@ -387,7 +394,7 @@ class SqliteCheckpointer(SqliteSaver):
         return self.conn.execute(sql, values).fetchall()
 
 
-def serializer() -> SerializerProtocol:
+def serializer() -> JsonPlusSerializer:
     """Return what decodes checkpoints: with LangGraph's strict list of types, since a crafted row must not run code."""
     return JsonPlusSerializer(allowed_msgpack_modules=None)
 
@@ -446,7 +453,7 @@ def _text(kind: bytes | None) -> str:
 
 def last_writer(database: sqlite3.Connection, thread_id: str) -> int | None:
     """Return which graph wrote the newest checkpoint of a thread, see `kept_checkpoints`; None: no guarded one."""
-    row = database.execute(_LAST_WRITER, (OURS, thread_id, OURS)).fetchone()
+    row = database.execute(_LAST_WRITER, (thread_id,)).fetchone()
     return None if row is None or row[0] is None else int(row[0])
 
 
@@ -477,6 +484,19 @@ def mark_as_ours(connection: sqlite3.Connection) -> None:
         " WHERE thread_id IN (SELECT key FROM store WHERE prefix = ?) AND json_valid(CAST(metadata AS TEXT))",
         (f"$.{OURS}", ".".join(namespaces.SESSIONS)),
     )
+
+
+def _refuse_plain_data(saved: CheckpointTuple, blocked: Sequence[str]) -> None:
+    """Refuse a state of another graph of which values have lost their types, other than that of its last answer."""
+    written = [channel for _, channel, _ in saved.pending_writes or ()]
+    answers = [name for name in (*saved.checkpoint["channel_values"], *written) if name == _ANSWER]
+    if len(blocked) > len(answers):
+        names = ", ".join(dict.fromkeys(blocked))
+        raise StorageError(
+            f"the state of thread {saved.config['configurable']['thread_id']!r} has values of the type {names}, which "
+            "would be saved again as plain data: guard a graph whose state schema declares it, or pass "
+            f"`open_storage(url, allowed_types=[{blocked[0].rpartition('.')[2]}])`"
+        )
 
 
 def _metadata(blob: bytes | None) -> dict[str, Any]:
