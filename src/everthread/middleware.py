@@ -40,7 +40,7 @@ from everthread.nodes.prompt_plan import plan_of, plan_update
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.summarize import summarize
 from everthread.nodes.thread_view import ThreadView
-from everthread.nodes.tools import kept
+from everthread.nodes.tools import is_of_note, kept
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, state_after
 from everthread.state.marks import is_masked
@@ -138,13 +138,12 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Run a tool, and keep a long result out of the prompt."""
-        joined = self._joined(request)
-        return self._kept(handler(self._shown(request, joined)), joined)
+        return self._kept(handler(self._shown(request)), request)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Do what `wrap_tool_call` does without blocking the event loop."""
-        joined = await asyncio.to_thread(self._joined, request)
-        return await asyncio.to_thread(self._kept, await handler(self._shown(request, joined)), joined)
+        shown = await asyncio.to_thread(self._shown, request)
+        return await asyncio.to_thread(self._kept, await handler(shown), request)
 
     def _answered(
         self, request: ModelRequest[Any], handler: "_Handler", config: RunnableConfig
@@ -263,22 +262,18 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             self._counted = {key: counter.tools(schemas)}
         return self._counted[key]
 
-    def _joined(self, request: ToolCallRequest) -> ToolCallRequest | None:
-        """Return a call with a view of the state; None where nothing is kept."""
+    def _shown(self, request: ToolCallRequest) -> ToolCallRequest:
+        """Return what a tool is to see: our own see a view of the state, the agent's its own state."""
         run = self._run(request.runtime, request.runtime.config)
-        if not run.keeps:
-            return None
-        state = ThreadView.load(run.store, run.thread_id, request.state["messages"]).state
-        return replace(request, state=state, runtime=replace(run.runtime, state=state))
-
-    def _shown(self, request: ToolCallRequest, joined: ToolCallRequest | None) -> ToolCallRequest:
-        """Return what a tool is to see: our own see the view, the agent's its own state."""
         is_ours = any(request.tool_call["name"] == tool.name for tool in self.tools)
-        return joined if is_ours and joined is not None else request
+        return run.viewed(request) if is_ours and run.keeps else request
 
-    def _kept(self, result: Any, joined: ToolCallRequest | None) -> Any:
+    def _kept(self, result: Any, request: ToolCallRequest) -> Any:
+        run = self._run(request.runtime, request.runtime.config)
+        if not run.keeps or not is_of_note(result, request.tool_call, run.store, run.thread_id, run.context):
+            return result
         # A tool runs ahead of the model that reads its result, so which one that is is not known here.
-        return result if joined is None else kept(result, joined, counter_for(None), {tool.name for tool in _READERS})
+        return kept(result, run.viewed(request), counter_for(None), {tool.name for tool in _READERS})
 
 
 def _set_dials(context: Any) -> dict[str, Any]:
@@ -301,6 +296,11 @@ class _Run:
     store: BaseStore
     thread_id: str
     keeps: bool
+
+    def viewed(self, request: ToolCallRequest) -> ToolCallRequest:
+        """Return a tool call with a view of the state."""
+        state = ThreadView.load(self.store, self.thread_id, request.state["messages"]).state
+        return replace(request, state=state, runtime=replace(self.runtime, state=state))
 
 
 class _Handler(Runnable[Any, AIMessage]):

@@ -337,7 +337,15 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         messages = snapshot.values.get("messages")
         if not messages or self._is_own:
             return snapshot.values
+        sent = run.input.get("messages")
+        if sent and not snapshot.tasks and not self._knows(str(sent[-1].id), run.thread_id, messages):
+            # A new question behind a finished turn: no place is asked for.
+            return snapshot.values
         return {**snapshot.values, "messages": thread_messages(self.storage.store, run.thread_id, messages)}
+
+    def _knows(self, message_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> bool:
+        is_here = any(message.id == message_id for message in messages)
+        return is_here or self.storage.store.get(namespaces.transcript(thread_id), message_id) is not None
 
     def _died_after_reply(self, snapshot: StateSnapshot) -> bool:
         """Tell whether the last turn of our own graph was cut off after its reply.

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.store.base import BaseStore
 from langgraph.types import Command, Send
 
 from everthread.ledger.events import Event, Offloaded, Refetch
@@ -20,7 +21,7 @@ from everthread.nodes.nested import own_state, own_store, runtime_inside
 from everthread.nodes.prompt_plan import checked_session
 from everthread.nodes.sizes import has_readers
 from everthread.nodes.trim import handle_operation
-from everthread.state import State
+from everthread.state import Context, State
 from everthread.state.marks import marked, marks, sequence
 from everthread.state.messages import clean, clean_content
 from everthread.state.scrubbing import scrub
@@ -135,6 +136,23 @@ def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> An
         return kept(result, request, counter, {tool.name for tool in deps.model.readers})
     except Exception as error:
         raise _KeepingFailed from error
+
+
+def is_of_note(result: Any, call: Mapping[str, Any], store: BaseStore, thread_id: str, context: Context) -> bool:
+    """Tell whether `kept` has anything to do: a result is too long, or its call asks again for what had left.
+
+    Args:
+        result: what the tool returned.
+        call: the tool call.
+        store: the run's store.
+        thread_id: the thread.
+        context: `tool_output_tokens`.
+    """
+    results = result if isinstance(result, list) else [result]
+    texts = [str(one.text) for one in results if isinstance(one, ToolMessage)]
+    # A token is at least one byte.
+    is_long = any(len(text.encode("utf-8", "replace")) > context.tool_output_tokens for text in texts)
+    return is_long or bool(repeated(store, thread_id, [call], ())[0])
 
 
 def kept(result: Any, request: ToolCallRequest, counter: TokenCounter, readers: Collection[str]) -> Any:
