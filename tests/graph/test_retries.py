@@ -223,6 +223,25 @@ def test_once_answered_late_it_is_not_asked_again_from_the_transcript(storage: S
     assert told(storage).count("question a") == 1
 
 
+@pytest.mark.parametrize("failed", [False, True], ids=["answered", "left without an answer"])
+def test_other_words_under_a_known_id_are_another_message_with_an_answer_of_its_own(
+    failed: bool, storage: Storage
+) -> None:
+    graph, _ = graph_of(storage, "to zero", DOWN if failed else "to a", "to b", "to other", "to c")
+    say(graph, "zero")
+    (fails if failed else say)(graph, "a")
+    say(graph, "b")
+    other = {"messages": [HumanMessage("other words", id="a")]}
+
+    first = graph.invoke(other, CONFIG)["messages"][-1].text
+    say(graph, "c")
+    again = graph.invoke(other, CONFIG)["messages"][-1].text
+
+    assert (first, again) == ("to other", "to other")
+    asked = [one for one in told(storage) if one.startswith(("question", "other"))]
+    assert asked == ["question zero", "question a", "question b", "other words", "question c"]
+
+
 def test_messages_that_were_sent_together_stay_together(storage: Storage) -> None:
     graph, _ = graph_of(storage, DOWN, "to b", "to both")
     both = {"messages": [HumanMessage("first", id="a1"), HumanMessage("second", id="a2")]}

@@ -76,8 +76,15 @@ def arrival(
     index = next((index for index, message in enumerate(working_set) if message.id == question.id), None)
     end = None if index is None else _end_of_turn(working_set, index)
 
-    # The question is in the working set. With other words it is a new question.
-    if index is not None and end is not None and working_set[index].content == clean_content(question.content):
+    if index is not None and end is not None and working_set[index].content != clean_content(question.content):
+        if pending is None or question.id != pending.id:
+            # It has other words and is another message; only the question that waits for its answer may be edited.
+            new = [message for message in sent[:-1] if message.id not in {known.id for known in working_set}]
+            another = {**run_input, "messages": [*new, _renamed(question, sequence(working_set[index]))]}
+            return arrival(another, values, store, thread_id, is_cut_off=is_cut_off)
+
+    # The question is in the working set.
+    elif index is not None and end is not None:
         if any(map(is_answer, working_set[index:end])):
             if is_cut_off and end == len(working_set):
                 # What comes after the reply, such as its notes, is still to be done.
@@ -97,8 +104,8 @@ def arrival(
         seq = int(archived["seq"])
         if seq in places or seq > max(places, default=-1) or not _has_words_of(archived, question):
             # It has other words, or is on a branch that was left: this is another message.
-            question_input = _asking(run_input, [_renamed(question, seq)])
-            return Arrival((question_input, *_session_end(ends_session)))
+            another = {**run_input, "messages": [_renamed(question, seq)]}
+            return arrival(another, values, store, thread_id, is_cut_off=is_cut_off)
         if not _was_left(unanswered_record, seq):
             answered = _archived_answer(store, thread_id, working_set, str(question.id))
             return Arrival(answer=answered, inputs=_session_end(ends_session))
