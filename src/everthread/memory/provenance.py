@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
+from everthread.memory.distill import Candidate, candidates, share_meaning
 from everthread.memory.distill.statements import asked_to_remember, cue, is_hypothetical, statements
 from everthread.memory.folding import folded, is_invisible
-from everthread.memory.rules import BUILT_IN
+from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.constraints import constraints_in
 from everthread.memory.text.dates import dates_in
 from everthread.memory.text.own_words import Sentence, is_reported, own_sentences
 from everthread.memory.text.sentences import sentences
 from everthread.memory.text.wording import Wording, root, wording
 
-__all__ = ["Said", "Shown", "evidence_of", "is_frame", "shown_by", "tool_behind"]
+__all__ = ["Said", "Shown", "evidence_of", "is_frame", "own_keywords", "said_instead", "shown_by", "tool_behind"]
 
 _PACK = BUILT_IN.pack("provenance")
 
@@ -120,6 +121,27 @@ def shown_by(text: str, said: Iterable[Said], today: date | None = None) -> Show
     return None
 
 
+def said_instead(text: str, said: Iterable[Said], rules: Rules = BUILT_IN) -> tuple[Said, Candidate] | None:
+    """Return what the user did say of the same, for a note that they did not say in these words; None for nothing.
+
+    Args:
+        text: the note.
+        said: messages of the user, newest first.
+        rules: the agent's.
+    """
+    for one in said:
+        for candidate in candidates(one.text[-_LONGEST:], rules=rules):
+            if share_meaning(candidate.text, text):
+                return one, candidate
+    return None
+
+
+def own_keywords(keywords: Sequence[str], *texts: str) -> list[str]:
+    """Return the keywords of a note that say no more than texts do."""
+    spoken = {root(word.lower()) for text in texts for word in _WORD.findall(text)}
+    return [word for word in keywords if is_frame(word) or any(_is_same(root(word.lower()), one) for one in spoken)]
+
+
 def tool_behind(text: str, results: Iterable[Said], said: Iterable[Said]) -> Said | None:
     """Return the first result of a tool that a note was taken from; None when there is none that can be named.
 
@@ -176,6 +198,8 @@ def _is_plain(text: str) -> bool:
 def _of_sentence(sentence: Sentence) -> Evidence | None:
     """Return a sentence as evidence; None when it states nothing about the user."""
     if len(sentence.quote) > _LONGEST_SENTENCE or is_hypothetical(sentence.bare) or is_reported(sentence):
+        return None
+    if cue("past").search(sentence.bare) and not cue("since-changed").search(sentence.bare):
         return None
     stated = bool(statements(sentence)) or asked_to_remember(sentence) is not None
     is_rule = bool(constraints_in(sentence.quote))

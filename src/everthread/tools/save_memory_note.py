@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore, SearchOp
 from everthread.ledger.events import NoteBlocked, NoteSaved
 from everthread.ledger.record import record
 from everthread.memory.capture import capture
-from everthread.memory.provenance import Said, Shown, shown_by, tool_behind
+from everthread.memory.provenance import Said, Shown, own_keywords, said_instead, shown_by, tool_behind
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.consent import agrees
 from everthread.state import Context, State, namespaces
@@ -25,6 +25,9 @@ __all__ = ["memory_tool", "save_memory_note"]
 
 _OURS = ("save_memory_note", "recall_history")
 """Tools whose results only repeat notes and messages, which are searched anyway."""
+
+_STATED = 8
+"""Newest messages of the user that are looked at for what they did say, when a note is not in their words."""
 
 _SEARCHED = 20
 """Evicted messages that are looked at for the author of a note."""
@@ -54,19 +57,35 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
         messages = runtime.state.get("messages", [])
         origin, said, is_lasting = _author(text, messages, runtime.store, thread_id)
         message_ids = (said.id,) if said else ()
+        # A quote is the user's own words; what a tool said stays where it is.
+        quote = said.text if said and origin == "user" else ""
+        day, salt = datetime.now(UTC).date().isoformat(), str(runtime.tool_call_id)
         note, verdict, operations = capture(
             text,
-            keywords,
+            own_keywords(keywords, text, quote),
             scope=scope if is_lasting else "session",
-            # A quote is the user's own words; what a tool said stays where it is.
-            source=Source(
-                thread_id=thread_id, message_ids=message_ids, quote=said.text if said and origin == "user" else ""
-            ),
-            date=datetime.now(UTC).date().isoformat(),
-            salt=str(runtime.tool_call_id),
+            source=Source(thread_id=thread_id, message_ids=message_ids, quote=quote),
+            date=day,
+            salt=salt,
             origin=origin,
             rules=rules,
         )
+        if note is not None and note.is_waiting and (own := said_instead(text, _own(messages)[:_STATED], rules)):
+            stated, candidate = own
+            message_ids = (stated.id,)
+            note, verdict, operations = capture(
+                candidate.text,
+                own_keywords(keywords, candidate.quote),
+                scope=candidate.scope if scope == "durable" else "session",
+                source=Source(thread_id=thread_id, message_ids=message_ids, quote=candidate.quote),
+                date=day,
+                salt=salt,
+                kind=candidate.kind,
+                subject=candidate.subject,
+                confidence=candidate.confidence,
+                origin="user",
+                rules=rules,
+            )
         event: Any = NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=list(message_ids))
         if note is not None:
             event = NoteSaved(

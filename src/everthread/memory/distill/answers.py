@@ -8,6 +8,7 @@ from everthread.memory.distill.statements import cue
 from everthread.memory.subjects import EXCLUSIVE
 from everthread.memory.text.consent import answer_of
 from everthread.memory.text.own_words import own_sentences
+from everthread.memory.text.wording import wording
 from everthread.state.notes import NoteKind, NoteScope
 
 _LONGEST = 8
@@ -15,6 +16,9 @@ _LONGEST = 8
 
 _LONGEST_QUESTION = 400
 """Characters above which what a short answer answers cannot be told."""
+
+_LONGEST_LEAD, _LONGEST_ABOUT = 20, 120
+"""Characters ahead of what a question asks, and of the question, up to which it says nothing by itself."""
 
 _ASKS_FOR_ANY = re.compile(r"\b(?:any|preferences?|restrictions?|allerg\w+)\b", re.IGNORECASE)
 _BETWEEN = re.compile(r",\s*(?:or\s+)?|\s+or\s+")
@@ -89,8 +93,14 @@ def _accepted_offer(reply: str, question: str, scope: NoteScope) -> Answer | Non
 
 
 def _about_user(reply: str, question: str) -> Answer | None:
-    """Keep a reply to a question about the user beside that question, in both speakers' words."""
+    """Keep a reply to a question about the user beside that question, in both speakers' words.
+
+    Only one that asks and says nothing: what an assistant takes for granted ahead of it, or names, is not the user's.
+    """
     if answer_of(reply)[0] == "no" and _ASKS_FOR_ANY.search(question):
+        return None
+    asks = cue("asks-in-general").search(question)
+    if asks is None or asks.start() > _LONGEST_LEAD or len(question) > _LONGEST_ABOUT or wording(question).names:
         return None
     kind: NoteKind = "constraint" if cue("asks-body").search(question) else "preference"
     quoted, said = question.replace('"', "'"), reply.rstrip(".!").replace('"', "'")
