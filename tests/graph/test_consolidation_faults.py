@@ -249,8 +249,8 @@ def test_the_last_word_of_a_session_counts_also_within_one_second() -> None:
         graph = build_graph(
             dataclasses.replace(travel, profile=None), model=model, summarizer="offline", storage=opened
         )
-        for _ in words:
-            graph.invoke({"messages": "Please note."}, CONFIG, context=Context())
+        for seat in ("aisle", "window", "middle"):
+            graph.invoke({"messages": f"I prefer {seat} seats."}, CONFIG, context=Context())
         graph.invoke({"end_session": True}, CONFIG, context=Context())
 
         assert long_term(opened) == ["Prefers middle seats."]

@@ -150,7 +150,7 @@ def test_a_session_that_could_not_be_consolidated_keeps_its_notes_and_stays_open
 def test_an_unreadable_long_term_note_does_not_stop_consolidation(storage: Storage) -> None:
     storage.store.put(namespaces.notes("local"), "broken", {"text": "no other field"})
     graph, _ = graph_of(storage, calls(call("save_memory_note", "c", text="Likes tea", keywords=[])), "ok")
-    ask(graph, "tea")
+    ask(graph, "I like tea")
     ask(graph, None)
 
     assert len(storage.store.search(namespaces.notes("local"))) == 2

@@ -48,7 +48,11 @@ def remember(text: str, scope: str = "durable") -> AIMessage:
     return AIMessage("", tool_calls=[call("save_memory_note", "c1", text=text, keywords=["food"], scope=scope)])
 
 
-def talk(*replies: Any, thread_id: str = "t", user_id: str = "ada", says: Any = "hi", **dials: Any) -> None:
+SAID = "I am vegetarian. I want a window seat this trip."
+"""What the user of these tests says, so that the notes are theirs."""
+
+
+def talk(*replies: Any, thread_id: str = "t", user_id: str = "ada", says: Any = SAID, **dials: Any) -> None:
     with open_storage("sqlite:///everthread.db") as storage:
         graph = build_graph(travel, model=ScriptedModel(list(replies)), summarizer="offline", storage=storage)
         config: Any = {"configurable": {"thread_id": thread_id}}

@@ -52,6 +52,22 @@ _PRONOUN = re.compile(
 _PROSE = re.compile(r"(?:[\w\s]|[.,;:!?'\"’“”()&/%$€£°#@+–—-](?![.,;:!?'\"’“”()&/%$€£°#@+–—-]{3}))+")
 """Words and the marks between them; Morse code and the like are more marks than words."""
 
+_PAST = re.compile(
+    r"\b(?:was|were|had|did|wasn't|weren't|hadn't|didn't|(?:i|we)\s+(?:\w+ly\s+|just\s+|once\s+|always\s+)?"
+    r"(?!need\b|feed\b|proceed\b|exceed\b|succeed\b|speed\b|bleed\b|breed\b)\w+ed)\b",
+    re.IGNORECASE,
+)
+_OF_THE_PAST = re.compile(
+    r"\b(?:was|were|had|did|\w+n't|\w+ed|born|used|former\w*|previous\w*|until|once)\b", re.IGNORECASE
+)
+
+_WANTS = re.compile(
+    r"\b(?:want|like|love|prefer|enjoy|wish|need|trust|favou?r|insist|choose|accept|agree)(?:s|es)?\b", re.IGNORECASE
+)
+_BY_USER = re.compile(
+    r"\b(?:i|we|i'\w+|we'\w+|please|for (?:me|us))\b|^\W*(?:and |but |also )?(?:my|our)\b", re.IGNORECASE
+)
+
 _LONE_MARKS = re.compile(r"(?<!\S)[^\w\s]+(?:\s+[^\w\s]+)+(?!\S)")
 
 _ENDINGS = frozenset(
@@ -89,6 +105,8 @@ class Evidence:
     text: str
     wording: Wording
     is_lasting: bool
+    is_by_user: bool = True
+    """The user is its subject, or asks for it: only then does it tell what they want."""
     who: frozenset[str] = frozenset()
     """Roots for what it is about, one of which the note has to name; empty when that is the user."""
 
@@ -176,7 +194,8 @@ def evidence_of(said: Said) -> list[Evidence]:
             if before and _PRONOUN.search(sentence.bare):
                 ahead = wording(before)
                 who = ahead.words if one.who else one.who
-                both = Evidence(f"{before} {one.text}", _together(ahead, one.wording), one.is_lasting, who)
+                together = _together(ahead, one.wording)
+                both = Evidence(f"{before} {one.text}", together, one.is_lasting, one.is_by_user, who)
                 evidence.append(both)
         before = folded(sentence.bare).text if one is not None else ""
     return [*evidence, *_agreed(said.asked)]
@@ -218,7 +237,8 @@ def _of_sentence(sentence: Sentence) -> Evidence | None:
     if another is not None:
         who = frozenset([root((another[1]["who"] or another[1]["they"]).lower())])
     visible = folded(text).text
-    return Evidence(visible, wording(visible), is_lasting=not is_once, who=who)
+    is_by_user = stated or is_rule or _PACK.fits("errand", text) or _BY_USER.search(text) is not None
+    return Evidence(visible, wording(visible), is_lasting=not is_once, is_by_user=is_by_user, who=who)
 
 
 def _agreed(asked: str) -> Iterator[Evidence]:
@@ -255,6 +275,8 @@ def _by_one(part: str, evidence: Sequence[Evidence], today: date) -> bool | None
         one.is_lasting
         for one in evidence
         if _has_words(note, one)
+        and (not _PAST.search(one.text) or _OF_THE_PAST.search(part))
+        and (one.is_by_user or not _WANTS.search(part))
         and (lowered.isdisjoint(_PACK.words["strong"]) or _is_strong(one))
         and (not one.who or any(_is_same(name, word) for name in one.who for word in note.words))
         and all(_names_day(one.text, day, today) for day in days)

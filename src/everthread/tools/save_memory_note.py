@@ -70,14 +70,13 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
             origin=origin,
             rules=rules,
         )
-        if note is not None and note.is_waiting and (own := said_instead(text, _own(messages)[:_STATED], rules)):
+        if (note is None or note.is_waiting) and (own := said_instead(text, _own(messages)[:_STATED], rules)):
             stated, candidate = own
-            message_ids = (stated.id,)
-            note, verdict, operations = capture(
+            in_own_words = capture(
                 candidate.text,
                 own_keywords(keywords, candidate.quote),
                 scope=candidate.scope if scope == "durable" else "session",
-                source=Source(thread_id=thread_id, message_ids=message_ids, quote=candidate.quote),
+                source=Source(thread_id=thread_id, message_ids=(stated.id,), quote=candidate.quote),
                 date=day,
                 salt=salt,
                 kind=candidate.kind,
@@ -86,6 +85,9 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
                 origin="user",
                 rules=rules,
             )
+            if in_own_words[0] is not None:
+                note, verdict, operations = in_own_words
+                message_ids = (stated.id,)
         event: Any = NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=list(message_ids))
         if note is not None:
             event = NoteSaved(

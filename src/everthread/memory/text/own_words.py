@@ -37,6 +37,9 @@ _LABEL = re.compile(
 _FEWEST_LINES = 3
 """Lines with a speaker's name ahead of them that make a pasted conversation, one of the names at least twice."""
 
+_CODE_INDENT = 4
+"""Spaces ahead of a line of code in Markdown."""
+
 _DETACHED = re.compile(r"\s+(?=n't\b|['’](?:m|s|d|ve|re|ll)\b|[,.;:!?](?:\s|$))", re.IGNORECASE)
 _UNMARKED = re.compile(r"\b(?:(?:do|does|did|is|are|was|would|could|should|ca|wo)nt|[Ii]m|[Ii]ve)\b")
 """`dont` and `im`, as people type them."""
@@ -166,10 +169,18 @@ def _foreign_lines(text: str) -> Iterator[tuple[int, int]]:
     pack = BUILT_IN.pack("foreign")
     names = [match[1].lower() for match in _LABEL.finditer(text)]
     is_conversation = len(names) >= _FEWEST_LINES and len(set(names)) < len(names)
-    place = 0
+    place, block = 0, -1
     for line in text.splitlines(keepends=True):
         start, place = place, place + len(line)
         head = line[:_LONGEST_HEAD]
+        indent = len(head) - len(head.lstrip(" \t"))
+        if head.strip():
+            # What is set in further than its heading is data, and far in it is code.
+            is_data = indent >= _CODE_INDENT or head[:1] == "\t" or (block >= 0 and indent > block)
+            block = (block if is_data and block >= 0 else -1) if not pack.fits("block", head) else indent
+            if is_data:
+                yield start, place
+                continue
         if pack.fits("mail", head):
             yield start, len(text)
             return
