@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from everthread import build_graph, open_storage, pipeline
 from everthread.errors import SettingsError
 from everthread.models.scripted import ScriptedModel
-from everthread.state import State
+from everthread.state import Conversation
 from everthread.storage.open import Storage
 from small_agent import AGENT, CONFIG
 
@@ -38,7 +38,7 @@ def appended(old: list[str] | None, new: list[str]) -> list[str]:
     return [*(old or []), *new]
 
 
-class ShopState(State, total=False):
+class ShopState(Conversation, total=False):
     basket: Annotated[list[str], appended]
     customer: Customer
 
@@ -157,3 +157,14 @@ def test_a_new_message_does_not_run_the_waiting_approval_again(storage: Storage)
     guarded.invoke({"messages": "never mind"}, CONFIG)
 
     assert asked == ["hello", "bye"]
+
+
+def test_a_subgraph_saves_nothing_of_the_plan(storage: Storage) -> None:
+    graph = extended(storage, "hello")
+
+    graph.invoke({"messages": "hi"}, CONFIG)
+
+    saved = storage.checkpointer.list({"configurable": {"thread_id": "t"}})
+    inputs = [one.checkpoint["channel_values"].get("__start__") for one in saved]
+    assert {"messages", "basket"} in [set(value) for value in inputs if value]
+    assert not any({"plan", "summary"} & set(value) for value in inputs if value)

@@ -3,8 +3,9 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, overload
+from typing import Any, Self, overload
 
+from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
@@ -27,7 +28,7 @@ from everthread.nodes.response_format import ResponseFormat
 from everthread.nodes.summarize import summarize
 from everthread.nodes.tools import tool_node
 from everthread.nodes.trim import trim
-from everthread.state import Agent, Context, Input, Output, State
+from everthread.state import Agent, Context, Conversation, Input, Output, State
 from everthread.state.context import fixed_context
 from everthread.state.schemas import with_answer, with_keys
 from everthread.storage.open import Storage
@@ -190,24 +191,44 @@ def node_deps(
     return NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, rules)
 
 
+class _Pipeline(StateGraph[State, Context, Input, Output]):
+    """A graph whose subgraphs see the messages and the user's own keys, and nothing else of ours.
+
+    A subgraph saves what it is given in its first checkpoint, and the plan of a turn is never to be saved.
+    """
+
+    shown: type[Any] | None = None
+
+    def add_node(self, node: Any, action: Any = None, *, input_schema: Any = None, **options: Any) -> Self:
+        """Add a node; see LangGraph."""
+        if input_schema is None and isinstance(node if action is None else action, Runnable):
+            input_schema = self.shown
+        return super().add_node(node, action, input_schema=input_schema, **options)
+
+
 def _wired(
     deps: NodeDeps, state_schema: type[Any] | None, context: type[Context], after: str, before: str
 ) -> StateGraph[State, Context, Input, Output]:
     """Return the nodes of a graph, and what comes after each."""
-    state, sent, returned = (with_keys(ours, state_schema) for ours in (State, Input, Output))
+    ours = (State, Input, Output, Conversation)
+    state, sent, returned, shown = (with_keys(schema, state_schema) for schema in ours)
     if deps.response is not None:
-        state, returned = (with_answer(ours, deps.response.types) for ours in (state, returned))
-    graph = StateGraph(state, context_schema=context, input_schema=sent, output_schema=returned)
+        state, returned, shown = (with_answer(schema, deps.response.types) for schema in (state, returned, shown))
+    graph = _Pipeline(state, context_schema=context, input_schema=sent, output_schema=returned)
+    graph.shown = shown
 
-    graph.add_node("inject_memory", run_joined(inject_memory, deps))
-    graph.add_node("trim", run_joined(trim, deps))
-    graph.add_node("model", ModelNode(partial(run_joined_calls, call_model), deps=deps))
-    graph.add_node("tools", tool_node(deps))
-    graph.add_node("distill_notes", ModelNode(partial(run_joined_calls, distill_notes), deps=deps))
-    graph.add_node("summarize", ModelNode(partial(run_joined_calls, summarize), deps=deps))
-    graph.add_node("consolidate", ModelNode(partial(run_joined_calls, consolidate), deps=deps))
-    graph.add_node("refuse", refuse)
-    graph.add_node("report_refusal", report_refusal)
+    def add(name: str, node: Any) -> None:
+        graph.add_node(name, node, input_schema=state)
+
+    add("inject_memory", run_joined(inject_memory, deps))
+    add("trim", run_joined(trim, deps))
+    add("model", ModelNode(partial(run_joined_calls, call_model), deps=deps))
+    add("tools", tool_node(deps))
+    add("distill_notes", ModelNode(partial(run_joined_calls, distill_notes), deps=deps))
+    add("summarize", ModelNode(partial(run_joined_calls, summarize), deps=deps))
+    add("consolidate", ModelNode(partial(run_joined_calls, consolidate), deps=deps))
+    add("refuse", refuse)
+    add("report_refusal", report_refusal)
 
     def to(*names: str) -> dict[Hashable, str]:
         return {name: before if name == END else name for name in names}

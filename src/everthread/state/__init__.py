@@ -10,11 +10,12 @@ from everthread.state.summary import Identifier, Summary, SummaryEntry
 
 if TYPE_CHECKING:
     from everthread.state.plan import PromptPlan
-    from everthread.state.state import Input, Output, State, Update, state_after
+    from everthread.state.state import Conversation, Input, Output, State, Update, state_after
 
 __all__ = [
     "Agent",
     "Context",
+    "Conversation",
     "Identifier",
     "Input",
     "Note",
@@ -29,7 +30,10 @@ __all__ = [
 ]
 
 # These import LangChain, which nobody waits for who only looks at a database.
-_HOMES = {"PromptPlan": "plan", **dict.fromkeys(("Input", "Output", "State", "Update", "state_after"), "state")}
+_HOMES = {
+    "PromptPlan": "plan",
+    **dict.fromkeys(("Conversation", "Input", "Output", "State", "Update", "state_after"), "state"),
+}
 
 
 def __getattr__(name: str) -> Any:

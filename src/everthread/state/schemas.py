@@ -19,7 +19,7 @@ def with_keys(ours: type[Any], theirs: type[Any] | None) -> type[Any]:
 
     Args:
         ours: state, input or output of our graph.
-        theirs: a TypedDict; one whose nodes read the messages too extends our `State`. None adds nothing.
+        theirs: a TypedDict; one whose nodes read the messages too extends our `Conversation`. None adds nothing.
 
     Raises:
         SettingsError: it is no TypedDict, or it has a key that our graph writes.
@@ -31,8 +31,8 @@ def with_keys(ours: type[Any], theirs: type[Any] | None) -> type[Any]:
     own, hints = get_type_hints(State, include_extras=True), get_type_hints(theirs, include_extras=True)
     if taken := sorted(name for name in own.keys() & hints.keys() if own[name] != hints[name]):
         raise SettingsError(
-            f"`state_schema` has {taken[0]!r}, which is a key of Everthread's own; extend `everthread.state.State` to "
-            "read it, or choose another name"
+            f"`state_schema` has {taken[0]!r}, which is a key of Everthread's own; extend "
+            "`everthread.state.Conversation` to read the messages, or choose another name"
         )
     return _merged(ours, {name: hint for name, hint in hints.items() if name not in own})
 

@@ -10,10 +10,16 @@ from everthread.state.messages import Messages, reduce_messages
 from everthread.state.plan import PromptPlan
 
 
-class State(TypedDict, total=False):
-    """The state of one thread. `messages` is the bounded working set, not the whole transcript."""
+class Conversation(TypedDict, total=False):
+    """What nodes of a user's own read of the state: extend it with keys of your own."""
 
     messages: Messages
+    """The bounded working set, not the whole transcript."""
+
+
+class State(Conversation, total=False):
+    """The state of one thread."""
+
     summary_id: str | None
     """Name of the current summary in the store."""
     summary: Annotated[dict[str, Any] | None, UntrackedValue]
