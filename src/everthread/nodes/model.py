@@ -20,6 +20,7 @@ from everthread.nodes.prompt_plan import plan_of, plan_update
 from everthread.nodes.sizes import PromptSize, calibration_of, has_readers
 from everthread.state import Context, PromptPlan, State, Update
 from everthread.state.marks import marked
+from everthread.state.reducer import clean_content
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
 from everthread.window.calibration import Anchor, Calibration
@@ -192,7 +193,8 @@ def _with_unique_calls(reply: AIMessage) -> AIMessage:
         if not name or name in seen:
             name = "call_" + hashlib.sha256(f"{reply.id}\x00{place}".encode()).hexdigest()[:16]
         seen.add(name)
-        unique.append({**call, "id": name})
+        # What no checkpoint can hold, such as an integer of a hundred digits, would fail the turn.
+        unique.append({**call, "id": name, "args": clean_content(call["args"])})
     return reply.model_copy(update={"tool_calls": unique, "invalid_tool_calls": []})
 
 

@@ -159,11 +159,13 @@ def _identifier(kind: str, content: Any, seq: int, previous: str | None) -> str:
 
 
 def clean_content(content: Any) -> Any:
-    """Clean the text inside any content: a text, blocks, or nested values."""
+    """Clean any content: a text, blocks, or nested values; an integer that 64 bits cannot hold becomes text."""
     if isinstance(content, str):
         return clean(content)
     if isinstance(content, list):
         return [clean_content(block) for block in content]
     if isinstance(content, dict):
-        return {key: clean_content(value) for key, value in content.items()}
+        return {clean_content(key): clean_content(value) for key, value in content.items()}
+    if isinstance(content, int) and not -(2**63) <= content < 2**64:
+        return str(content)
     return content

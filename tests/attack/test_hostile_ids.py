@@ -1,8 +1,11 @@
 """One user's words never reach another user's prompt, search, export or ledger, whatever the ids look like."""
 
+import hashlib
 import json
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -11,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
+from attack.conftest import AttackRow
+from attack.scale import tries
 from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.cli.export import document
@@ -20,6 +25,7 @@ from everthread.ledger import events
 from everthread.ledger.events import EVENTS
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, Source, namespaces
+from everthread.storage.erasure import erase
 from everthread.storage.open import Storage
 from everthread.tools.save_memory_note import save_memory_note
 
@@ -28,11 +34,14 @@ NAMED = [
     "1", "10", "1x", "1.x", "1%", "%", "_", "*", "1*", "?", "[1]", ".", "..", "users", "users.1.notes", "~", "-", " ",
     "1 ", "\n", "1\n", "\t", "é", "e\u0301", "ﬁ", "fi", "Ａ", "A", "a", "а", "\u200b1", "ß", "ss", "x" * 5000,
     "x" * 5001, "'; DROP TABLE store; --", "' OR 1=1 --", '"', 'NEAR("a" "b")', "a OR b", "text:*", "\\", "/", "null",
-    "None", "0", "😀",
+    "None", "0", "😀", "../1", "../../etc/passwd", "..\\1", "%2e%2e%2f1", "a.db-locks/1", "\u202e1", "\x1b[31m1",
+    "--yes",
+    "~" + hashlib.sha256("é".encode()).hexdigest(), '{"$gt": ""}', "$(touch x)", "x" * 100_000,
 ]  # fmt: skip
-"""Ids that mean something to SQL, to globs, to FTS5 or to Unicode, and pairs where one begins with the other."""
+"""Ids that mean something to SQL, globs, FTS5, paths, shells or Unicode, and pairs where one begins with the other."""
 
-CROWD = ["1", "10", "1x", "1.x", "%", "_", "*", " ", "\n", "é", "e\u0301", "users.1.notes", "x" * 5000, "x" * 5001]
+REFUSED: list[Any] = ["", "a\x00b", "\x00", "a\ud800b", "\udfff", "1\x00"]
+"""Ids that no store can hold, or that one store would take for another."""
 SPACES = (namespaces.profile, namespaces.notes, namespaces.session_notes, namespaces.transcript)
 IDS = st.one_of(
     st.sampled_from(NAMED),
@@ -82,7 +91,7 @@ class Person:
         own = [namespaces.user(self.id), namespaces.thread(self.id)]
         words = "alpha bravo tea cake word"
         return {
-            "export": _text(document(storage, self.id)),
+            "export": _text({**document(storage, self.id), "exported_at": ""}),
             "show": _text(read_thread(storage, self.id).as_json()),
             "ledger": _text(ledger),
             "search": _text([_values(storage, space, words) for space in own]),
@@ -121,10 +130,66 @@ def strangers_words(people: Sequence[Person]) -> Iterator[str]:
                     yield f"{place} of {person.id!r:.40} has {sorted(found)}"
 
 
-def test_a_canary_of_one_user_never_reaches_another_in_a_crowd_of_hostile_ids() -> None:
-    crowd = [Person(named, f"canary{number}x") for number, named in enumerate(CROWD)]
+def test_a_canary_of_one_user_never_reaches_another_in_a_crowd_of_hostile_ids(attack_row: AttackRow) -> None:
+    ids = random.Random(16).sample(NAMED, min(len(NAMED), tries(12)))
+    crowd = [Person(named, f"canary{number}x") for number, named in enumerate(ids)]
 
-    assert list(strangers_words(crowd)) == []
+    leaks = list(strangers_words(crowd))
+
+    attack_row("a hostile id: words of another user", len(ids), len(leaks))
+    assert leaks == []
+
+
+def test_erasing_one_of_a_crowd_of_hostile_ids_takes_nothing_of_the_others(attack_row: AttackRow) -> None:
+    ids = random.Random(17).sample(NAMED, min(len(NAMED), tries(8)))
+    crowd = [Person(named, f"canary{number}x") for number, named in enumerate(ids)]
+    wrong = []
+    with TemporaryDirectory() as folder, open_storage(f"sqlite:///{folder}/a.db") as storage:
+        for person in crowd:
+            person.known(storage)
+            person.talk(storage)
+        before = {person: person.told(storage) for person in crowd}
+        erased = crowd[::3]
+        for person in erased:
+            wrong += [] if erase(storage, user_id=person.id).is_verified else [f"{person.id!r:.40} is not verified"]
+            wrong += (
+                [f"{person.id!r:.40} is there"]
+                if person.canary in Path(folder, "a.db").read_bytes().decode(errors="replace")
+                else []
+            )
+        for person in crowd:
+            if person not in erased and person.told(storage) != before[person]:
+                wrong.append(f"{person.id!r:.40} has lost something")
+        # Whatever an id looks like, no file is named by it.
+        files = sorted(file.name for file in Path(folder).rglob("*"))
+        wrong += [] if files == ["a.db", "a.db-locks", "a.db-shm", "a.db-wal"] else [f"there are {files}"]
+    attack_row("a hostile id: erased, and the others' kept", len(ids), len(wrong))
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("kind", ["user", "thread"])
+@pytest.mark.parametrize("api", ["invoke", "ainvoke"])
+async def test_an_id_that_no_store_can_hold_starts_nothing(kind: str, api: str, attack_row: AttackRow) -> None:
+    assert len(NAMED) + len(REFUSED) >= 58
+    started = []
+    for bad in REFUSED:
+        with open_storage("sqlite://") as storage:
+            model = ScriptedModel(["Hello."])
+            graph = build_graph(AGENT, model=model, storage=storage)
+            given: Any = {
+                "input": {"messages": "Hi."},
+                "config": {"configurable": {"thread_id": bad if kind == "thread" else "t"}},
+                "context": {"user_id": bad if kind == "user" else "u"},
+            }
+            try:
+                await graph.ainvoke(**given) if api == "ainvoke" else graph.invoke(**given)
+                started.append(bad)
+            except SettingsError:
+                started += [bad] if storage.store.search((), limit=9) or model.prompts else []
+    attack_row("a hostile id: refused", len(REFUSED), len(started))
+
+    assert started == []
 
 
 @settings(max_examples=5)
@@ -160,23 +225,6 @@ def test_a_query_with_the_syntax_of_a_search_engine_is_only_words() -> None:
 def test_a_user_id_that_no_store_can_hold_is_refused(bad: Any) -> None:
     with pytest.raises(SettingsError, match="user_id"):
         Context(user_id=bad)
-
-
-@pytest.mark.parametrize("bad", ["", None, "a\x00b", "a\ud800b"])
-def test_a_thread_id_that_no_store_can_hold_is_refused(bad: Any) -> None:
-    with open_storage("sqlite://") as storage:
-        graph = build_graph(AGENT, model=ScriptedModel(["Hello."]), storage=storage)
-
-        with pytest.raises(SettingsError, match="thread"):
-            graph.invoke({"messages": "Hi."}, {"configurable": {"thread_id": bad}}, context=Context())
-
-
-async def test_a_thread_id_that_no_store_can_hold_is_refused_under_ainvoke_too() -> None:
-    async with open_storage("sqlite://") as storage:
-        graph = build_graph(AGENT, model=ScriptedModel(["Hello."]), storage=storage)
-
-        with pytest.raises(SettingsError, match="thread"):
-            await graph.ainvoke({"messages": "Hi."}, {"configurable": {"thread_id": "a\x00b"}}, context=Context())
 
 
 def test_a_thread_is_not_read_by_another_user_who_names_it() -> None:
