@@ -127,6 +127,17 @@ def test_after_a_compaction_tools_and_system_are_still_read(server: AnthropicSer
     assert all(server.usage[number]["cache_read_input_tokens"] > 0 for number in moved)
 
 
+def test_a_long_thread_costs_a_fourth(server: AnthropicServer, storage: Storage) -> None:
+    talk(server, storage, 60, window=8_000)
+
+    read, written, plain = (sum(column) for column in zip(*(_columns(usage) for usage in server.usage), strict=True))
+    assert 0.1 * read + 1.25 * written + plain < 0.25 * (read + written + plain)
+
+
+def _columns(usage: dict[str, int]) -> tuple[int, int, int]:
+    return usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"], usage["input_tokens"]
+
+
 def test_more_results_than_the_api_looks_back_are_still_read_in_the_next_turn(
     server: AnthropicServer, storage: Storage
 ) -> None:
