@@ -16,6 +16,7 @@ SAYS = {
         "users:  ['ada', 'grace']",
         "async:  ['Allergic",
     ),
+    "claude_caching.py": ("tokens, 0% from the cache", "turn 5: 1,4", "89% from the cache"),
     "own_graph.py": ("asked: Order a boat?", "ordered: ['a boat']"),
     "fastapi_service.py": ("ann on a-1: 200", "bob on b-1: 200", "bob on a-1: 404"),
 }
