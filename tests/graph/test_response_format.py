@@ -20,7 +20,10 @@ from everthread.errors import SettingsError
 from everthread.models.scripted import ScriptedModel
 from everthread.nodes.deps import ModelWithTools
 from everthread.nodes.response_format import ResponseFormat
+from everthread.state import Agent
 from everthread.storage.open import Storage
+from openai_chat import chats
+from server import OpenAIServer
 from small_agent import AGENT, CONFIG, calls
 
 
@@ -234,3 +237,17 @@ def test_a_schema_with_the_name_of_a_tool_is_refused() -> None:
 
     with pytest.raises(SettingsError, match="has the name of the tool 'look'"):
         build_graph(AGENT, model=ScriptedModel(), response_format=look)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_openai_gets_the_schema_and_no_empty_list_of_tools(storage: Storage, streamed: bool) -> None:
+    with OpenAIServer(models=("gpt-5-mini",)) as server, chats(server, streaming=streamed) as chat:
+        server.reply('{"city": "Bonn", "degrees": 21}')
+        bare = Agent(name="bare", title="Bare", instructions="Be brief.")
+        graph = build_graph(bare, model=chat(), response_format=Weather, storage=storage)
+
+        done = ask(graph)
+
+    assert done["structured_response"] == Weather(**BONN)
+    assert server.requests[0]["response_format"]["json_schema"]["name"] == "Weather"
+    assert "tools" not in server.requests[0]
