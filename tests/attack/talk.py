@@ -111,7 +111,7 @@ class Talk:
             wrong.append(f"turn {self.turn} ended with {last.type} {last.text[:40]!r}")
         self.turn += 1
         where = (self.turn, (), self.handles, self.config["configurable"]["thread_id"], self.context.user_id)
-        wrong += faults(self.storage, *where) + self.model_faults
+        wrong += faults(self.storage, *where, checks_file=False) + self.model_faults
         if wrong or self.turn == TURNS:
             self._begin()
         return wrong
