@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -98,6 +100,44 @@ def test_commands_that_only_read_load_no_langchain(tmp_path: Path, environment: 
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def test_a_paste_of_several_lines_is_one_message(tmp_path: Path, environment: dict[str, str]) -> None:
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "chat", "--thread", "t"],
+        cwd=tmp_path,
+        env={**environment, "TERM": "xterm", "INPUTRC": os.devnull},
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        start_new_session=True,
+    )
+    os.close(end)
+
+    def read_to(mark: bytes) -> bytes:
+        shown = b""
+        while mark not in shown:
+            assert select.select([terminal], [], [], 60)[0], shown
+            shown += os.read(terminal, 4096)
+        return shown
+
+    try:
+        read_to(b"you> ")
+        os.write(terminal, b"\x1b[200~first line\nsecond line\x1b[201~")
+        read_to(b"second line")
+        os.write(terminal, b"\r")
+        read_to(b"[turn 1 saved")
+        os.write(terminal, b"/quit\r")
+        read_to(b"goes on with this conversation")
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+
+    shown = json.loads(run(tmp_path, environment, "show", "t", "--json").stdout)
+    assert [one["content"] for one in shown["messages"] if one["role"] == "user"] == ["first line\nsecond line"]
 
 
 def test_ctrl_c_ends_a_chat_with_130_and_no_traceback(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -2,13 +2,19 @@
 
 import io
 import json
-from collections.abc import Callable
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import PrivateAttr
 
 from conversation import call
 from everthread import Context, build_graph, open_storage
@@ -353,3 +359,82 @@ def test_every_approval_of_a_step_is_asked_for_and_answered_by_itself(
     assert "It waits for 2 approvals:" in answered
     results = [text for role, text in messages(capsys) if role == "tool"]
     assert results == ["lease: signed", "will: refused"]
+
+
+class Hanging(BaseChatModel):
+    """Has no async client; its first call answers nothing, not even Ctrl-C, until the test is over."""
+
+    _began: threading.Event = PrivateAttr(default_factory=threading.Event)
+    _over: threading.Event = PrivateAttr(default_factory=threading.Event)
+
+    @property
+    def _llm_type(self) -> str:
+        return "hanging"
+
+    def bind_tools(self, *_: Any, **__: Any) -> Any:
+        return self
+
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        if self._began.is_set():
+            return ChatResult(generations=[ChatGeneration(message=AIMessage("hello"))])
+        self._began.set()
+        self._over.wait()
+        raise AssertionError("the test is over")
+
+    @contextmanager
+    def interrupted(self) -> Iterator[None]:
+        """Press Ctrl-C as soon as the call hangs."""
+
+        def press() -> None:
+            self._began.wait()
+            if not self._over.is_set():
+                os.kill(os.getpid(), signal.SIGINT)
+
+        finger = threading.Thread(target=press)
+        finger.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            self._began.set()
+            finger.join()
+
+
+def test_ctrl_c_stops_a_hanging_call_at_once_and_the_next_chat_goes_on(
+    chat: Chat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = Hanging()
+    with model.interrupted():
+        code, _, err = chat("hi", model=model)
+
+    assert (code, err) == (130, "stopped; your message is kept, and everthread chat --thread t goes on with it\n")
+    chat(model=ScriptedModel(["hello"]))
+    assert messages(capsys) == [("user", "hi"), ("assistant", "hello")]
+
+
+def test_ctrl_c_leaves_a_person_in_the_chat(
+    chat: Chat, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everthread.cli.chat._is_interactive", lambda: True)
+    typed = iter(["hi", "/retry", "/quit"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
+    model = Hanging()
+    with model.interrupted():
+        code, out, err = chat(model=model)
+
+    assert (code, "[turn 1 saved" in out) == (0, True)
+    assert "stopped; your message is kept, and /retry goes on with it\n" in err
+    assert err.endswith("everthread chat --thread t goes on with this conversation\n")
+    assert messages(capsys) == [("user", "hi"), ("assistant", "hello")]
+
+
+def test_ctrl_c_at_the_prompt_says_how_to_go_on(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(prompt: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("everthread.cli.chat._is_interactive", lambda: True)
+    monkeypatch.setattr("builtins.input", interrupt)
+
+    code, _, err = chat(model=ScriptedModel([]))
+
+    assert (code, err) == (130, "everthread chat --thread t goes on with this conversation\n")

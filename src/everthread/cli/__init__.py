@@ -1,8 +1,10 @@
 """The command line: arguments in, text out, and every failure one clear sentence."""
 
 import os
+import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import Sequence
 
 from everthread.errors import EverthreadError, SettingsError
@@ -11,6 +13,8 @@ __all__ = ["main"]
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
+
+_GRACE_SECONDS = 0.5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(arguments)
         sys.stdout.flush()
+        if arguments is None:
+            _leave_what_hangs()
         return code
     except BrokenPipeError:
         # The reader has gone, as in `everthread show t-1 | head`. Python would complain when it flushes at its end.
@@ -55,6 +61,17 @@ def _run(arguments: Sequence[str] | None) -> int:
         error(str(described(failure)))
         return FAILED
     return OK
+
+
+def _leave_what_hangs() -> None:
+    """End the program by Ctrl-C's signal when a call that was stopped still hangs in a thread: Python would wait."""
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.main_thread():
+            thread.join(_GRACE_SECONDS)
+            if thread.is_alive():
+                sys.stderr.flush()
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGINT)
 
 
 def _code(stop: SystemExit) -> int:

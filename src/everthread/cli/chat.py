@@ -115,15 +115,21 @@ class _Dialogue:
             0; or 1 when a turn failed and nobody was there to see it.
         """
         try:
-            self._greet()
-            self._talk()
+            with self._conversation:
+                self._greet()
+                self._talk()
         except InputEnded:
             note("the input ended before an answer; the question stays open, the next chat on the thread asks again")
-        if _is_interactive():
-            url = self._storage.url
-            where = "" if url == DEFAULT_DATABASE else f" --database {url}"
-            note(f"everthread chat --thread {self._thread_id}{where} goes on with this conversation")
+        finally:
+            # Also when Ctrl-C ends the chat.
+            if _is_interactive():
+                self._screen.close()
+                note(f"{self._command()} goes on with this conversation")
         return 1 if self._failed and not _is_interactive() else 0
+
+    def _command(self) -> str:
+        url = self._storage.url
+        return f"everthread chat --thread {self._thread_id}" + ("" if url == DEFAULT_DATABASE else f" --database {url}")
 
     def _talk(self) -> None:
         commands = {"/end": self._end, "/notes": self._notes, "/budget": self._budget, "/retry": self._retry}
@@ -174,10 +180,12 @@ class _Dialogue:
             if self._conversation.is_unfinished():
                 note("/retry goes on with this turn; a further message is answered together with it")
         except KeyboardInterrupt:
+            self._screen.close()
+            goes_on = "/retry" if _is_interactive() else self._command()
+            kept = self._conversation.is_unfinished()
+            note(f"stopped; your message is kept, and {goes_on} goes on with it" if kept else "stopped; send it again")
             if not _is_interactive():
                 raise
-            self._screen.close()
-            note("stopped; your message is kept, and /retry goes on with it")
         else:
             self._screen.close()
             say(_saved_line(turn), "dim")
@@ -346,7 +354,10 @@ def _read_line(prompt: str) -> str | None:
     """Read one line without its line end; None at the end of the input."""
     if _is_interactive():
         with suppress(ImportError):
-            import readline  # noqa: F401 - gives `input` editing, a history and bracketed paste
+            import readline  # gives `input` editing and a history
+
+            # A pasted text of several lines is one line to `input` then; Python switches it off.
+            readline.parse_and_bind("set enable-bracketed-paste on")
     try:
         return input(prompt if _is_interactive() else "")
     except EOFError:

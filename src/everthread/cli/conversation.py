@@ -1,8 +1,12 @@
 """A conversation with the graph: run a turn, watch what happens in it, answer what it asks."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -14,6 +18,8 @@ from everthread.state import Context
 
 __all__ = ["Call", "Conversation", "Decide", "Turn", "Watcher", "is_open"]
 
+
+T = TypeVar("T")
 
 Decide = Callable[[Interrupt], Any]
 """Shows what a run asks and returns the answer that the run resumes with."""
@@ -73,7 +79,10 @@ class Watcher:
 
 
 class Conversation:
-    """One thread of one user.
+    """One thread of one user; use it with `with` for more than one turn.
+
+    Ctrl-C stops a turn at once, whatever it waits for: turns run asynchronously, and what hangs in a thread, such as a
+    model without an async client, is left behind. What it would still save is refused.
 
     Args:
         graph: built with a storage.
@@ -91,6 +100,17 @@ class Conversation:
         self._decide = decide
         self._watcher = watcher or Watcher()
         self._config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        # One loop for all turns: clients keep connections open, which belong to a loop.
+        self._loop = self._opened.enter_context(_event_loop())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop = None
+        self._opened.close()
 
     def is_unfinished(self) -> bool:
         """Tell whether a turn has no answer yet; the thread is not run."""
@@ -123,17 +143,21 @@ class Conversation:
 
     def _stream(self, payload: Any, turn: Turn) -> bool:
         """Run the graph until it ends or asks; tell whether it asks."""
+        with nullcontext(self._loop) if self._loop else _event_loop() as loop:
+            return _interruptible(loop, self._streamed(payload, turn))
+
+    async def _streamed(self, payload: Any, turn: Turn) -> bool:
         asks = False
         streamed: set[str | None] = set()
         # With "sync" every step is in the database before the next one begins.
-        parts: Any = self._graph.stream(
+        parts: Any = self._graph.astream(
             payload,
             self._config,
             context=self._context,
             stream_mode=["messages", "updates", "custom"],
             durability="sync",
         )
-        for mode, part in parts:
+        async for mode, part in parts:
             if mode == "messages":
                 message, metadata = part
                 # Summaries are written by the same model, but nobody asked for their text.
@@ -170,3 +194,41 @@ def _messages(update: Any) -> list[BaseMessage]:
     parts = update if isinstance(update, list) else [update]
     messages = [message for part in parts if isinstance(part, Mapping) for message in part.get("messages", [])]
     return [message for message in messages if isinstance(message, BaseMessage)]
+
+
+@contextmanager
+def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    try:
+        yield loop
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        # It does not wait for its threads, in which a call that was stopped may hang.
+        loop.close()
+
+
+def _interruptible(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine; Ctrl-C cancels it.
+
+    Raises:
+        KeyboardInterrupt: after it was cancelled.
+    """
+    task = loop.create_task(work)
+    before = signal.getsignal(signal.SIGINT)
+    # Python lets only the main thread set a handler, and a shell lets what it runs in its background ignore the signal.
+    is_heard = threading.current_thread() is threading.main_thread() and before not in (None, signal.SIG_IGN)
+    if is_heard:
+
+        def stop(*_: Any) -> None:
+            # A second one ends what does not listen, such as a model that blocks the loop.
+            signal.signal(signal.SIGINT, before)
+            loop.call_soon_threadsafe(task.cancel)
+
+        signal.signal(signal.SIGINT, stop)
+    try:
+        return loop.run_until_complete(task)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        if is_heard:
+            signal.signal(signal.SIGINT, before)
