@@ -19,7 +19,7 @@ from everthread.state import Context
 from everthread.state.marks import marks
 from everthread.window.assembly import Parts, assemble, reserved
 from everthread.window.budget import Budget, reply_reserve, safety_fraction_for
-from everthread.window.eviction import UNANSWERED, plan_trim
+from everthread.window.eviction import plan_trim
 from everthread.window.masking import without_handle
 from everthread.window.tokens import TokenCounter, counter_for
 from everthread.window.tool_schemas import Tool
@@ -121,15 +121,15 @@ def _evicted(messages: Sequence[BaseMessage], room: int, context: Context, count
     """
     originals = {f"{place}": message for place, message in enumerate(messages)}
     named = [message.model_copy(update={"id": name}) for name, message in originals.items()]
-    groups = [group.messages for turn in split(named) for group in turn.groups]
+    groups = [group for turn in split(named) for group in turn.groups]
     left: list[BaseMessage] = []
     masked: set[str] = set()
     used = 0
     for place, group in enumerate(groups):
-        left += group
-        used += sum(counter.sizes(group))
+        left += group.messages
+        used += sum(counter.sizes(group.legal()))
         is_newest = place == len(groups) - 1
-        if not (is_newest or (used > room - UNANSWERED and _is_called_after(group))):
+        if not (is_newest or (used > room and _is_called_after(group.messages))):
             continue
         try:
             plan = plan_trim(left, room=room, context=context, counter=counter)

@@ -15,7 +15,6 @@ from langchain.agents.middleware import (
     ModelResponse,
 )
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
@@ -30,7 +29,7 @@ from pydantic import BaseModel
 from everthread.errors import ModelError, SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
-from everthread.models.wrapped import reply_limit
+from everthread.models.wrapped import ChatModel, reply_limit
 from everthread.nodes.deps import ModelWithTools, NodeDeps
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
@@ -92,7 +91,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     def __init__(
         self,
         *,
-        summarizer: BaseChatModel | str | None = None,
+        summarizer: ChatModel | str | None = None,
         profile: type[BaseModel] | None = None,
         rules: Sequence[str | Path] = (),
         summary_sections: Sequence[str] | None = None,
