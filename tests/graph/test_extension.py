@@ -168,3 +168,27 @@ def test_a_subgraph_saves_nothing_of_the_plan(storage: Storage) -> None:
     inputs = [one.checkpoint["channel_values"].get("__start__") for one in saved]
     assert {"messages", "basket"} in [set(value) for value in inputs if value]
     assert not any({"plan", "summary"} & set(value) for value in inputs if value)
+
+
+class Tally(TypedDict, total=False):
+    count: int
+
+
+def test_an_input_without_messages_is_checked_as_well(storage: Storage) -> None:
+    graph = StateGraph(Tally)
+    graph.add_node("add", lambda state: {"count": state["count"] + 1})
+    graph.add_edge(START, "add")
+    guarded = storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store))
+
+    with pytest.raises(SettingsError, match="no input 'cuont'; send `count`"):
+        guarded.invoke({"count": 1, "cuont": 2}, CONFIG)
+    assert guarded.invoke({"count": 1}, CONFIG) == {"count": 2}
+
+
+def test_an_input_that_is_no_mapping_passes_as_it_is(storage: Storage) -> None:
+    graph = StateGraph(int)
+    graph.add_node("add", lambda count: count + 1)
+    graph.add_edge(START, "add")
+    guarded = storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store))
+
+    assert guarded.invoke(1, CONFIG) == 2

@@ -417,15 +417,18 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         """Return an input whose messages are messages with ids, which every channel can tell apart.
 
         Raises:
-            SettingsError: they are nothing that LangChain reads as messages; saved, they would stop every later run.
+            SettingsError: a key is none of the graph's inputs, or the messages are nothing that LangChain reads as
+                such; saved, they would stop every later run.
         """
-        if not isinstance(input, dict) or "messages" not in self.graph.channels:
-            return input
         taken = self.graph.builder.schemas[self.graph.builder.input_schema]
+        if not isinstance(input, dict) or "__root__" in taken:
+            return input
         if unknown := input.keys() - taken.keys():
             # LangGraph would leave them out without a word.
             keys = " or ".join(f"`{name}`" for name in taken)
             raise SettingsError(f"the graph has no input {', '.join(map(repr, sorted(unknown)))}; send {keys}")
+        if "messages" not in taken:
+            return input
         if input.get("messages", []) == []:
             return input
         sent = input["messages"] if isinstance(input["messages"], list) else [input["messages"]]
