@@ -1,6 +1,7 @@
 """The commands that read and change a database, in one process with it."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -494,3 +495,50 @@ def test_doctor_fails_for_a_package_that_is_too_old_or_missing(run: Run, monkeyp
     assert code == 1
     assert "is too old" in checks["langgraph"]["detail"]
     assert "not installed" in checks["no-such-package"]["detail"]
+
+
+@pytest.fixture
+def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Take away the right to write in the folder; for root it cannot be taken, so the question is answered instead."""
+    access = os.access
+
+    def answer(path: Path, mode: int) -> bool:
+        return not (mode == os.W_OK and Path(path).resolve().is_relative_to(tmp_path)) and access(path, mode)
+
+    return lambda: monkeypatch.setattr(os, "access", answer)
+
+
+READING = ("threads", "show t", "why vegetarian --thread t", "notes ada", "ledger t", "export --user ada", "doctor")
+
+
+@pytest.mark.parametrize("command", [*READING, "end t --dry-run"])
+def test_a_database_that_cannot_be_written_is_read(run: Run, read_only: Callable[[], None], command: str) -> None:
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
+    before = {path.name: path.is_dir() or path.read_bytes() for path in Path().iterdir()}
+    read_only()
+
+    code, out, err = run(*command.split())
+
+    assert (code, bool(out)) == (0, True), err
+    assert {path.name: path.is_dir() or path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_a_command_that_writes_refuses_a_read_only_database(run: Run, read_only: Callable[[], None]) -> None:
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
+    read_only()
+
+    code, out, err = run("end", "t")
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "it is read-only" in err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_write_permission_is_read(run: Run, tmp_path: Path) -> None:
+    talk("hello")
+    os.chmod("everthread.db", 0o444)
+    tmp_path.chmod(0o555)
+    try:
+        assert [run(*command)[0] for command in (("threads",), ("show", "t"), ("export", "--user", "ada"))] == [0, 0, 0]
+    finally:
+        tmp_path.chmod(0o755)

@@ -12,7 +12,7 @@ from everthread.agents import support, travel
 from everthread.cli import main
 from everthread.cli.chat import InputEnded, question, read_answer, read_message
 from everthread.cli.options import duration_seconds
-from everthread.cli.output import counted, hanging, plain, print_json, print_table, say, shortened
+from everthread.cli.output import counted, hanging, plain, print_json, print_table, progress, say, shortened
 from everthread.cli.profile import read_profile
 from everthread.cli.prompt_view import bar, cells, headline, legend
 from everthread.cli.replay import _COLUMNS, _narrowed
@@ -240,3 +240,15 @@ def test_the_table_of_replayed_records_fits_100_columns(capsys: pytest.CaptureFi
     assert lines[1].startswith("a-very")
     assert lines[1].split()[0].endswith("end")
     assert lines[2].startswith("short ")
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everthread.cli.output._LINE_SECONDS", 0.0)
+
+    with progress("erasing") as report:
+        report("reading", 1, 3)
+        report("reading", 2, 3)
+
+    assert capsys.readouterr().err.splitlines()[:3] == ["erasing …", "reading: 1 of 3", "reading: 2 of 3"]

@@ -34,6 +34,7 @@ from everthread.ledger.record import STREAM_KEY
 from everthread.nodes.consolidate import KEPT, end_session, preview
 from everthread.state import Context, Note, namespaces
 from everthread.storage.open import Storage, open_storage
+from everthread.storage.to_read import storage_to_read
 
 __all__ = ["Ending", "consolidated", "end", "end_thread", "print_ending"]
 
@@ -53,7 +54,8 @@ def end(
     Shows which notes became long-term and which were dropped, with the reason. A turn that waits for an approval or an
     answer stays as it is.
     """
-    with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
+    opened = open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) if not dry_run else None
+    with opened or storage_to_read(database) as storage:
         if not exists(storage, thread):
             raise unknown(thread)
         record = record_of(storage.store, thread) or {}

@@ -14,8 +14,9 @@ from everthread.cli.output import check_writable, counted, note, print_json, pro
 from everthread.cli.reading import read_thread, role_of
 from everthread.state import namespaces
 from everthread.storage import user_data
-from everthread.storage.open import Storage, open_storage
+from everthread.storage.open import Storage
 from everthread.storage.sqlite.checkpointer import checkpoint_values
+from everthread.storage.to_read import storage_to_read
 
 __all__ = ["document", "export"]
 
@@ -38,7 +39,7 @@ def export(
     Profile, notes, bookings, tickets, and of every thread the record, all messages, notes, summaries and events.
     """
     check_writable(output, new=True)
-    with open_storage(database, create=False) as storage, progress(f"exporting user {user!r}") as report:
+    with storage_to_read(database) as storage, progress(f"exporting user {user!r}") as report:
         exported = document(storage, user, report)
         if output is not None:
             write_json(output, exported)

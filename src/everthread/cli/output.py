@@ -43,6 +43,10 @@ _PLAIN_WIDTH = 120
 """Columns of text that goes to a file or a pipe."""
 
 
+_LINE_SECONDS = 10.0
+"""Between two lines of progress where no terminal shows a bar."""
+
+
 class Report(Protocol):
     """Shows how far a command is."""
 
@@ -164,7 +168,7 @@ def write_page(file: Path, page: str) -> None:
 
 @contextmanager
 def progress(task: str = "", *, hidden: bool = False) -> Iterator[Report]:
-    """Show how far a long command is: a bar on a terminal, elsewhere a line at its start and its end.
+    """Show how far a long command is: a bar on a terminal, elsewhere a line at its start, its end and every 10 s.
 
     A command that fails before its first report stays silent.
 
@@ -178,15 +182,19 @@ def progress(task: str = "", *, hidden: bool = False) -> Iterator[Report]:
     bar = Progress(*columns, label, console=console, transient=True, disable=hidden or not console.is_terminal)
     row = bar.add_task(task, total=None)
     began: float | None = None
+    told = 0.0
 
     def report(step: str, done: int = 0, total: int | None = None) -> None:
-        nonlocal began
+        nonlocal began, told
         if began is None:
-            began = time.monotonic()
+            began = told = time.monotonic()
             bar.start()
             if task and not console.is_terminal:
                 note(f"{task} …")
         bar.update(row, description=shortened(step, 50), completed=done, total=total)
+        if task and not console.is_terminal and time.monotonic() - told >= _LINE_SECONDS:
+            told = time.monotonic()
+            note(f"{shortened(step, 50)}: {done:,}" + (f" of {total:,}" if total else ""))
 
     try:
         yield report

@@ -39,7 +39,7 @@ from everthread.ledger import events
 from everthread.memory.consolidate.duplicates import says_the_same
 from everthread.memory.text.wording import wording
 from everthread.state import Context, Note, namespaces
-from everthread.storage.open import open_storage
+from everthread.storage.to_read import storage_to_read
 from everthread.window.tokens import counter_for
 
 __all__ = ["Measured", "measure", "run"]
@@ -120,7 +120,7 @@ def played(record: Record, window: int) -> Measured | str:
 def _database(path: Path) -> Iterator[Measured]:
     """Measure every thread of a database, and the long-term notes of every user once."""
     users: set[str] = set()
-    with open_storage(f"sqlite:///{path}", create=False) as storage:
+    with storage_to_read(f"sqlite:///{path}") as storage:
         for thread in _items(storage.store, namespaces.SESSIONS):
             user_id = str(thread.value.get("user_id", ""))
             log = [event.model_dump(mode="json") for event in events(storage.store, thread.key)]

@@ -105,10 +105,15 @@ def prepare(location: Location, *, create: bool = True, read_only: bool = False)
         raise StorageError(f"cannot create the database {str(path)!r}: {error.strerror}") from error
 
 
+def is_writable(path: Path) -> bool:
+    """Tell whether a file can be written, and files beside it be made."""
+    return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
+
+
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """Open a database file for reading only; where it cannot be written, no file beside it is made either."""
     mode = "rw"
-    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+    if not is_writable(path):
         log = path.with_name(path.name + "-wal")
         # Without a log nobody is writing, and SQLite need not make the files in which writers and readers meet.
         mode = "ro" if log.exists() and log.stat().st_size else "ro&immutable=1"

@@ -1,0 +1,34 @@
+"""Open a database for commands that only read, also where nothing may be written."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from everthread.storage.locations import is_writable, locate
+from everthread.storage.open import Storage, open_storage
+from everthread.storage.sqlite.reader import open_reader
+
+__all__ = ["storage_to_read"]
+
+
+@contextmanager
+def storage_to_read(url: str) -> Iterator[Storage]:
+    """Open a database; where its file or folder cannot be written, a copy of it that goes afterwards.
+
+    Raises:
+        SettingsError: the URL is not understood.
+        StorageError: there is no such file, or it is no database of ours.
+    """
+    path = locate(url).path
+    if path is None or not path.is_file() or is_writable(path):
+        with open_storage(url, create=False) as storage:
+            yield storage
+        return
+    with TemporaryDirectory(prefix="everthread-") as folder:
+        copy = Path(folder) / path.name
+        with open_reader(url) as reader, closing(sqlite3.connect(copy)) as target:
+            reader.connection.backup(target)
+        with open_storage(f"sqlite:///{copy}", create=False) as storage:
+            yield storage
