@@ -40,7 +40,7 @@ _FEWEST_LINES = 3
 _CODE_INDENT = 4
 """Spaces ahead of a line of code in Markdown."""
 
-_DETACHED = re.compile(r"\s+(?=n't\b|['’](?:m|s|d|ve|re|ll)\b|[,.;:!?](?:\s|$))", re.IGNORECASE)
+_DETACHED = re.compile(r" (?=n't\b|['’](?:m|s|d|ve|re|ll)\b|[,.;:!?](?:\s|$))", re.IGNORECASE)
 _UNMARKED = re.compile(r"\b(?:(?:do|does|did|is|are|was|would|could|should|ca|wo)nt|[Ii]m|[Ii]ve)\b")
 """`dont` and `im`, as people type them."""
 
