@@ -1,6 +1,8 @@
 """A stock app's database, its own graph with our middleware and without, in turn: nothing of the app's is lost."""
 
 import asyncio
+import io
+import json
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from everthread import Context, EverthreadMiddleware, build_graph, open_storage
+from everthread.cli import main
 from everthread.errors import SettingsError
 from everthread.nodes.thread_view import thread_messages
 from everthread.storage.transcript import transcript
@@ -158,6 +161,51 @@ def test_the_apps_checkpoints_stay_when_the_middleware_has_gone_on(path: Path, w
         with_middleware("chat", ask(f"more {turn}"), LONG)
 
     assert [row for row in before if row not in rows(path, "chat")] == []
+
+
+def test_compacting_spares_what_the_app_wrote_unless_it_is_asked_for(
+    path: Path, with_middleware: Continue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_middleware("chat", ask("more"), "fine")
+    before, others = rows(path), [row for row in rows(path) if row[1] != "chat"]
+    arguments = ["compact", "--yes", "--keep-checkpoints", "2", "--database", url(path), "--json"]
+
+    main(arguments)
+    spared = rows(path)
+    main([*arguments, "--adopted"])
+
+    assert spared == before
+    assert [row for row in rows(path) if row[1] != "chat"] == others
+    assert [json.loads(line)["checkpoints"] for line in capsys.readouterr().out.splitlines()] == [0, 43]
+
+
+def test_a_compacted_thread_goes_on_in_both_directions(
+    path: Path, with_middleware: Continue, without: Continue
+) -> None:
+    for turn in range(3):
+        with_middleware("both", ask(f"more {turn}"), LONG)
+    with_middleware("both", ask("Order a desk."), call("order", "o1", item="desk"))
+    before = said(path, "both")
+
+    main(["compact", "--yes", "--keep-checkpoints", "1", "--database", url(path), "--adopted"])
+    values = without("both", APPROVED, "Ordered.")
+    with_middleware("both", ask("Thanks."), "Welcome.")
+
+    assert (values["budget"], values["visited"]) == (60, ["door", "till"])
+    assert said(path, "both") == [*before, "ordered: desk", "Ordered.", "Thanks.", "Welcome."]
+
+
+def test_compacting_what_an_app_wrote_asks_first(
+    path: Path, with_middleware: Continue, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_middleware("chat", ask("more"), "fine")
+    before = rows(path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+
+    code = main(["compact", "--adopted", "--keep-checkpoints", "1", "--database", url(path)])
+
+    assert (code, rows(path)) == (1, before)
+    assert "checkpoints go that another app wrote" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("thread_id", ["both", APPROVAL])

@@ -23,6 +23,12 @@ def compact(
             help="Turns that stay travelable in every thread, such as 3, or `all`.  [default: as each thread was run]",
         ),
     ] = None,
+    adopted: Annotated[
+        bool,
+        typer.Option(
+            "--adopted", help="Also what an app of yours wrote itself, in threads that it has run with the middleware."
+        ),
+    ] = False,
     yes: Yes = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
@@ -30,18 +36,20 @@ def compact(
     """Prune old checkpoints and reclaim disk space.
 
     Messages, notes and the ledger stay as they are; one can no longer travel back to turns before the kept ones. A
-    thread that was run to keep every checkpoint keeps them, unless a number of turns is given. Needs free disk space of
-    the size of the file, and no run going on.
+    thread that was run to keep every checkpoint keeps them, unless a number of turns is given. Checkpoints that another
+    app wrote stay, unless `--adopted` is given. Needs free disk space of the size of the file, and no run going on.
     """
     turns = _turns(keep)
     with open_storage(database, create=False, lock_timeout_seconds=0) as storage:
         if turns != "all" and not yes:
             note(f"time travel will reach back {_reach(turns)}; no message is lost")
+            if adopted:
+                note("checkpoints go that another app wrote; the newest one stays, with its state and open approvals")
             typer.confirm(
                 "Prune all older checkpoints? It cannot be undone (`--yes` skips this question).", abort=True, err=True
             )
         with progress("compacting the database") as report:
-            reclaimed = reclaim(storage, turns, report)
+            reclaimed = reclaim(storage, turns, report, adopted=adopted)
     if as_json:
         print_json(asdict(reclaimed))
         return

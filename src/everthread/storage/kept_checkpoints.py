@@ -76,7 +76,7 @@ def needed(history: Mapping[str, CheckpointNode], wanted: Iterable[str]) -> set[
     return kept
 
 
-def of_newest_turns(history: Mapping[str, CheckpointNode], keep_turns: int) -> set[str]:
+def of_newest_turns(history: Mapping[str, CheckpointNode], keep_turns: int, *, adopted: bool = False) -> set[str]:
     """Return the checkpoints that stay: those of the newest turns, and what they are read from.
 
     The end of the turn before them stays too, to go on from there, and so does every younger checkpoint on another
@@ -85,6 +85,7 @@ def of_newest_turns(history: Mapping[str, CheckpointNode], keep_turns: int) -> s
     Args:
         history: the checkpoints of the root namespace by id, oldest first.
         keep_turns: turns of the newest branch, at least 1.
+        adopted: what Everthread did not write goes like everything else.
     """
     newest = max(history, default=None)
     if newest is None:
@@ -99,7 +100,7 @@ def of_newest_turns(history: Mapping[str, CheckpointNode], keep_turns: int) -> s
     else:
         return set(history)
     young.update(checkpoint_id for checkpoint_id in history if checkpoint_id > cut)
-    foreign = [checkpoint_id for checkpoint_id, node in history.items() if OURS not in node.metadata]
+    foreign = [] if adopted else [name for name, node in history.items() if OURS not in node.metadata]
     return needed(history, [*young, *foreign])
 
 

@@ -17,6 +17,7 @@ from langgraph.store.base import PutOp
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.state import namespaces
 from everthread.storage.damage import damaged_index_rows
+from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.locations import locate
 from everthread.storage.open import Storage
 from everthread.storage.pruning import dial_of
@@ -47,13 +48,16 @@ class Reclaimed:
     """Threads that keep every checkpoint, because their runs or the caller said so."""
 
 
-def reclaim(storage: Storage, keep: int | Literal["all", "as run"], progress: Progress) -> Reclaimed:
+def reclaim(
+    storage: Storage, keep: int | Literal["all", "as run"], progress: Progress, *, adopted: bool = False
+) -> Reclaimed:
     """Prune every thread of ours and rewrite the file.
 
     Args:
         storage: on a file, opened with a lock timeout of 0.
         keep: turns of each thread that stay travelable; `as run` keeps what each thread was last run with.
         progress: called at each step.
+        adopted: in threads of other graphs on which a guard or our middleware has run, what their app wrote goes too.
 
     Raises:
         SettingsError: the database is in memory.
@@ -76,7 +80,7 @@ def reclaim(storage: Storage, keep: int | Literal["all", "as run"], progress: Pr
                 done["unpruned"] += 1
                 continue
             with storage.locks.hold(thread_id):
-                done["checkpoints"] += storage.checkpointer.prune_turns(thread_id, turns).checkpoints
+                done["checkpoints"] += _pruned(storage, thread_id, turns, adopted=adopted)
                 done["summaries"] += _prune_summaries(storage, thread_id)
         _check_idle(storage)
         if damaged_index_rows(database):
@@ -100,6 +104,12 @@ def _threads(storage: Storage) -> list[str]:
     while page := storage.store.search(namespaces.SESSIONS, limit=_PAGE, offset=len(found)):
         found += [item.key for item in page]
     return found
+
+
+def _pruned(storage: Storage, thread_id: str, turns: int, *, adopted: bool) -> int:
+    # An edit of a thread of ours that went past the guard is no other app's.
+    is_adopted = adopted and storage.checkpointer.last_writer(thread_id) != OWN_GRAPH
+    return storage.checkpointer.prune_turns(thread_id, turns, adopted=is_adopted).checkpoints
 
 
 def _prune_summaries(storage: Storage, thread_id: str) -> int:

@@ -231,7 +231,7 @@ class SqliteCheckpointer(SqliteSaver):
             else:
                 self._database.write(self._keep_latest, thread_id)
 
-    def prune_turns(self, thread_id: str, keep_turns: int) -> Pruned:
+    def prune_turns(self, thread_id: str, keep_turns: int, *, adopted: bool = False) -> Pruned:
         """Delete what the newest turns of a thread do not need; see `kept_checkpoints.of_newest_turns`.
 
         Reads a few hundred rows of metadata, so it is for every some turns and not for each.
@@ -239,8 +239,9 @@ class SqliteCheckpointer(SqliteSaver):
         Args:
             thread_id: the thread, whose lock the caller holds.
             keep_turns: turns of the newest branch that stay travelable, at least 1.
+            adopted: checkpoints that another app wrote go too.
         """
-        return self._database.write(self._prune_turns, thread_id, keep_turns)
+        return self._database.write(self._prune_turns, thread_id, keep_turns, adopted=adopted)
 
     def last_run(self, thread_id: str) -> Mapping[str, Any]:
         """Return the metadata that the newest run of a thread left; empty for a thread without runs."""
@@ -368,9 +369,9 @@ class SqliteCheckpointer(SqliteSaver):
             history = self._history(thread_id, namespace)
             self._delete(thread_id, namespace, history.keys() - needed(history, [next(reversed(history))]))
 
-    def _prune_turns(self, thread_id: str, keep_turns: int) -> Pruned:
+    def _prune_turns(self, thread_id: str, keep_turns: int, *, adopted: bool) -> Pruned:
         history = self._history(thread_id, "")
-        gone = history.keys() - of_newest_turns(history, keep_turns)
+        gone = history.keys() - of_newest_turns(history, keep_turns, adopted=adopted)
         if not gone:
             return Pruned()
         self._delete(thread_id, "", gone)
