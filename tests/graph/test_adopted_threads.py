@@ -208,6 +208,48 @@ def test_compacting_what_an_app_wrote_asks_first(
     assert "checkpoints go that another app wrote" in capsys.readouterr().err
 
 
+def cli(capsys: pytest.CaptureFixture[str], path: Path, *arguments: str) -> str:
+    assert main([*arguments, "--database", url(path)]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("thread_id", THREADS)
+def test_show_prints_a_thread_that_nobody_has_adopted(
+    path: Path, capsys: pytest.CaptureFixture[str], thread_id: str
+) -> None:
+    before = rows(path)
+
+    shown = json.loads(cli(capsys, path, "show", thread_id, "--json"))
+
+    assert [message["content"] for message in shown["messages"]] == said(path, thread_id)
+    assert shown["turns"] == len(THREADS[thread_id][0])
+    assert (len(shown["waiting_for"]), shown["unfinished"]) == ((1, True) if thread_id == APPROVAL else (0, False))
+    assert rows(path) == before
+
+
+def test_an_open_approval_of_an_app_is_shown_as_the_apps(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "1 approval open: the app whose thread it is asks for it" in cli(capsys, path, "show", APPROVAL)
+
+
+def test_show_threads_and_why_know_an_adopted_thread(
+    path: Path, with_middleware: Continue, without: Continue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for turn in range(7):
+        with_middleware("both", ask(f"more {turn}"), f"{turn}: {LONG}")
+    without("both", ask("And now?"), "Fine.")
+
+    (record,) = json.loads(cli(capsys, path, "threads", "--json"))
+    shown = json.loads(cli(capsys, path, "show", "both", "--json"))
+    why = json.loads(cli(capsys, path, "why", "more 1", "--thread", "both", "--json"))
+
+    assert [record[name] for name in ("thread_id", "user_id", "turns")] == ["both", "ann", 9]
+    assert [message["content"] for message in shown["messages"]] == said(path, "both")
+    assert shown["turns"] == 10
+    assert any(message["in_prompt"] for message in shown["messages"])
+    assert not all(message["in_prompt"] for message in shown["messages"])
+    assert any("left" in fact["text"] or "transcript" in fact["text"] for fact in why["accounts"][0]["facts"])
+
+
 @pytest.mark.parametrize("thread_id", ["both", APPROVAL])
 def test_our_graph_refuses_an_adopted_thread_and_changes_nothing(
     path: Path, with_middleware: Continue, thread_id: str

@@ -8,11 +8,12 @@ from everthread.cli.output import say
 from everthread.errors import NotFoundError, UnreadableError
 from everthread.state import Note, Summary, namespaces
 from everthread.state.marks import is_masked, marks
+from everthread.state.places import Record, holds, in_view, placed, places_of
 from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, whole_thread
 from everthread.storage.damage import session_record
-from everthread.storage.sqlite.reader import Reader
+from everthread.storage.sqlite.reader import Reader, ThreadState
 from everthread.storage.unreadable import FAULTS, described, leave_out, readable, record_name
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class ThreadView:
     unfinished: bool
     asked: list[Any]
     """Approvals that a turn waits for."""
+    is_ours: bool = True
+    """Whether our own graph runs it, and not an app's with our middleware or without."""
 
     def as_json(self, limit: int | None = None) -> dict[str, Any]:
         """Return the thread as one JSON object, with its newest `limit` messages."""
@@ -183,25 +186,45 @@ def read_thread(source: Source, thread_id: str) -> ThreadView:
     if not exists(reader, thread_id):
         raise unknown(thread_id)
     state = reader.state(thread_id)
+    # A bare graph of ours marks no checkpoint; its state does.
+    is_ours = reader.is_ours(thread_id) or "memory_digest" in state.values
     archive = items(reader, namespaces.transcript(thread_id))
-    summary = reader.get(namespaces.summaries(thread_id), str(state.values.get("summary_id")))
+    archived = dict(readable(archive, lambda item: (item.key, StoredMessage.of(item.value["message"]))))
+    working_set, values = (state.messages, state.values) if is_ours else _of_app(reader, thread_id, state, archived)
+    summary = reader.get(namespaces.summaries(thread_id), str(values.get("summary_id")))
     summary, _ = next(readable([summary] if summary else [], with_summary), (None, None))
-    turns = state.values.get("turns", 0)
+    turns = values.get("turns", 0)
     return ThreadView(
         thread_id=thread_id,
         record=or_none(lambda: record_of(reader, thread_id)),
         messages=whole_thread(
-            dict(readable(archive, lambda item: (item.key, StoredMessage.of(item.value["message"])))),
+            archived,
             {item.key for item in archive if item.value.get("why") == "offloaded"},
-            state.messages,
+            working_set,
         ),
-        working_set={str(message.id): message for message in state.messages},
+        working_set={str(message.id): message for message in working_set},
         summary=summary.value if summary else None,
         turns=turns if isinstance(turns, int) else 0,
         notes=session_notes(reader, thread_id),
         unfinished=state.is_unfinished,
         asked=list(state.asked),
+        is_ours=is_ours,
     )
+
+
+def _of_app(
+    reader: Reader, thread_id: str, state: ThreadState, archived: Mapping[str, StoredMessage]
+) -> tuple[Sequence[StoredMessage], Mapping[str, Any]]:
+    """Return the working set of an app's thread, each message at its place, and what our state would hold beside it."""
+    sent, space = state.messages, namespaces.questions(thread_id)
+    questions = [str(message.id) for message in sent if message.type == "human"]
+    known = {name: item.value for name in questions if (item := reader.get(space, name)) is not None}
+    newest = next((name for name in reversed(questions) if name in known and holds(known[name], name, sent)), None)
+    record: Record = {} if newest is None else known[newest]
+    places = record.get("places") or places_of(archived.values())
+    later = questions[questions.index(newest) + 1 :] if newest is not None else questions
+    turns = int(record.get("turns") or sum(message.type == "human" for message in archived.values())) + len(later)
+    return placed(in_view(record, newest, sent), places), {**record, "turns": turns}
 
 
 def reader_of(source: Source) -> Reader:

@@ -68,11 +68,11 @@ def _print_thread(view: ThreadView, limit: int | None) -> None:
     if view.notes:
         say()
         print_notes("Session notes", view.notes)
-    command = f"`everthread chat --thread {view.thread_id}`"
+    goes_on = f"`everthread chat --thread {view.thread_id}`" if view.is_ours else "the app whose thread it is"
     if view.asked:
-        say(f"\n{counted(len(view.asked), 'approval')} open: {command} asks for it", "yellow")
+        say(f"\n{counted(len(view.asked), 'approval')} open: {goes_on} asks for it", "yellow")
     elif view.unfinished:
-        say(f"\nthe last turn has no answer: {command} goes on with it", "yellow")
+        say(f"\nthe last turn has no answer: {goes_on} goes on with it", "yellow")
 
 
 def _print_message(view: ThreadView, message: StoredMessage) -> None:

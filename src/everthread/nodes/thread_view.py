@@ -5,7 +5,7 @@ question: so it outlives turns that the agent takes without us, and a fork finds
 goes on from.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,23 +14,13 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.ledger.record import now
 from everthread.state import State, namespaces
-from everthread.state.marks import MARK, is_recalled, is_synthetic, marks, sequence
+from everthread.state.marks import is_recalled, is_synthetic, marks
+from everthread.state.places import Places, Record, holds, in_view, placed, places_of
 from everthread.storage.transcript import archived
 from everthread.window.turns import opens_turn, question_of
 
-Record = Mapping[str, Any]
-"""What is known at a question; see `ThreadView.record`."""
-
-Places = Mapping[str, Sequence[Any]]
-"""Place in the thread, id of the message ahead, and date of each message, by its id."""
-
 _STATE = ("summary_id", "turns", "reads_back", "moved", "calibration", "memory_digest", "ceiling", "overflows")
 """Keys of our state that the record has as they are."""
-
-
-def records(thread_id: str) -> namespaces.Namespace:
-    """Namespace of the records of a thread, by the id of the question."""
-    return namespaces.thread(thread_id, "questions")
 
 
 @dataclass(frozen=True)
@@ -56,14 +46,14 @@ class ThreadView:
             sent: the messages of the agent's state, oldest first, each with an id.
         """
         questions = [str(message.id) for message in sent if opens_turn(message)]
-        found: list[Any] = store.batch([GetOp(records(thread_id), name) for name in questions])
+        found: list[Any] = store.batch([GetOp(namespaces.questions(thread_id), name) for name in questions])
         known = {name: item.value for name, item in zip(questions, found, strict=True) if item is not None}
-        newest = next((name for name in reversed(questions) if name in known and _holds(known[name], name, sent)), None)
+        newest = next((name for name in reversed(questions) if name in known and holds(known[name], name, sent)), None)
         record: Record = {} if newest is None else known[newest]
         is_new = newest is None or newest != questions[-1]
         places = record["places"] if record else _archived_places(store, thread_id)
         # `inject_memory` dates the messages that come with a question.
-        messages = _placed(_in_view(record, newest, sent), places, date=None if is_new else now())
+        messages = placed(in_view(record, newest, sent), places, date=None if is_new else now())
         shown = {
             name: messages_from_dict([known[name]["recalled"]])[0] for name in record.get("shows", ()) if name in known
         }
@@ -88,13 +78,13 @@ class ThreadView:
         value = {
             **{name: values[name] for name in _STATE if name in values},
             "prefix": after.get("prefix", b"").hex(),
-            "places": _places(message for message in messages if not is_synthetic(message)),
+            "places": places_of(message for message in messages if not is_synthetic(message)),
             "recalled": messages_to_dict([recalled[asked]])[0] if asked in recalled else None,
             "shows": list(recalled),
             "gone": str(left[-1].id) if left else self.gone,
             "stays": stays,
         }
-        return PutOp(records(thread_id), asked, value, index=False)
+        return PutOp(namespaces.questions(thread_id), asked, value, index=False)
 
     def left(self, after: State) -> list[BaseMessage]:
         """Return the messages of the agent's state that are not in the state after the call."""
@@ -120,45 +110,6 @@ def thread_messages(store: BaseStore, thread_id: str, sent: Sequence[BaseMessage
     return list(ThreadView.load(store, thread_id, sent).state["messages"])
 
 
-def _holds(record: Record, question: str, sent: Sequence[BaseMessage]) -> bool:
-    """Tell whether a record is of this branch, and of a step that was saved.
-
-    Otherwise what it says to have left is still ahead of its question. Behind it, a client has sent it once more.
-    """
-    order = {str(message.id): place for place, message in enumerate(sent)}
-    return record["stays"] or order.get(record["gone"], len(order)) > order[question]
-
-
-def _in_view(record: Record, question: str | None, sent: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """Return the messages without those that left the prompt and stay in the agent's state."""
-    if not record.get("stays"):
-        return sent
-    asked = next(place for place, message in enumerate(sent) if message.id == question)
-    return [one for place, one in enumerate(sent) if place > asked or str(one.id) in record["places"]]
-
-
-def _places(messages: Iterable[BaseMessage]) -> Places:
-    return {str(one.id): [sequence(one), marks(one).get("previous"), marks(one).get("at")] for one in messages}
-
-
 def _archived_places(store: BaseStore, thread_id: str) -> Places:
     """Return the places of what left earlier, for a thread none of whose questions in view has a record."""
-    return _places(archived(store, thread_id))
-
-
-def _placed(messages: Sequence[BaseMessage], places: Places, *, date: str | None) -> list[BaseMessage]:
-    """Give messages their places in the thread; those that are new come behind all others, with this date."""
-    previous, (seq, *_) = max(places.items(), key=lambda item: item[1][0], default=(None, [-1]))
-    placed = []
-    for message in messages:
-        name = str(message.id)
-        if name not in places:
-            seq += 1
-            place, previous = [seq, previous, date], name
-        else:
-            place = list(places[name])
-        ours = {key: value for key, value in marks(message).items() if key not in ("seq", "previous", "at")}
-        ours |= {key: value for key, value in zip(("seq", "previous", "at"), place, strict=True) if value is not None}
-        kwargs = {**message.additional_kwargs, MARK: ours}
-        placed.append(message.model_copy(update={"additional_kwargs": kwargs}))
-    return placed
+    return places_of(archived(store, thread_id))

@@ -75,6 +75,11 @@ def summaries(thread_id: str) -> Namespace:
     return thread(thread_id, "summaries")
 
 
+def questions(thread_id: str) -> Namespace:
+    """What the middleware knows of a thread, by the id of the question."""
+    return thread(thread_id, "questions")
+
+
 def ledger(thread_id: str) -> Namespace:
     """Events by time-ordered id."""
     return thread(thread_id, "ledger")

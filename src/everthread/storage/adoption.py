@@ -28,7 +28,8 @@ from everthread.state.messages import Messages
 from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.locations import locate
 from everthread.storage.open import Storage
-from everthread.storage.sqlite.checkpointer import SqliteCheckpointer, last_writer, thread_sizes
+from everthread.storage.sqlite.checkpoint_rows import last_writer, thread_sizes
+from everthread.storage.sqlite.checkpointer import SqliteCheckpointer
 from everthread.storage.transcript import transcript
 from everthread.window.turns import opens_turn
 

@@ -31,6 +31,7 @@ from everthread.state.scrubbing import scrub
 from everthread.storage.blocked_types import blocked_types
 from everthread.storage.damage import unreadable_checkpoints
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH, CheckpointNode, needed, of_newest_turns, subgraphs_of
+from everthread.storage.sqlite.checkpoint_rows import METADATA, last_writer
 from everthread.storage.sqlite.database import Database
 from everthread.storage.unreadable import FAULTS, described, leave_out
 from everthread.storage.worker import Worker
@@ -41,13 +42,11 @@ __all__ = [
     "Undecoded",
     "check_checkpoint",
     "checkpoint_values",
-    "last_writer",
     "mark_as_ours",
     "newest_inputs",
     "row_counts",
     "serializer",
     "thread_ids",
-    "thread_sizes",
 ]
 
 _TABLES = ("checkpoints", "writes")
@@ -65,11 +64,9 @@ _DELETE = (
     " AND checkpoint_id IN (SELECT value FROM json_each(?))"
 )
 _DELETE_NAMESPACE = "DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ?"
-# Metadata that is no JSON would stop the whole query.
-_SAID = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN json_extract(CAST(metadata AS TEXT), '$.{}') END"
 _OF_RUNS = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints"
-    f" WHERE {_SAID.format('run_id')} IN (SELECT value FROM json_each(?))"
+    f" WHERE {METADATA.format('run_id')} IN (SELECT value FROM json_each(?))"
 )
 # As bytes: a text that is no UTF-8 could not even be fetched.
 _TYPED = "CAST(type AS BLOB), CAST({} AS BLOB)"
@@ -80,21 +77,10 @@ _COPY = {
     "checkpoints": "checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata",
     "writes": "checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value",
 }
-_SIZES = (
-    "SELECT thread_id, count(*), sum(length(checkpoint) + length(CAST(metadata AS BLOB)))"
-    " + ifnull((SELECT sum(length(value)) FROM writes WHERE writes.thread_id = checkpoints.thread_id), 0)"
-    " FROM checkpoints GROUP BY thread_id"
-)
-# Edits that did not come through a guard say nothing.
-_LAST_WRITER = (
-    f"SELECT {_SAID.format(OURS)} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
-    f" AND ({_SAID.format('source')} <> 'update' OR {_SAID.format(OURS)} IS NOT NULL)"
-    " ORDER BY checkpoint_id DESC LIMIT 1"
-)
 # A state that was edited by hand says nothing about the run.
 _LAST_RUN = (
     "SELECT metadata FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
-    f" AND {_SAID.format('source')} <> 'update' ORDER BY checkpoint_id DESC LIMIT 1"
+    f" AND {METADATA.format('source')} <> 'update' ORDER BY checkpoint_id DESC LIMIT 1"
 )
 
 
@@ -450,17 +436,6 @@ def _decoded(serde: SerializerProtocol, kind: bytes | None, blob: bytes | None) 
 def _text(kind: bytes | None) -> str:
     """Return a type as text; what is no UTF-8 is no type."""
     return (kind or b"").decode("utf-8", "replace")
-
-
-def last_writer(database: sqlite3.Connection, thread_id: str) -> int | None:
-    """Return which graph wrote the newest checkpoint of a thread, see `kept_checkpoints`; None: no guarded one."""
-    row = database.execute(_LAST_WRITER, (thread_id,)).fetchone()
-    return None if row is None or row[0] is None else int(row[0])
-
-
-def thread_sizes(database: sqlite3.Connection) -> Mapping[str, tuple[int, int]]:
-    """Return checkpoints of each thread, and bytes of all its rows, by its id."""
-    return {str(thread_id): (count, size) for thread_id, count, size in database.execute(_SIZES)}
 
 
 def row_counts(database: sqlite3.Connection, threads: Iterable[str]) -> Counter[str]:

@@ -19,7 +19,9 @@ from everthread.errors import StorageError
 from everthread.state.namespaces import SESSIONS, Namespace
 from everthread.state.reducer import reduced
 from everthread.state.stored import StoredMessage
+from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.locations import connect_to_read, locate, prepare
+from everthread.storage.sqlite.checkpoint_rows import last_writer
 from everthread.storage.sqlite.formats import refuse_newer
 from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 
@@ -116,6 +118,10 @@ class Reader:
     def has_state(self, thread_id: str) -> bool:
         """Tell whether a thread has a checkpoint."""
         return self._row(_HEAD, thread_id) is not None
+
+    def is_ours(self, thread_id: str) -> bool:
+        """Tell whether our own graph wrote the newest checkpoint of a thread, or has still to write the first."""
+        return not self.has_state(thread_id) or last_writer(self.connection, thread_id) == OWN_GRAPH
 
     def state(self, thread_id: str) -> ThreadState:
         """Return the state of a thread; an empty one when it has no checkpoint.
