@@ -1,9 +1,11 @@
 """`chat`, fed with lines in one process."""
 
+import importlib
 import io
 import json
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -343,6 +345,28 @@ def test_what_is_no_agent_is_one_sentence(chat: Chat, name: str) -> None:
 
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert repr(name) in err
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("clerk = (", "'(' was never closed"),
+        ("1 / 0", "division by zero"),
+        ("raise KeyError", "KeyError"),
+        ("from everthread import Agent\nclerk = Agent('clerk', 'Clerk', '')", "`instructions` of an agent must be"),
+    ],
+)
+def test_a_module_that_fails_is_one_sentence(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, source: str, reason: str
+) -> None:
+    Path("broken_clerk.py").write_text(source)
+    monkeypatch.delitem(sys.modules, "broken_clerk", raising=False)
+    importlib.invalidate_caches()
+
+    code, out, err = chat("hi", options=("--agent", "broken_clerk:clerk"))
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert reason in err
 
 
 def test_every_approval_of_a_step_is_asked_for_and_answered_by_itself(

@@ -109,8 +109,9 @@ def load_agent(name: str) -> Agent:
         sys.path.insert(0, "")
     try:
         agent = getattr(import_module(module_name), attribute)
-    except (ImportError, AttributeError, ValueError) as failure:
-        raise SettingsError(f"cannot load the agent {name!r}: {failure}") from failure
+    except Exception as failure:  # a module of the user's may raise anything
+        reason = " ".join(str(failure).split()) or type(failure).__name__
+        raise SettingsError(f"cannot load the agent {name!r}: {reason}") from failure
     if not isinstance(agent, Agent):
         raise SettingsError(f"{name!r} is a {type(agent).__name__}, not an everthread.Agent")
     return agent
