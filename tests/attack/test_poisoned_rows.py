@@ -102,7 +102,8 @@ def attacked(healthy: Path, folder: Path, target: str, damage: str, capsys: Any)
 
 def some_pairs(short: int) -> list[tuple[str, str]]:
     """Return as many pairs as the form of the run asks for."""
-    return random.Random(16).sample(PAIRS, min(len(PAIRS), tries(short)))
+    known = [("session", "no UTF-8 as text"), ("version of the index", "no UTF-8 as text")]
+    return [*known, *random.Random(16).sample(PAIRS, min(len(PAIRS), tries(short)) - len(known))]
 
 
 def test_no_command_ends_in_a_traceback(

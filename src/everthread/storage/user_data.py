@@ -128,7 +128,8 @@ def records(database: sqlite3.Connection, found: UserData) -> Iterator[Record]:
     for prefix in found.prefixes:
         yield from _below(database, prefix)
     for prefix, key in found.records:
-        row = database.execute("SELECT value FROM store WHERE prefix = ? AND key = ?", (prefix, key)).fetchone()
+        query = "SELECT CAST(value AS BLOB) FROM store WHERE prefix = ? AND key = ?"
+        row = database.execute(query, (prefix, key)).fetchone()
         if row is not None:
             yield _record(prefix, key, row[0])
 

@@ -146,7 +146,8 @@ class Index:
             StorageError: a newer version made the index.
         """
         self._rows("CREATE TABLE IF NOT EXISTS lexical_meta (name TEXT PRIMARY KEY, value INTEGER)")
-        rows = self._rows("SELECT value FROM lexical_meta WHERE name = 'version'")
+        number = "CASE WHEN typeof(value) = 'integer' THEN value END"
+        rows = self._rows(f"SELECT {number} FROM lexical_meta WHERE name = 'version'")
         version = rows[0][0] if rows else None
         if version == VERSION:
             return
