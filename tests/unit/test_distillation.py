@@ -1,5 +1,7 @@
 """What the rules learn from the user's words, and what they leave alone."""
 
+import time
+
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
@@ -195,6 +197,24 @@ def test_a_long_message_is_read_fast_and_bounded(piece: str) -> None:
 
 def test_a_long_question_is_not_searched_for_an_answer() -> None:
     assert candidates("Aisle.", question="Do you prefer " + "rather have or " * 3_000 + "a seat?") == []
+
+
+def test_a_wish_ahead_of_a_long_paste_or_behind_it_is_read() -> None:
+    paste = "".join(f"row {number} of the log, nothing special\n" for number in range(3_000))
+
+    found = candidates(f"I never fly on Mondays.\n{paste}I am allergic to peanuts.")
+
+    assert [one.text for one in found] == ["Never flies on Mondays.", "Is allergic to peanuts."]
+
+
+@pytest.mark.parametrize("unit", ["(", "no, ", "I prefer aisle seats and ", "I never say it. "])
+def test_a_long_message_takes_as_long_as_the_part_that_is_read(unit: str) -> None:
+    text = unit * (50_000 // len(unit))
+    begin = time.thread_time()
+
+    candidates(text, question="Window or aisle?")
+
+    assert time.thread_time() - begin < 0.5
 
 
 def test_the_question_ahead_is_the_one_that_is_answered() -> None:

@@ -45,7 +45,9 @@ _FIELD = re.compile(r"[\"']\s*[,}\]]\s*|\\\\n")
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_PART = re.compile(r"\s*[,;:()]\s+|\s*[()]\s*|\s+(?:and|but|while|plus)\s+|\s+[-–—]\s+", re.IGNORECASE)
+_PART = re.compile(
+    r"\s{0,9}[,;:()]\s{1,9}|\s{0,9}[()]\s{0,9}|\s{1,9}(?:and|but|while|plus|[-–—])\s{1,9}", re.IGNORECASE
+)
 _PRONOUN = re.compile(
     r"\b(?:he|she|they|it|that|this|these|those|them|him|her|his|its|their|both|one|ones|there|then)\b", re.IGNORECASE
 )

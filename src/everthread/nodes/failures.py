@@ -21,7 +21,7 @@ _WORDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("failures.yaml"
 
 
 def _patterns(section: str) -> list[re.Pattern[str]]:
-    return [re.compile(text.replace("{n}", r"(\d[\d,]*)"), re.IGNORECASE) for text in _WORDS[section]]
+    return [re.compile(text.replace("{n}", r"(\d[\d,]{0,20})"), re.IGNORECASE) for text in _WORDS[section]]
 
 
 def _kinds(section: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ DistillationMode = Literal["tool", "turn", "session"]
 Distiller = Literal["rules", "model"]
 """Who reads the user's messages for notes in `turn` and `session`; see docs/memory.md."""
 
-_MODEL = re.compile(r"offline|[\w-]+:\S+")
+_MODEL = re.compile(r"offline|[\w-]{1,60}:\S+")
 
 POLICIES: tuple[str, ...] = get_args(PolicyName)
 DISTILLATION_MODES: tuple[str, ...] = get_args(DistillationMode)

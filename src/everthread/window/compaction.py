@@ -68,8 +68,8 @@ MOST_PENDING = 300
 """Unread messages that a summary remembers; without a summariser the list would grow with the thread."""
 
 _HEADING = re.compile(r"#{1,6}\s+(\S.*)|\*\*(.+)\*\*:?")
-_BULLET = re.compile(r"(?:[-*•]|\d+[.)])\s+(\S.*)")
-_SOURCES = re.compile(r" ?\[(\d+(?: ?, ?\d+)*)\] ?\.?$")
+_BULLET = re.compile(r"(?:[-*•]|\d{1,9}[.)])\s+(\S.*)")
+_SOURCES = re.compile(r" ?\[(\d{1,9}(?: ?, ?\d{1,9})*)\] ?\.?$")
 _NO_PROSE = ("{", "[", "`", "<")
 
 _PROTECTED = re.compile(

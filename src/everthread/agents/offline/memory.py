@@ -25,7 +25,7 @@ _FORGET = re.compile(
     r"^(?:please )?(?:forget|delete|erase|remove)\b.{0,20}\b(?:that|about|my|notes?|what)\b", re.IGNORECASE
 )
 _QUOTED = re.compile(r'^User said: "(.*)"$', re.DOTALL)
-_REFUSED = re.compile(r"\s*(?:not saved|refused|blocked|rejected)\b", re.IGNORECASE)
+_REFUSED = re.compile(r"\s{0,9}(?:not saved|refused|blocked|rejected)\b", re.IGNORECASE)
 
 # Numbers and documents help nobody here and would repeat what should not be repeated.
 _PRIVATE = re.compile(

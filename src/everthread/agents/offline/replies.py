@@ -28,8 +28,9 @@ class Call:
 Step = Say | Call
 
 _FOR_THE_MODEL = re.compile(
-    r"[;,]\s*(?:or |and |so )?(?:ask|tell|check|work it out|pass|search|offer|leave it out|split|call|shorten)\b.*$"
-    r"|\s*\b(?:Tell the user|Correct the arguments|Find out what|Search again)\b.*$",
+    r"[;,]\s{0,9}(?:or |and |so )?(?:ask|tell|check|work it out|pass|search|offer|leave it out|split|call|shorten)\b"
+    r".{0,500}$"
+    r"|\s{0,9}\b(?:Tell the user|Correct the arguments|Find out what|Search again)\b.{0,500}$",
     re.IGNORECASE,
 )
 """Advice of a tool to the model, after what happened: `…; ask the user for the right dates.`"""

@@ -62,7 +62,7 @@ _RUN = re.compile(
     rf"|\b(?:check|test)\b (?:if |whether |the |my )?(?:.{{0,40}}reachable|{'|'.join(_CHECKS.values())})\b",
     re.IGNORECASE,
 )
-_HOST = re.compile(r"\b[\w-]+(?:\.[\w-]+)+\b|\b[A-Z]{2,}-\d{2,}\b")
+_HOST = re.compile(r"\b[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}\b|\b[A-Z]{2,9}-\d{2,9}\b")
 _TARGET = re.compile(r"\b(?:of|for|on|to|ping) (?:the |my )?([\w@][\w@.-]*)", re.IGNORECASE)
 
 _TICKET = re.compile(r"\bINC-[A-Z0-9]{4,12}\b")

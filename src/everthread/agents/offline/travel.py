@@ -42,7 +42,7 @@ _SEARCHES: Mapping[str, tuple[str, tuple[str, str, str]]] = {
 _CABINS = {"premium_economy": r"premium[ -]economy", "business": r"business(?: class)?", "first": r"first[ -]class"}
 _CATEGORIES = "economy|compact|midsize|premium|luxury|suv|minivan|van"
 
-_NAME = r"[A-ZÀ-Þ][\w'’.-]*(?:[ -](?:(?:de|da|do|del|la|el|of|den) )?[A-ZÀ-Þ][\w'’.-]*){0,3}"
+_NAME = r"[A-ZÀ-Þ][\w'’.-]{0,60}(?: (?:(?:de|da|do|del|la|el|of|den) )?[A-ZÀ-Þ][\w'’.-]{0,60}){0,3}"
 _NOT_PLACES = {*MONTHS, *(month[:3] for month in MONTHS), "I"}
 _DAYS_OF_ONE_MONTH = re.compile(
     rf"\b(\d{{1,2}})\s*(?:-|–|to|until|and)\s*(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?({'|'.join(MONTHS)})\b", re.IGNORECASE
@@ -50,7 +50,9 @@ _DAYS_OF_ONE_MONTH = re.compile(
 _NIGHTS = re.compile(r"\bfor (\w+) (night|day|week)s?\b", re.IGNORECASE)
 _PEOPLE = re.compile(r"\b(?:for )?(\w+) (?:people|persons?|adults?|travell?ers?|passengers?|guests?)\b", re.IGNORECASE)
 _PRICE_LIMIT = re.compile(r"\b(?:under|below|up to|at most|max(?:imum)?)\s+[€$£]?(\d[\d,]*)", re.IGNORECASE)
-_COST = re.compile(r"[€$£]\s?(\d[\d,]*)|\b(\d[\d,]*)\s?(?:USD|EUR|dollars|euros)\b|\bcosts? \D{0,10}(\d[\d,]*)", re.I)
+_COST = re.compile(
+    r"[€$£]\s?(\d[\d,]{0,15})|\b(\d[\d,]{0,15})\s?(?:USD|EUR|dollars|euros)\b|\bcosts? \D{0,10}(\d[\d,]{0,15})", re.I
+)
 _AMENDING = re.compile(r"\b(?:instead|what about|how about|make (?:it|that)|change|rather)\b", re.IGNORECASE)
 
 _BOOKINGS = re.compile(

@@ -5,8 +5,10 @@ docs/memory.md for what the rules know and what they miss.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from everthread.memory.capture import kind_of
 from everthread.memory.distill.answers import answered
@@ -37,7 +39,13 @@ MOST_PER_MESSAGE = 12
 """Notes from one message: a pasted page of wishes is no memory."""
 
 LONGEST_SENTENCE = 1_000
-"""Characters above which a line is a paste, not a sentence; reading it would only cost time."""
+"""Characters above which a line is a paste, not a sentence."""
+
+LONGEST_MESSAGE = 12_000
+"""Characters of a message that are read, half at each end: people say what they want ahead of a paste or behind it."""
+
+_SHORTEST = 20
+"""Characters that a sentence counts at the least; the time for one depends on its clauses more than on its length."""
 
 _LONGEST_LEAD = 8
 """Words of a condition ahead of a statement that becomes part of the note."""
@@ -72,16 +80,30 @@ def candidates(text: str, *, question: str = "", known: Iterable[str] = (), rule
         known: texts of injected notes: a sentence that repeats one word for word is not learnt again.
         rules: the agent's rules.
     """
-    own = [one for one in own_sentences(text) if not is_reported(one)]
+    own = [one for one in _readable(own_sentences(text)) if not is_reported(one)]
     if question and not any(statements(one, rules) for one in own) and (answer := answered(text, question)):
         return [Candidate(text.strip(), answer.text, answer.scope, answer.kind, answer.subject)]
     injected = [words(note) for note in known]
     by_text: dict[str, Candidate] = {}
     for sentence in own:
-        if len(sentence.text) <= LONGEST_SENTENCE and words(sentence.text) not in injected:
+        if words(sentence.text) not in injected:
             for candidate in _from_sentence(sentence, rules):
                 by_text.setdefault(candidate.text, candidate)
     return list(by_text.values())[:MOST_PER_MESSAGE]
+
+
+def _readable(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences that are read: none that is too long, and of many those at both ends."""
+    short = [one for one in sentences if len(one.text) <= LONGEST_SENTENCE]
+    if _fitting(short, LONGEST_MESSAGE) == len(short):
+        return short
+    head, tail = (_fitting(one, LONGEST_MESSAGE // 2) for one in (short, short[::-1]))
+    return short[:head] + short[max(head, len(short) - tail) :]
+
+
+def _fitting(sentences: Sequence[Sentence], limit: int) -> int:
+    """Return how many sentences, from the first on, have at most so many characters together."""
+    return bisect_right(list(accumulate(max(len(one.text), _SHORTEST) for one in sentences)), limit)
 
 
 def covers(note: Note, candidate: Candidate, message_id: str) -> bool:

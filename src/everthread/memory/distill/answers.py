@@ -21,7 +21,7 @@ _LONGEST_LEAD, _LONGEST_ABOUT = 20, 120
 """Characters ahead of what a question asks, and of the question, up to which it says nothing by itself."""
 
 _ASKS_FOR_ANY = re.compile(r"\b(?:any|preferences?|restrictions?|allerg\w+)\b", re.IGNORECASE)
-_BETWEEN = re.compile(r",\s*(?:or\s+)?|\s+or\s+")
+_BETWEEN = re.compile(r",\s{0,9}(?:or\s{1,9})?|\s{1,9}or\s{1,9}")
 _LAST_NOUN = re.compile(r"(?:^|\s)([a-z-]+)$", re.IGNORECASE)
 
 

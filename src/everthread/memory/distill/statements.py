@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from everthread.memory.distill.attributes import Attribute, attributes
@@ -37,6 +38,9 @@ _BOUNDARY = re.compile(
 )
 """Ends where a clause begins."""
 
+_MOST_CLAUSES = 30
+"""Clauses of a sentence that are read; one with more is a list."""
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -59,7 +63,7 @@ def statements(sentence: Sentence, rules: Rules = BUILT_IN) -> list[Statement]:
     if is_hypothetical(sentence.bare):
         return []
     pack = rules.pack("distill")
-    starts = [boundary.end() for boundary in _BOUNDARY.finditer(sentence.bare)]
+    starts = [boundary.end() for boundary in islice(_BOUNDARY.finditer(sentence.bare), _MOST_CLAUSES)]
     if (fronted := cue("fronted").match(sentence.bare)) and not sentence.is_question:
         starts.append(fronted.end())
     by_start: dict[int, Statement] = {}

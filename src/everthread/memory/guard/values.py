@@ -232,7 +232,7 @@ def _is_iban(match: _Match) -> bool:
 def _is_secret(value: str) -> bool:
     """Tell whether a value looks chosen or made to be secret, and not like a word, a date or a size."""
     if len(value) < 4 or re.fullmatch(
-        r"[\d.,:/%-]+|\d+-?[a-zA-Z]{1,10}|[A-Za-z]+-\d{1,2}|https?://\S*|\d{4}-\d\d-\d\d\w*", value
+        r"[\d.,:/%-]+|\d+-?[a-zA-Z]{1,10}|[A-Za-z]{1,40}-\d{1,2}|https?://\S*|\d{4}-\d\d-\d\d\w*", value
     ):
         return len(value) >= 6 and value.isdigit()
     has_letter = any(sign.isalpha() for sign in value)

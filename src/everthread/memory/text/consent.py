@@ -12,14 +12,15 @@ _YES = (
     r"yes|yeah|yep|yup|sure|correct|right|exactly|absolutely|definitely|indeed|of course|please do(?! not|n'?t)|do it"
     r"|i do|i am|go ahead|go for it|sounds good|that'?s (?:right|correct|true)|confirm(?:ed)?|approved?|agreed|proceed"
     # Alone, or with thanks; `okay, that'll be all` and `please find me a taxi` agree to nothing.
-    r"|(?:ok(?:ay)?|please|do)(?=(?:\W+(?:please|yes|sure|thanks?|thank you|go ahead|do it|sounds good|great))*\W*$)"
+    r"|(?:ok(?:ay)?|please|do)"
+    r"(?=(?:\W{1,9}(?:please|yes|sure|thanks?|thank you|go ahead|do it|sounds good|great)){0,6}\W{0,9}$)"
 )
 _NO = r"no|nope|nah|n|not really|i don'?t|i'?m not|none|cancel|declined?|reject(?:ed)?|stop|don'?t"
-_OPENING = re.compile(rf"\W*(?:(?P<yes>{_YES}|y)|(?P<no>{_NO}))\b[\s,.!]*", re.IGNORECASE)
+_OPENING = re.compile(rf"\W{{0,20}}(?:(?P<yes>{_YES}|y)|(?P<no>{_NO}))\b[\s,.!]*", re.IGNORECASE)
 _RESERVATION = re.compile(
-    r"\b(?:but|not|no|never|nothing|\w+n'?t|except|unless|however|without|if|only)\b|\?", re.IGNORECASE
+    r"\b(?:but|not|no|never|nothing|\w{1,20}n'?t|except|unless|however|without|if|only)\b|\?", re.IGNORECASE
 )
-_OWN_ORDER = re.compile(r"\W*(?:correct|confirm|approve)\s+(?:it|that|this|them|the|my)\b", re.IGNORECASE)
+_OWN_ORDER = re.compile(r"\W{0,20}(?:correct|confirm|approve)\s{1,9}(?:it|that|this|them|the|my)\b", re.IGNORECASE)
 """`Correct that` and `confirm the price` ask for something, and agree to nothing."""
 
 _LONGEST_AGREEMENT = 80

@@ -6,7 +6,7 @@ __all__ = ["sentences"]
 
 _END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)\]\"'”’»]))\s+|(?<=[。！？])[」』）]?\s*|(?<=\])\s+(?=[A-Z])|[\n\r]+")
 _NO_END = re.compile(
-    r"(?:\b(?:a\.m|p\.m|e\.g|i\.e|etc|mrs?|ms|dr|st|vs|approx|no|u\.s)\.|\b[A-Z]\.|^\s*\d{1,3}\.)$",
+    r"(?:\b(?:a\.m|p\.m|e\.g|i\.e|etc|mrs?|ms|dr|st|vs|approx|no|u\.s)\.|\b[A-Z]\.|^\s{0,9}\d{1,3}\.)$",
     re.IGNORECASE | re.MULTILINE,
 )
 """Abbreviations, initials and the number of a list item, whose full stop ends no sentence."""

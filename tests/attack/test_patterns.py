@@ -1,0 +1,129 @@
+"""No pattern of the package takes more than linear time, whatever text it meets."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+import everthread.memory.rules
+from attack.conftest import AttackRow
+from attack.scale import SCALE
+
+ROOT = Path(__file__).parents[2]
+SIZES = (1_000, 10_000) if SCALE <= 1 else (10_000, 100_000)
+GROWTH = 15
+"""Times that ten times the text may take; in linear time it is 10."""
+FLOOR = 0.004
+"""Seconds of CPU below which a measurement says nothing."""
+TOO_LONG = 3.0
+"""Seconds of CPU for the smaller text after which the growth up to it has to do."""
+
+SHAPES = (
+    *("-", " ", "7", "a", "A", "(", "a@", "0-0-", "\n", '"', "'", "<!--", "https://a", "\u200b", "中", "é", "_", "0x"),
+    *("a ", "A1 ", "i ", "a, ", "- ", ". ", "1,", "`", "> ", "no, ", "it's ", "%20", "&#", "/a", "a.", "a-", "A-1-"),
+    *("\t ", "| ", "'a", "[1] ", "12:30 ", '{"a": ', "ab\n", "\r\n", "to "),
+)
+
+
+def _collected() -> dict[str, list[list[str]]]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    collector = Path(__file__).with_name("pattern_collector.py")
+    run = subprocess.run([sys.executable, str(collector)], env=environment, capture_output=True, check=True, text=True)
+    patterns: dict[str, list[list[str]]] = json.loads(run.stdout)
+    return patterns
+
+
+@cache
+def _examples() -> dict[str, list[str]]:
+    """Return what each rule of the packs says that it catches, by the place that the collector gives it."""
+    examples = {}
+    for path in Path(everthread.memory.rules.__file__).parent.glob("*.yaml"):
+        for section, rules in yaml.safe_load(path.read_text("utf-8"))["rules"].items():
+            for rule in rules:
+                catches = rule["catches"]
+                place = f"{path.stem}.yaml: {section}: {rule['name']}"
+                examples[place] = [catches] if isinstance(catches, str) else catches
+    return examples
+
+
+def _units(number: int, pattern: str, place: str) -> Iterator[str]:
+    """Yield what a text may repeat: shapes, words of the pattern itself, and what a rule catches, cut off.
+
+    In the short form every pattern meets a quarter of the shapes.
+    """
+    yield from SHAPES if SCALE > 1 else SHAPES[number % 4 :: 4]
+    literals = re.findall(r"(?<![\\\w])[A-Za-z]{2,12}(?![\w\]])", pattern)
+    yield from (f"{word} " for word in literals[:2])
+    yield " ".join(literals[:12]) + " "
+    yield " ".join(literals[-6:]) + ", "
+    for example in _examples().get(place, [])[:2]:
+        yield f"{example.rsplit(' ', 1)[0]} "
+        yield f"{example}; "
+
+
+def _text(unit: str, size: int) -> str:
+    return (unit * (size // len(unit) + 1))[:size]
+
+
+def _seconds(pattern: re.Pattern[str], text: str, repeats: int = 1) -> float:
+    best = float("inf")
+    for _ in range(repeats):
+        begin = time.thread_time()
+        for _match in pattern.finditer(text):
+            pass
+        best = min(best, time.thread_time() - begin)
+    return best
+
+
+def _growth(pattern: re.Pattern[str], unit: str) -> float:
+    """Return how many times longer a pattern takes for ten times the text; a text that takes too long is not tried."""
+    small, large = (_text(unit, size) for size in SIZES)
+    first, before = _seconds(pattern, _text(unit, SIZES[0] // 10)), 0.0
+    if first < TOO_LONG / 10:
+        before = _seconds(pattern, small)
+    if first >= TOO_LONG / 10 or before >= TOO_LONG:
+        return before / first or float("inf")
+    after = _seconds(pattern, large)
+    if FLOOR < after > GROWTH * before:
+        after, before = _seconds(pattern, large, 3), _seconds(pattern, small, 9)
+    return after / before if after > FLOOR else 0.0
+
+
+def _files(collected: dict[str, list[list[str]]]) -> set[str]:
+    return {place.split(":")[0].rsplit("/", 1)[-1] for _, _, place in collected["patterns"]}
+
+
+@pytest.fixture(scope="module")
+def collected() -> dict[str, list[list[str]]]:
+    return _collected()
+
+
+def test_every_pattern_is_collected(collected: dict[str, list[list[str]]]) -> None:
+    assert collected["unseen"] == []  # put together in a function that the collector does not reach
+    assert {"identifiers.py", "dates.py", "attacks.yaml", "values.yaml"} <= _files(collected)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_pattern_grows_faster_than_the_text(
+    part: int, collected: dict[str, list[list[str]]], attack_row: AttackRow
+) -> None:
+    grown = []
+    tries = 0
+    for number, (text, flags, place) in enumerate(collected["patterns"][part::4]):
+        pattern = re.compile(text, int(flags))
+        for unit in dict.fromkeys(_units(number, text, place)):
+            tries += 1
+            if (growth := _growth(pattern, unit)) > GROWTH:
+                grown.append(f"{place}: {growth:.0f} times for ten times {unit!r}: {text[:100]}")
+                break
+    attack_row("patterns in linear time", tries, len(grown))
+
+    assert not grown, "\n".join(grown)
