@@ -4,6 +4,7 @@ EverthreadError
 ├── SettingsError      a dial, a URL, a name or a profile is not usable (also a `ValueError`)
 ├── BudgetError        what is pinned cannot fit the window
 ├── ModelError         the provider refused, failed or broke off; the thread is intact
+├── StepLimitError     a turn took more steps than `recursion_limit` (also LangGraph's `GraphRecursionError`)
 ├── ScriptError        a scripted or replayed model was asked for more than it holds
 ├── RecordError        a line of a recorded file is malformed
 ├── StorageError       the database cannot be opened, read or written
@@ -11,6 +12,8 @@ EverthreadError
 │   └── UnreadableError   a row of the database is damaged
 └── NotFoundError      the thread, user, handle or note does not exist
 """
+
+from langgraph.errors import GraphRecursionError
 
 
 class EverthreadError(RuntimeError):
@@ -41,6 +44,10 @@ class ModelError(EverthreadError):
     def __init__(self, message: str, *, kind: str = "invalid") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class StepLimitError(EverthreadError, GraphRecursionError):
+    """A turn took more steps than `recursion_limit` allows; it is kept, and the next run goes on with it."""
 
 
 class ScriptError(EverthreadError):

@@ -12,7 +12,18 @@ from everthread.agents import support, travel
 from everthread.cli import main
 from everthread.cli.chat import InputEnded, question, read_answer, read_message
 from everthread.cli.options import duration_seconds
-from everthread.cli.output import counted, hanging, plain, print_json, print_table, progress, say, shortened
+from everthread.cli.output import (
+    counted,
+    hanging,
+    plain,
+    print_json,
+    print_table,
+    progress,
+    say,
+    shortened,
+    write_json,
+    write_page,
+)
 from everthread.cli.profile import read_profile
 from everthread.cli.prompt_view import bar, cells, headline, legend
 from everthread.cli.replay import _COLUMNS, _narrowed
@@ -29,6 +40,19 @@ EVENT = {
 
 def test_text_of_others_cannot_steer_the_terminal() -> None:
     assert plain("a\x1b[31mred\x07\u202eback\r\nnext\ttab") == "a\ufffd[31mred\ufffd\ufffdback\nnext\ttab"
+
+
+@pytest.mark.parametrize("sign", ["\x9b", "\u200e", "\u061c", "\u2028", "\u202e", "\u2066", "\U000e0041"], ids=ascii)
+def test_no_sign_that_steers_or_hides_is_printed(sign: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    print_json({"text": f"a{sign}b"})
+    write_json(tmp_path / "a.json", {"text": f"a{sign}b"})
+    write_page(tmp_path / "a.html", f"<p>a{sign}b</p>")
+
+    printed = capsys.readouterr().out
+    assert sign not in plain(f"a{sign}b") + printed
+    assert json.loads(printed) == json.loads((tmp_path / "a.json").read_text()) == {"text": f"a{sign}b"}
+    assert sign not in (tmp_path / "a.json").read_text() + (tmp_path / "a.html").read_text()
+    assert (tmp_path / "a.html").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_shortened_text_is_one_line_within_the_limit() -> None:

@@ -36,8 +36,9 @@ __all__ = [
     "write_page",
 ]
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What could move the cursor, change colours or reverse text, except tab and line feed. Rich removes only some."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+"""What could move the cursor, change colours, turn text around or hide it, except tab and line feed. Rich removes only
+some."""
 
 _PLAIN_WIDTH = 120
 """Columns of text that goes to a file or a pipe."""
@@ -111,7 +112,7 @@ def print_table(
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout: indented for a person, on one line for a program."""
     unicode = "utf" in (sys.stdout.encoding or "").lower()
-    text = json.dumps(value, ensure_ascii=not unicode, indent=2 if sys.stdout.isatty() else None)
+    text = _escaped(json.dumps(value, ensure_ascii=not unicode, indent=2 if sys.stdout.isatty() else None))
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -124,8 +125,7 @@ def write_json(file: Path, value: Any) -> None:
     """
     try:
         with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as opened:
-            json.dump(value, opened, ensure_ascii=False, indent=2)
-            opened.write("\n")
+            opened.write(_escaped(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
     except FileExistsError as failure:
         raise StorageError(f"{str(file)!r} exists already; it was left as it is") from failure
     except OSError as failure:
@@ -154,13 +154,15 @@ def check_writable(file: Path | None, *, new: bool = False) -> None:
 
 
 def write_page(file: Path, page: str) -> None:
-    """Write a report to open in a browser.
+    """Write a report to open in a browser, which only its owner may read; control characters are replaced.
 
     Raises:
         SettingsError: the file cannot be written.
     """
     try:
-        file.write_text(page, encoding="utf-8")
+        with open(os.open(file, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="utf-8") as opened:
+            os.fchmod(opened.fileno(), 0o600)
+            opened.write(plain(page))
     except OSError as failure:
         raise SettingsError(f"cannot write {str(file)!r}: {failure.strerror}") from failure
     note(f"the report is in {file}")
@@ -207,6 +209,11 @@ def progress(task: str = "", *, hidden: bool = False) -> Iterator[Report]:
 def plain(text: str) -> str:
     """Replace control characters in a text of others by a visible one."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def _escaped(document: str) -> str:
+    """Write control characters inside the strings of a JSON document as `\\u009b`; it means the same."""
+    return _CONTROL.sub(lambda match: json.dumps(match.group())[1:-1], document)
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,7 +1,7 @@
 """Run any compiled graph on a shared database: one run at a time on a thread, and each by the thread's owner."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
 from langchain_core.runnables.graph import Graph
 from langgraph.channels import UntrackedValue
+from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel.protocol import PregelProtocol
@@ -19,7 +20,7 @@ from langgraph.store.base import Item
 from langgraph.types import Command, GraphOutput, StateSnapshot, StateUpdate
 from pydantic import BaseModel
 
-from everthread.errors import SettingsError
+from everthread.errors import SettingsError, StepLimitError
 from everthread.graph.resend import arrival
 from everthread.graph.routing import AFTER_REPLY
 from everthread.ledger.record import now
@@ -207,9 +208,10 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 if isinstance(step, _Answer):
                     yield from _streamed(step, run.options)
                 else:
-                    for part in self.graph.stream(step.input, step.config, **run.options):
-                        if not step.is_silent:
-                            yield part
+                    with _step_limit(step.config):
+                        for part in self.graph.stream(step.input, step.config, **run.options):
+                            if not step.is_silent:
+                                yield part
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """Stream a run asynchronously while holding the thread's lock; see `stream`."""
@@ -232,7 +234,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 if isinstance(step, _Answer):
                     result = _output(step, run.options)
                 else:
-                    result = self.graph.invoke(step.input, step.config, **run.options)
+                    with _step_limit(step.config):
+                        result = self.graph.invoke(step.input, step.config, **run.options)
         return result
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
@@ -247,7 +250,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                     if isinstance(step, _Answer):
                         result = _output(step, run.options)
                     else:
-                        result = await self.graph.ainvoke(step.input, step.config, **run.options)
+                        with _step_limit(step.config):
+                            result = await self.graph.ainvoke(step.input, step.config, **run.options)
         return result
 
     def _inside(self, config: RunnableConfig | None) -> RunnableConfig:
@@ -264,10 +268,11 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             else:
                 # Closed here, while the lock is held: left to the garbage collector it would go on.
                 parts = cast(AsyncGenerator[Any, None], self.graph.astream(step.input, step.config, **run.options))
-                async with aclosing(parts):
-                    async for part in parts:
-                        if not step.is_silent:
-                            yield part
+                with _step_limit(step.config):
+                    async with aclosing(parts):
+                        async for part in parts:
+                            if not step.is_silent:
+                                yield part
 
     # The protocol of a run, the same under `invoke` and `ainvoke`: what it asks of the database is synchronous, and
     # the async methods let the storage's worker thread take one step after the other.
@@ -615,6 +620,21 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     def config_schema(self, *, include: Sequence[str] | None = None) -> type[BaseModel]:
         """Return the schema of the config."""
         return self.graph.config_schema(include=include)
+
+
+@contextmanager
+def _step_limit(config: RunnableConfig) -> Iterator[None]:
+    """Say in one sentence that a turn ran into `recursion_limit`, and which dial to set."""
+    try:
+        yield
+    except StepLimitError:
+        raise
+    except GraphRecursionError as error:
+        limit = f"{config['recursion_limit']:,} steps" if "recursion_limit" in config else "all steps that it may"
+        raise StepLimitError(
+            f"the turn took {limit} and was not done; it is kept: run the thread again to go on, and raise "
+            "`recursion_limit` in the config if the turn needs more (each model call and each round of tools is a step)"
+        ) from error
 
 
 def _is_nested(config: RunnableConfig | None) -> bool:

@@ -54,6 +54,7 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
             kind = type(reply).__name__
             raise ModelError(f"the model returned a {kind} instead of an assistant message", kind="invalid")
         check_complete(reply)
+        reply = _savable(reply)
     except Exception as error:
         telemetry.end(error=error)
         if not is_overflow(error):
@@ -150,6 +151,13 @@ def _learned(calibration: Calibration, chat: ModelWithTools) -> Update:
     if not calibration.anchors:
         return {}
     return {"calibration": {"model": chat.name, **calibration.to_json()}}
+
+
+def _savable(reply: AIMessage) -> AIMessage:
+    """Return a reply as it can be saved: without integers over 64 bits beside its calls, which `_kept` cleans."""
+    fields = ("content", "additional_kwargs", "response_metadata")
+    cleaned = {name: clean_content(getattr(reply, name)) for name in fields}
+    return reply if all(cleaned[name] == getattr(reply, name) for name in fields) else reply.model_copy(update=cleaned)
 
 
 def _kept(reply: AIMessage, state: State, prompt: Prompt, chat: ModelWithTools, *, reads_back: bool) -> Update:

@@ -42,6 +42,9 @@ M = TypeVar("M", bound=Message)
 REMOVE_ALL = "__remove_all__"
 """Id of the `RemoveMessage` that removes everything: LangGraph's `REMOVE_ALL_MESSAGES`."""
 
+_LARGEST = 10**4_000
+"""Python refuses to write a longer integer in decimals."""
+
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
@@ -167,5 +170,5 @@ def clean_content(content: Any) -> Any:
     if isinstance(content, dict):
         return {clean_content(key): clean_content(value) for key, value in content.items()}
     if isinstance(content, int) and not -(2**63) <= content < 2**64:
-        return str(content)
+        return str(content) if abs(content) < _LARGEST else hex(content)
     return content

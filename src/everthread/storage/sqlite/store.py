@@ -28,6 +28,7 @@ from langgraph.store.sqlite.base import MIGRATIONS
 from everthread.errors import StorageError
 from everthread.memory.text.words import query_words
 from everthread.state import namespaces
+from everthread.state.reducer import clean_content
 from everthread.storage.locks import ThreadLocks
 from everthread.storage.sqlite.database import Database
 from everthread.storage.sqlite.index import DamagedIndexError, Index, below
@@ -215,11 +216,7 @@ class SqliteSearchStore(BaseStore):
             return
         last = {(".".join(op.namespace), op.key): op for op in ops}
         gone = [place for place, op in last.items() if op.value is None]
-        kept = [
-            (*place, orjson.dumps(dict(op.value)), *_expiry(op.ttl))
-            for place, op in last.items()
-            if op.value is not None
-        ]
+        kept = [(*place, _json(op.value), *_expiry(op.ttl)) for place, op in last.items() if op.value is not None]
         if gone:
             self.database.connection.executemany("DELETE FROM store WHERE prefix = ? AND key = ?", gone)
         if kept:
@@ -234,6 +231,13 @@ class SqliteSearchStore(BaseStore):
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return self.database.connection.execute(sql, values).fetchall()
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(dict(value))
+    except TypeError:  # an integer over 64 bits, kept as text
+        return orjson.dumps(clean_content(dict(value)))
 
 
 def _expiry(ttl_minutes: float | None) -> tuple[str | None, float | None]:
