@@ -37,8 +37,8 @@ def test_what_is_stored_is_what_is_streamed() -> None:
 
     (row,) = store.search(namespaces.ledger("t"))
 
-    assert row.value == streamed
-    assert events(store, "t")[0].model_dump(mode="json") == streamed
+    assert {"everthread": "ledger", **row.value} == streamed
+    assert {"everthread": "ledger", **events(store, "t")[0].model_dump(mode="json")} == streamed
 
 
 def test_a_row_of_version_0_1_is_read_with_its_messages_time_and_breakdown() -> None:
@@ -72,7 +72,7 @@ def test_an_event_of_a_newer_version_does_not_hide_the_others(caplog: pytest.Log
     store.put(namespaces.ledger("t"), "9", {"event": "from the future"})
 
     assert [event.event for event in events(store, "t")] == ["evicted"]
-    assert "left out event 9" in caplog.text
+    assert "left out: event 9 of thread 't'" in caplog.text
 
 
 def test_events_stay_in_the_order_of_writing() -> None:
