@@ -201,7 +201,6 @@ def test_a_system_message_of_the_app_stays_behind(capsys: pytest.CaptureFixture[
         (["ours"], 1, "no other graph has a thread 'ours'"),
         (["chat", "--into", "ours", "--back"], 2, "did not begin with the messages of thread 'chat'"),
         (["chat", "--into", "nobody", "--back"], 1, "there is no thread 'nobody'"),
-        (["--database", "sqlite://"], 2, "in memory"),
         (["--database", "sqlite:///nowhere.db"], 1, "there is no database at 'nowhere.db'"),
     ],
 )

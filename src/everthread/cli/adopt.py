@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from langchain_core.messages import BaseMessage, messages_to_dict
 
 from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AgentName, AsJson, DatabaseUrl, agent_of
 from everthread.cli.output import counted, note, print_json, print_table, say
 from everthread.cli.reading import when
 from everthread.errors import NotFoundError, SettingsError
-from everthread.graph.adoption import begin_with
-from everthread.graph.agent import build_graph
 from everthread.state import Context
-from everthread.storage.adoption import ForeignThread, foreign_threads, new_messages, opened_to_read
-from everthread.storage.open import open_storage
+from everthread.storage.foreign_threads import ForeignThread, foreign_threads
+from everthread.storage.sqlite.reader import open_reader
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 __all__ = ["adopt"]
 
@@ -50,6 +50,12 @@ def adopt(
         return
     if thread is None:
         raise SettingsError("which thread shall it begin with? `everthread adopt THREAD --into NEW`")
+    # Taken when called: a list needs none of them.
+    from everthread.graph.adoption import begin_with
+    from everthread.graph.agent import build_graph
+    from everthread.storage.adoption import new_messages
+    from everthread.storage.open import open_storage
+
     with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
         if back:
             new = new_messages(storage, thread, into)
@@ -73,8 +79,10 @@ with open_storage("{database}") as storage:
 app.update_state({{"configurable": {{"thread_id": "{thread}"}}}}, {{"messages": new}})"""
 
 
-def _print_new(messages: Sequence[BaseMessage], thread: str, ours: str, database: str, *, as_json: bool) -> None:
+def _print_new(messages: "Sequence[BaseMessage]", thread: str, ours: str, database: str, *, as_json: bool) -> None:
     """Print the messages for a program, or how the app takes them."""
+    from langchain_core.messages import messages_to_dict
+
     if as_json:
         print_json({"thread_id": thread, "messages": messages_to_dict(messages)})
     elif not messages:
@@ -85,8 +93,8 @@ def _print_new(messages: Sequence[BaseMessage], thread: str, ours: str, database
 
 
 def _list(wanted: str | None, database: str, *, as_json: bool) -> None:
-    with opened_to_read(database) as connection:
-        threads = [one for one in foreign_threads(connection) if wanted in (None, one.thread_id)]
+    with open_reader(database) as reader:
+        threads = [one for one in foreign_threads(reader) if wanted in (None, one.thread_id)]
     if wanted is not None and not threads:
         raise NotFoundError(f"no other graph has a thread {wanted!r} in this database; `everthread adopt` lists them")
     if as_json:

@@ -3,11 +3,8 @@
 Nothing here writes to a thread of another graph. It goes on as it is in its own graph, with our middleware or without.
 """
 
-import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage, convert_to_messages
@@ -21,25 +18,18 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Interrupt
 from typing_extensions import TypedDict
 
-from everthread.errors import NotFoundError, SettingsError, StorageError
-from everthread.state import namespaces
+from everthread.errors import NotFoundError, SettingsError
 from everthread.state.marks import MARK, marks
 from everthread.state.messages import Messages
 from everthread.storage.kept_checkpoints import OWN_GRAPH
-from everthread.storage.locations import locate
 from everthread.storage.open import Storage
-from everthread.storage.sqlite.checkpoint_rows import last_writer, thread_sizes
 from everthread.storage.sqlite.checkpointer import SqliteCheckpointer
 from everthread.storage.transcript import transcript
-from everthread.window.turns import opens_turn
 
 __all__ = [
     "ADOPTED",
-    "ForeignThread",
-    "foreign_threads",
     "messages_of",
     "new_messages",
-    "opened_to_read",
     "pending_interrupts",
     "refuse_foreign",
     "state_keys",
@@ -47,61 +37,6 @@ __all__ = [
 
 ADOPTED = "adopted"
 """Mark of a message that a thread of ours was begun with: the thread that it came from."""
-
-
-@dataclass(frozen=True)
-class ForeignThread:
-    """A thread whose newest checkpoint another graph wrote."""
-
-    thread_id: str
-    user_id: str | None
-    """Whose it is by our own record; None: neither a guard nor our middleware has run on it."""
-    turns: int
-    """User's messages that are in its state."""
-    messages: int
-    checkpoints: int
-    bytes: int
-    """Of all its rows, without SQLite's own."""
-    keys: list[str]
-    """Keys of its state that have a value, `messages` included."""
-    waiting_for: list[Any]
-    """What its open approvals ask, as JSON."""
-    last_activity: str
-    """When its newest checkpoint was saved, ISO 8601."""
-
-
-@contextmanager
-def opened_to_read(url: str) -> Iterator[sqlite3.Connection]:
-    """Open the file of a database so that not one byte of it can change.
-
-    Raises:
-        SettingsError: the URL is not understood, or names a database in memory.
-        StorageError: there is no such file.
-    """
-    path = locate(url).path
-    if path is None:
-        raise SettingsError("a database in memory holds nothing yet; name a file, `--database sqlite:///app.db`")
-    if not path.is_file():
-        raise StorageError(f"there is no database at {str(path)!r}; check the path")
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
-        yield connection
-
-
-def foreign_threads(connection: sqlite3.Connection) -> list[ForeignThread]:
-    """List the threads whose newest checkpoint another graph wrote, the latest activity first; nothing is written."""
-    tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not {"checkpoints", "writes"} <= tables:
-        return []
-    sessions = "SELECT key, json_extract(CAST(value AS TEXT), '$.user_id') FROM store WHERE prefix = ?"
-    has_store = "store" in tables
-    users = dict(connection.execute(sessions, (".".join(namespaces.SESSIONS),)).fetchall()) if has_store else {}
-    saver = _lenient(connection)
-    threads = [
-        _described(saver, thread_id, users.get(thread_id), *sizes)
-        for thread_id, sizes in thread_sizes(connection).items()
-        if last_writer(connection, thread_id) != OWN_GRAPH
-    ]
-    return sorted(threads, key=lambda thread: thread.last_activity, reverse=True)
 
 
 def messages_of(storage: Storage, thread_id: str) -> list[BaseMessage]:
@@ -219,22 +154,6 @@ def _reader(saver: SqliteSaver) -> CompiledStateGraph[Any, Any, Any, Any]:
     return graph.compile(checkpointer=saver)
 
 
-def _described(saver: SqliteSaver, thread_id: str, user_id: str | None, checkpoints: int, size: int) -> ForeignThread:
-    saved = saver.get_tuple(_config(thread_id))
-    messages = _messages(_reader(saver).get_state(_config(thread_id)).values)
-    return ForeignThread(
-        thread_id=thread_id,
-        user_id=user_id,
-        turns=sum(map(opens_turn, messages)),
-        messages=len(messages),
-        checkpoints=checkpoints,
-        bytes=size,
-        keys=sorted({*state_keys(saved), *(["messages"] if messages else [])}) if saved else [],
-        waiting_for=[_plain(one.value) for one in pending_interrupts(saved)] if saved else [],
-        last_activity=str(saved.checkpoint["ts"]) if saved else "",
-    )
-
-
 def _messages(values: Mapping[str, Any]) -> list[BaseMessage]:
     """Return the messages of a state; of a state that has other things under that name, none."""
     found = values.get("messages")
@@ -261,10 +180,6 @@ def _marked(message: BaseMessage, ours: Mapping[str, Any]) -> BaseMessage:
     """Return a message with these marks of ours and no others."""
     kwargs = {name: value for name, value in message.additional_kwargs.items() if name != MARK}
     return message.model_copy(update={"additional_kwargs": {**kwargs, **({MARK: dict(ours)} if ours else {})}})
-
-
-def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=str))
 
 
 def _config(thread_id: str) -> RunnableConfig:

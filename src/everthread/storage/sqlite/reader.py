@@ -119,6 +119,16 @@ class Reader:
         """Tell whether a thread has a checkpoint."""
         return self._row(_HEAD, thread_id) is not None
 
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether the database has LangGraph's tables."""
+        return {"checkpoints", "writes"} <= self._tables
+
+    def saved_at(self, thread_id: str) -> str:
+        """Return when the newest checkpoint of a thread was saved, ISO 8601; empty when it does not say so."""
+        row = self._row(_HEAD, thread_id)
+        return str(_loaded(*row[2:]).get("ts", "")) if row is not None else ""
+
     def is_ours(self, thread_id: str) -> bool:
         """Tell whether our own graph wrote the newest checkpoint of a thread, or has still to write the first."""
         return not self.has_state(thread_id) or last_writer(self.connection, thread_id) == OWN_GRAPH

@@ -1,0 +1,61 @@
+"""The threads of other graphs in a database, as they are stored: read without LangChain, and nothing is changed."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from everthread.state import namespaces
+from everthread.storage.sqlite.checkpoint_rows import thread_sizes
+from everthread.storage.sqlite.reader import Reader
+
+__all__ = ["ForeignThread", "foreign_threads"]
+
+
+@dataclass(frozen=True)
+class ForeignThread:
+    """A thread whose newest checkpoint another graph wrote."""
+
+    thread_id: str
+    user_id: str | None
+    """Whose it is by our own record; None: neither a guard nor our middleware has run on it."""
+    turns: int
+    """User's messages that are in its state."""
+    messages: int
+    checkpoints: int
+    bytes: int
+    """Of all its rows, without SQLite's own."""
+    keys: list[str]
+    """Keys of its state that have a value, `messages` included."""
+    waiting_for: list[Any]
+    """What its open approvals ask, as JSON."""
+    last_activity: str
+    """When its newest checkpoint was saved, ISO 8601."""
+
+
+def foreign_threads(reader: Reader) -> list[ForeignThread]:
+    """List the threads whose newest checkpoint another graph wrote, the latest activity first.
+
+    Raises:
+        StorageError: a state is stored in a form that this version does not know.
+    """
+    threads = [
+        _described(reader, thread_id, *sizes)
+        for thread_id, sizes in (thread_sizes(reader.connection).items() if reader.has_checkpoints else ())
+        if not reader.is_ours(thread_id)
+    ]
+    return sorted(threads, key=lambda thread: thread.last_activity, reverse=True)
+
+
+def _described(reader: Reader, thread_id: str, checkpoints: int, size: int) -> ForeignThread:
+    state, session = reader.state(thread_id), reader.get(namespaces.SESSIONS, thread_id)
+    return ForeignThread(
+        thread_id=thread_id,
+        user_id=session.value.get("user_id") if session else None,
+        turns=sum(message.type == "human" for message in state.messages),
+        messages=len(state.messages),
+        checkpoints=checkpoints,
+        bytes=size,
+        keys=sorted([*state.values, *(["messages"] if state.messages else [])]),
+        waiting_for=[json.loads(json.dumps(value, default=str)) for value in state.asked],
+        last_activity=reader.saved_at(thread_id),
+    )
