@@ -49,6 +49,9 @@ _BETWEEN_BLANKS = re.compile(r"(?<=_) (?=_)")
 _LONGEST_HEAD = 400
 """Characters of a line or sentence that tell what it is."""
 
+_GREETING = 40
+"""Characters ahead of a question up to which nothing stands there that it could be about."""
+
 _GAP = "\n"
 """Stands for what is not the user's, and ends a sentence."""
 
@@ -201,7 +204,9 @@ def _handed_over(text: str) -> Iterator[tuple[int, int]]:
         rule, match = found
         rest = start + match.end() if rule.values["covers"] == "behind" else place
         behind = text[rest:].lstrip()
-        if rule.values["covers"] == "ahead" or (rule.values["covers"] == "either" and not behind.strip(".!?… ")):
+        covers = rule.values["covers"]
+        is_ahead = covers == "ahead" or (covers == "either" and not behind.strip(".!?… "))
+        if is_ahead or (covers == "back" and (start > _GREETING or not behind)):
             yield 0, start
         elif behind and behind[0] != _BLANK:
             # A quotation that comes next is all that is meant.
