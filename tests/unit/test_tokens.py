@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMe
 from langchain_core.tools import tool
 
 from everthread.window import tokens as tokens_module
+from everthread.window.encoding import encoding
 from everthread.window.images import image_tokens
 from everthread.window.tokens import AUDIO, FILE, TokenCounter, _Cache, counter_for
 from everthread.window.tool_schemas import render_tools
@@ -374,3 +375,12 @@ def test_an_estimate_leaves_room_for_what_its_family_counts(name: str | None, fr
     counter = counter_for(name)
 
     assert (counter.accuracy, counter.first_fraction) == ("estimated", fraction)
+
+
+def test_a_text_that_no_window_holds_is_estimated_and_not_below_its_count() -> None:
+    text = "".join(f"order {number}: paid, packed and sent to 漢字 street {number % 97}\n" for number in range(110_000))
+    counter = counter_for("gpt-5")
+
+    exact = len(encoding("o200k_base").encode_ordinary(text))
+
+    assert exact <= counter.text(text) < 1.2 * exact

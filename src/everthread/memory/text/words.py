@@ -23,11 +23,14 @@ __all__ = [
     "words",
 ]
 
-VERSION = 1
+VERSION = 2
 """Version of the words that `index_words` and `query_words` return."""
 
 LONGEST_WORD = 64
 """Characters of a word that count; a longer one is cut, in the index and in the query alike."""
+
+MOST_INDEXED = 1_000_000
+"""Characters of a text whose words are indexed."""
 
 MOST_WORDS = 128
 """Words of a query that count; of more, the longest are taken, since those are the rare ones."""
@@ -97,10 +100,14 @@ def content_words(text: str) -> list[str]:
 
 
 def index_words(texts: Iterable[str]) -> list[str]:
-    """Return the words of texts to be indexed, in order and as often as they stand there; dates are words as well."""
+    """Return the words of texts to be indexed, in order and as often as they stand there; dates are words as well.
+
+    Of a text over `MOST_INDEXED` characters both ends are read: a log of 50 MB is read back by its handle.
+    """
     found: list[str] = []
     for text in texts:
-        folded = fold(text)
+        half = MOST_INDEXED // 2
+        folded = fold(text if len(text) <= MOST_INDEXED else f"{text[:half]}\n{text[-half:]}")
         dates, rest = date_words(folded)
         found += dates
         found += map(_stems.__getitem__, _cut(rest, pairs_only=False))
