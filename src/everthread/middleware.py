@@ -42,6 +42,7 @@ from everthread.nodes.thread_view import ThreadView
 from everthread.nodes.tools import is_of_note, kept
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, state_after
+from everthread.state.context import set_dials
 from everthread.state.marks import is_masked
 from everthread.state.messages import Messages
 from everthread.storage.kept_checkpoints import OURS
@@ -100,6 +101,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> None:
         if "user_id" in dials:
             raise SettingsError('`user_id` is of a run: pass {"configurable": {"user_id": "…"}} as its config')
+        if "model" in dials:
+            raise SettingsError("the agent has its model already; `summarizer` names another one for summaries")
         Context.from_mapping(dials)
         self._dials = dials
         self._summarizer = None if summarizer is None else resolve(summarizer)
@@ -212,7 +215,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             )
         if not is_nested:
             self._warn_once(keeps=keeps, is_guarded=OURS in config.get("metadata", {}))
-        set_here = {**_set_dials(context), **dict(configurable.get("everthread") or {})}
+        set_here = {**_set_dials(context), **set_dials(configurable)}
         dials = Context.from_mapping({**self._dials, **set_here, "user_id": str(user_id or Context.user_id)})
         if keeps:
             return _Run(dials, replace(runtime, context=dials), runtime.store, str(thread_id), keeps=True)

@@ -396,3 +396,33 @@ def test_whatever_a_thread_is_like_prompts_fit_and_nothing_is_lost(storage: Stor
     for prompt in sent(model):
         open_calls = [call["id"] for message in prompt if isinstance(message, AIMessage) for call in message.tool_calls]
         assert open_calls == [message.tool_call_id for message in prompt if isinstance(message, ToolMessage)]
+
+
+def test_a_wrong_dial_of_a_run_is_refused_before_its_message_is_saved(storage: Storage, ask: Ask) -> None:
+    graph = agent(storage, ScriptedModel(["Hello."]))
+    config = {"configurable": {**CONFIG["configurable"], "everthread": {"windwo": 600}}}
+
+    with pytest.raises(SettingsError, match="did you mean 'window'"):
+        ask(graph, "hi", config)
+
+    assert not graph.get_state(CONFIG).values
+
+
+def test_the_agents_model_is_not_taken_for_a_dial() -> None:
+    with pytest.raises(SettingsError, match="`summarizer` names another one"):
+        EverthreadMiddleware(model="offline")
+
+
+def test_the_agents_own_model_summarizes_within_the_window(storage: Storage, ask: Ask) -> None:
+    sizes = []
+
+    def reply(messages: Sequence[BaseMessage]) -> AIMessage:
+        sizes.append(counter_for(None).messages(messages))
+        return AIMessage("The orders are paid, packed and sent. " * 12)
+
+    graph = agent(storage, Answering(reply=reply), summarizer=None)
+
+    for number in range(40):
+        ask(graph, f"Where is order {number}? " * 20)
+
+    assert max(sizes) < WINDOW

@@ -30,7 +30,7 @@ def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> i
 
     Raises:
         NotFoundError: there is no thread `source`.
-        SettingsError: `source` is a thread of ours or has no messages, or there is a thread `target`.
+        SettingsError: `source` is a thread of ours or of another user, or has no messages, or there is a thread `target`.
         ThreadBusyError: a run holds one of the threads.
     """
     storage, target = graph.storage, namespaces.checked("thread_id", target)
@@ -41,6 +41,10 @@ def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> i
     }
     with storage.locks.hold(target):
         messages = messages_of(storage, source)
+        known = storage.store.get(namespaces.SESSIONS, source)
+        owner = known.value.get("user_id") if known is not None else None
+        if owner not in (None, user_id):
+            raise SettingsError(f"thread {source!r} belongs to user {owner!r}, not to {user_id!r}; name its own user")
         is_taken = storage.store.get(namespaces.SESSIONS, target) is not None
         if is_taken or graph.graph.get_state(config).metadata is not None:
             raise SettingsError(f"there is a thread {target!r} already; choose another name for the new one")

@@ -27,6 +27,7 @@ from everthread.ledger.record import now
 from everthread.nodes.nested import OWN_STORE
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, namespaces
+from everthread.state.context import set_dials
 from everthread.state.marks import is_answer, sequence
 from everthread.state.messages import clean_content
 from everthread.state.schemas import declared_types
@@ -375,6 +376,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
         thread_id = namespaces.checked("thread_id", str(thread_id))
         context = self._context(options.get("context"), configurable)
+        # Dials of `EverthreadMiddleware`: found wrong in the middle of a run, its message would be saved already.
+        set_dials(configurable)
         user_id = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
         user_id = user_id or configurable.get("user_id")
         if user_id is None and self._dials is not None:
@@ -461,8 +464,14 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             raise described(record_name(namespaces.SESSIONS, run.thread_id), error)
         owner = session.value.get("user_id") if session else None
         if owner is not None and owner != run.user_id:
-            who = f"another user than {run.user_id!r}" if run.user_id else "a user, and this run names none"
-            raise SettingsError(f"thread {run.thread_id!r} belongs to {who}; use a thread of their own")
+            if not run.user_id:
+                raise SettingsError(
+                    f"thread {run.thread_id!r} belongs to a user, and this run names none; name the user by `user_id` "
+                    "in the context or in `configurable`"
+                )
+            raise SettingsError(
+                f"thread {run.thread_id!r} belongs to another user than {run.user_id!r}; use a thread of their own"
+            )
         return session
 
     def _check_graph(self, config: RunnableConfig, snapshot: StateSnapshot) -> None:

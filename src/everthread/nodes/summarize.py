@@ -103,7 +103,7 @@ def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: No
         return _Compaction(fold, size, recalled=recalled)
     by_rules = absorb(size.summary, fold.folded, remaining, limits=size.limits, counter=size.counter, rules=deps.rules)
     unread: list[BaseMessage] = []
-    is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(deps))
+    is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(deps, size))
     if is_worth_it and _may_ask(by_rules, deps):
         earlier = [name for name in by_rules.pending if name not in gone]
         unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.folded]
@@ -145,13 +145,13 @@ def _rewritten(compaction: _Compaction, by_rules: Summary, deps: NodeDeps) -> Mo
     count, limits, counter = compaction.size.counter.text, compaction.size.limits, compaction.size.counter
     waiting = numbered_lines(compaction.unread)
     sizes = [size + _NUMBER for size in line_sizes(waiting, counter)]
-    read = _whole_requests(sizes, _chunk_tokens(deps))
+    read = _whole_requests(sizes, _chunk_tokens(deps, compaction.size))
     lines, later = waiting[:read], waiting[read:]
     numbered = dict(enumerate((source for source, _ in lines), start=1))
     shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
     old = render_story(compaction.size.summary, deps.agent.summary_sections) if compaction.size.summary else ""
     # The rules have written a line for every message, also for those of parts beyond the limit.
-    chunks = _chunks(shown, sizes[:read], _chunk_tokens(deps), count)[-MOST_CHUNKS:]
+    chunks = _chunks(shown, sizes[:read], _chunk_tokens(deps, compaction.size), count)[-MOST_CHUNKS:]
     text, failed = old, by_rules.model_copy(update={"failures": by_rules.failures + 1})
     for chunk in chunks:
         failure = ""
@@ -203,9 +203,13 @@ def _whole_requests(sizes: Sequence[int], tokens: int) -> int:
     return len(sizes)
 
 
-def _chunk_tokens(deps: NodeDeps) -> int:
-    """Return how many tokens of new messages fit the summariser's own window."""
-    return int((input_limit(deps.summarizer) or UNKNOWN_WINDOW) * _CHUNK_SHARE)
+def _chunk_tokens(deps: NodeDeps, size: PromptSize) -> int:
+    """Return how many tokens of new messages fit the summariser's own window.
+
+    When the run's own model writes summaries and does not tell its limit, the dial `window` does.
+    """
+    unknown = size.budget.window if deps.summarizer is deps.model.chat else UNKNOWN_WINDOW
+    return int((input_limit(deps.summarizer) or unknown) * _CHUNK_SHARE)
 
 
 def _chunks(lines: Sequence[str], sizes: Sequence[int], tokens: int, count: Callable[[str], int]) -> list[list[str]]:

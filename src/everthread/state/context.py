@@ -1,6 +1,7 @@
 """The dials of a run, validated when they are set."""
 
 import dataclasses
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -183,8 +184,25 @@ class Context:
         dials = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - dials)
         if unknown:
-            raise SettingsError(f"unknown dial {unknown[0]!r}; the dials are {', '.join(sorted(dials))}")
+            close = difflib.get_close_matches(unknown[0], dials, n=1)
+            guess = f" (did you mean {close[0]!r}?)" if close else ""
+            raise SettingsError(f"unknown dial {unknown[0]!r}{guess}; the dials are {', '.join(sorted(dials))}")
         return cls(**values)
+
+
+def set_dials(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the dials that a run of somebody else's agent sets by `configurable["everthread"]`.
+
+    Raises:
+        SettingsError: it is no mapping, or one of them is no dial or out of range.
+    """
+    dials = configurable.get("everthread")
+    if dials is None:
+        return {}
+    if not isinstance(dials, Mapping) or "user_id" in dials:
+        raise SettingsError(f"`configurable[\"everthread\"]` takes dials, such as {{'window': 16_000}}, got {dials!r}")
+    Context.from_mapping(dict(dials))
+    return dict(dials)
 
 
 def fixed_context(fixed: Mapping[str, Any]) -> type[Context]:
