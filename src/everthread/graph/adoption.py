@@ -30,7 +30,7 @@ def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> i
 
     Raises:
         NotFoundError: there is no thread `source`.
-        SettingsError: `source` is a thread of ours or of another user, or has no messages, or there is a thread `target`.
+        SettingsError: `source` is a thread of ours, or of another user, or empty; or there is a thread `target`.
         ThreadBusyError: a run holds one of the threads.
     """
     storage, target = graph.storage, namespaces.checked("thread_id", target)
