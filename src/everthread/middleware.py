@@ -35,11 +35,11 @@ from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
 from everthread.nodes.model_calls import ModelCall, ModelCalls, amake_calls, make_calls
-from everthread.nodes.prompt_plan import plan_of, plan_update
+from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.summarize import summarize
 from everthread.nodes.thread_view import ThreadView
-from everthread.nodes.tools import is_of_note, kept
+from everthread.nodes.tools import is_of_note, kept, with_id
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, state_after
 from everthread.state.context import set_dials
@@ -191,7 +191,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             return response
         # A deep agent's own summarizer counts the messages of the state by their position.
         stays = request.state.get("_summarization_event") is not None
-        run.store.batch([view.record(state, run.thread_id, stays=stays)])
+        run.store.batch(list(view.record(state, run.thread_id, stays=stays)))
         writes = [] if stays else view.writes(state)
         return ExtendedModelResponse(response, Command(update={"messages": writes})) if writes else response
 
@@ -213,11 +213,14 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
                 'no user: pass {"configurable": {"thread_id": "…", "user_id": "…"}} as config, or a context with '
                 "`user_id`"
             )
+        is_guarded = OURS in config.get("metadata", {})
         if not is_nested:
-            self._warn_once(keeps=keeps, is_guarded=OURS in config.get("metadata", {}))
+            self._warn_once(keeps=keeps, is_guarded=is_guarded)
         set_here = {**_set_dials(context), **set_dials(configurable)}
         dials = Context.from_mapping({**self._dials, **set_here, "user_id": str(user_id or Context.user_id)})
         if keeps:
+            if not is_guarded:
+                checked_session(runtime.store, str(thread_id), dials)
             return _Run(dials, replace(runtime, context=dials), runtime.store, str(thread_id), keeps=True)
         # What the nodes keep is gone with the call.
         store, nobody = InMemoryStore(), ExecutionInfo("", "", "", thread_id="none")
@@ -243,7 +246,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     def _deps(self, request: ModelRequest[Any], handler: "_Handler", run: "_Run") -> NodeDeps:
         chat, name = request.model, tokenizer_name(request.model)
         counter = counter_for(name)
-        tokens = self._schema_tokens(request, counter) + sum(counter.sizes(handler.added))
+        tokens = self._schema_tokens(request, counter) + handler.added_tokens(counter)
         model = _RequestModel(chat, (), _READERS, name or "unknown", provider(chat), counter, handler, tokens)
         return NodeDeps(
             self._agent,
@@ -260,9 +263,11 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         schemas = [*request.tools, *_response_schemas(request.response_format)]
         # Counting takes a tenth of a turn, and an agent has the same tools time and again.
         key = (counter.encoding_name, counter.exact, tuple(map(_identity, schemas)))
-        if key not in self._counted:
-            self._counted = {key: counter.tools(schemas)}
-        return self._counted[key]
+        tokens = self._counted.get(key)
+        if tokens is None:
+            tokens = counter.tools(schemas)
+            self._counted = {key: tokens}
+        return tokens
 
     def _shown(self, request: ToolCallRequest) -> ToolCallRequest:
         """Return what a tool is to see: our own see a view of the state, the agent's its own state."""
@@ -272,8 +277,10 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _kept(self, result: Any, request: ToolCallRequest) -> Any:
         run = self._run(request.runtime, request.runtime.config)
-        if not run.keeps or not is_of_note(result, request.tool_call, run.store, run.thread_id, run.context):
+        if not run.keeps:
             return result
+        if not is_of_note(result, request.tool_call, run.store, run.thread_id, run.context):
+            return with_id(result, request.state)
         # A tool runs ahead of the model that reads its result, so which one that is is not known here.
         return kept(result, run.viewed(request), counter_for(None), {tool.name for tool in _READERS})
 
@@ -316,19 +323,21 @@ class _Handler(Runnable[Any, AIMessage]):
         self.request = request
         self.response: Any = None
         self._handler = handler
-        own = {message.id: message for message in request.state["messages"]}
+        own = self._own = {message.id: message for message in request.state["messages"]}
         theirs = [place for place, one in enumerate(request.messages) if one.id is None or one.id not in own]
         first = next((place for place, one in enumerate(request.messages) if place not in theirs), 0)
         self._ahead = [request.messages[place] for place in theirs if place < first]
         self._behind = [request.messages[place] for place in theirs if place > first]
+        asked = {message.id for message in request.messages}
+        self._removed = {name for name in own if name not in asked}
         self._changed = {
             one.id: one for one in request.messages if one.id in own and one.content != own[one.id].content
         }
 
-    @property
-    def added(self) -> list[BaseMessage]:
-        """The messages that other middlewares added."""
-        return [*self._ahead, *self._behind]
+    def added_tokens(self, counter: TokenCounter) -> int:
+        """Return what other middlewares add to the prompt: messages of their own, and what they made longer."""
+        longer = [counter.message(new) - counter.message(self._own[name]) for name, new in self._changed.items()]
+        return sum(counter.sizes([*self._ahead, *self._behind])) + sum(max(size, 0) for size in longer)
 
     @property
     def ends_turn(self) -> bool:
@@ -361,7 +370,8 @@ class _Handler(Runnable[Any, AIMessage]):
         model = self.request.model
         if "max_tokens" in options:
             model, options = reply_limit(model, options["max_tokens"])
-        shown = [self._changed.get(one.id, one) if not is_masked(one) else one for one in messages]
+        kept = [one for one in messages if one.id is None or one.id not in self._removed]
+        shown = [self._changed.get(one.id, one) if not is_masked(one) else one for one in kept]
         return self.request.override(
             model=model,
             system_message=cast(SystemMessage, system) if self.request.system_message else None,

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
 
 from everthread import Context, EverthreadMiddleware, EverthreadState, open_storage
 from everthread.errors import BudgetError, SettingsError
@@ -426,3 +428,170 @@ def test_the_agents_own_model_summarizes_within_the_window(storage: Storage, ask
         ask(graph, f"Where is order {number}? " * 20)
 
     assert max(sizes) < WINDOW
+
+
+def whole(storage: Storage, values: Any) -> list[BaseMessage]:
+    return transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))
+
+
+def test_an_answer_that_is_made_again_stands_on_the_same_tool_round(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel([*turns(20), AIMessage("made again")])
+    graph = agent(storage, model)
+    for number in range(20):
+        ask(graph, f"Where is order {number}? " * 5)
+    history = [one for one in graph.get_state_history(CONFIG) if one.next == ("model",)]
+
+    values = dict(graph.invoke(None, {"configurable": {**CONFIG["configurable"], **history[0].config["configurable"]}}))
+
+    assert values["messages"][-1].text == "made again"
+    assert [message.type for message in sent(model)[-1][-3:]] == ["human", "ai", "tool"]
+    assert "line 19" in sent(model)[-1][-1].text
+    assert [message.type for message in whole(storage, values)] == ["human", "ai", "tool", "ai"] * 20
+
+
+def test_the_first_branch_goes_on_as_it_was_behind_a_second_one(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel([*turns(6), AIMessage("second branch"), AIMessage("first branch")])
+    graph = agent(storage, model)
+    for number in range(6):
+        ask(graph, f"Where is order {number}? " * 5)
+    first = graph.get_state(CONFIG).config["configurable"]
+    fork = next(one for one in graph.get_state_history(CONFIG) if one.next == ("model",)).config["configurable"]
+    graph.invoke(None, {"configurable": {**CONFIG["configurable"], **fork}})
+
+    ask(graph, "And now?", {"configurable": {**CONFIG["configurable"], **first}})
+
+    texts = [message.text for message in sent(model)[-1]]
+    assert any(text.startswith("Order 5 is packed.") for text in texts)
+    assert "second branch" not in texts
+
+
+@pytest.mark.parametrize("strikes", range(1, 41, 3))
+def test_a_reply_that_was_never_saved_leaves_the_thread_in_order(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch, strikes: int
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    model = ScriptedModel([reply for reply in turns(24) for _ in range(1)] + turns(1, start=99))
+    graph = agent(storage, model)
+    put = type(storage.store).batch
+    calls = 0
+
+    def batch(store: Any, ops: Any) -> Any:
+        nonlocal calls
+        ops = list(ops)
+        done = put(store, ops)
+        if any(getattr(op, "namespace", ())[-1:] == ("calls",) and hasattr(op, "value") for op in ops):
+            calls += 1
+            if calls == strikes:
+                raise Killed
+        return done
+
+    monkeypatch.setattr(type(storage.store), "batch", batch)
+    asked = []
+    for number in range(22):
+        text = f"Where is order {number}? " * 5
+        asked.append(text)
+        try:
+            values = graph.invoke({"messages": [HumanMessage(text, id=f"q{number}")]}, CONFIG)
+        except Killed:
+            values = graph.invoke({"messages": [HumanMessage(text, id=f"q{number}")]}, CONFIG)
+
+    messages = whole(storage, values)
+    assert [message.text for message in messages if message.type == "human"] == asked
+    results = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    assert results == {call["id"] for one in messages if isinstance(one, AIMessage) for call in one.tool_calls}
+    for prompt in sent(model):
+        calls_in = [call["id"] for message in prompt if isinstance(message, AIMessage) for call in message.tool_calls]
+        assert calls_in == [message.tool_call_id for message in prompt if isinstance(message, ToolMessage)]
+        assert not any("No result: this call was interrupted" in message.text for message in prompt)
+
+
+def test_a_client_that_sends_its_whole_history_gets_no_old_summary(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel(turns(20))
+    graph = agent(storage, model).graph
+    said: list[BaseMessage] = []
+    for number in range(20):
+        said.append(HumanMessage(f"Where is order {number}? " * 5, id=f"q{number}"))
+        values = ask(graph, list(said))
+
+    assert max(map(counter_for(None).messages, sent(model))) < WINDOW
+    humans = [message.id for message in whole(storage, values) if message.type == "human"]
+    assert humans == [f"q{number}" for number in range(20)]
+
+
+def test_parallel_results_of_different_lengths_are_all_kept(storage: Storage, ask: Ask) -> None:
+    @tool
+    def lines(count: int) -> str:
+        """Return lines."""
+        return "\n".join(f"line {number} of {count}" for number in range(count))
+
+    replies: list[Any] = []
+    for turn in range(8):
+        for round in range(4):
+            calls = [
+                {"name": "lines", "args": {"count": count}, "id": f"{turn}-{round}-{count}"} for count in (40, 500)
+            ]
+            replies.append(AIMessage("", tool_calls=calls))
+        replies.append("done")
+    graph = storage.guard(
+        create_agent(
+            ScriptedModel(replies),
+            [lines],
+            middleware=[EverthreadMiddleware(window=WINDOW, summarizer="offline", tool_output_tokens=300)],
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+        )
+    )
+
+    for turn in range(8):
+        values = ask(graph, f"turn {turn}")
+
+    kept = [message.tool_call_id for message in whole(storage, values) if isinstance(message, ToolMessage)]
+    assert kept == [f"{turn}-{round}-{count}" for turn in range(8) for round in range(4) for count in (40, 500)]
+
+
+def test_a_message_that_another_middleware_takes_out_is_not_sent(storage: Storage, ask: Ask) -> None:
+    class Private(AgentMiddleware[Any, Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return handler(self._without(request))
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            return await handler(self._without(request))
+
+        def _without(self, request: Any) -> Any:
+            return request.override(messages=[one for one in request.messages if "4111" not in one.text])
+
+    model = ScriptedModel(["Noted.", "Yes."])
+    graph = agent(storage, model, Private())
+    ask(graph, [HumanMessage("My card is 4111 1111 1111 1111."), HumanMessage("Keep it.")])
+
+    ask(graph, "Go on.")
+
+    assert not any("4111" in message.text for prompt in sent(model) for message in prompt)
+
+
+def test_another_user_cannot_answer_an_approval_without_a_guard(storage: Storage, ask: Ask) -> None:
+    ran = []
+
+    @tool
+    def sell(item: str) -> str:
+        """Sell something."""
+        if interrupt(f"Sell {item}?"):
+            ran.append(item)
+        return "done"
+
+    call = AIMessage("", tool_calls=[{"name": "sell", "args": {"item": "boat"}, "id": "c"}])
+    graph = create_agent(
+        ScriptedModel([call, "Sold."]),
+        [sell],
+        middleware=[EverthreadMiddleware(window=WINDOW)],
+        checkpointer=storage.checkpointer,
+        store=storage.store,
+    )
+    ask(graph, "Sell the boat.")
+
+    with pytest.raises(SettingsError, match="another user"):
+        graph.invoke(Command(resume=True), {"configurable": {"thread_id": "t", "user_id": "bob"}})
+
+    assert not ran

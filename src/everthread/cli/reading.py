@@ -8,7 +8,7 @@ from everthread.cli.output import say
 from everthread.errors import NotFoundError, UnreadableError
 from everthread.state import Note, Summary, namespaces
 from everthread.state.marks import is_masked, marks
-from everthread.state.places import Record, holds, in_view, placed, places_of
+from everthread.state.places import in_view, newest_record, placed, places_of
 from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, whole_thread
@@ -216,15 +216,13 @@ def _of_app(
     reader: Reader, thread_id: str, state: ThreadState, archived: Mapping[str, StoredMessage]
 ) -> tuple[Sequence[StoredMessage], Mapping[str, Any]]:
     """Return the working set of an app's thread, each message at its place, and what our state would hold beside it."""
-    sent, space = state.messages, namespaces.questions(thread_id)
-    questions = [str(message.id) for message in sent if message.type == "human"]
-    known = {name: item.value for name in questions if (item := reader.get(space, name)) is not None}
-    newest = next((name for name in reversed(questions) if name in known and holds(known[name], name, sent)), None)
-    record: Record = {} if newest is None else known[newest]
+    sent, space = state.messages, namespaces.calls(thread_id)
+    known = {str(one.id): item.value for one in sent if (item := reader.get(space, str(one.id))) is not None}
+    name, record = newest_record(known)
     places = record.get("places") or places_of(archived.values())
-    later = questions[questions.index(newest) + 1 :] if newest is not None else questions
-    turns = int(record.get("turns") or sum(message.type == "human" for message in archived.values())) + len(later)
-    return placed(in_view(record, newest, sent), places), {**record, "turns": turns}
+    later = sum(message.type == "human" and str(message.id) not in record.get("places", {}) for message in sent)
+    turns = int(record.get("turns") or sum(message.type == "human" for message in archived.values())) + later
+    return placed(in_view(record, name, sent), places), {**record, "turns": turns}
 
 
 def reader_of(source: Source) -> Reader:

@@ -129,7 +129,9 @@ class _Arrived:
         archive = namespaces.transcript(thread_id)
         reads = restated_reads(thread_id, arrived) if is_evicted(messages) else {}
         items: list[Any] = store.batch([*(GetOp(archive, str(one.id)) for one in arrived), *reads.values()])
-        archived_ids = [str(item.key) for item in items[: len(arrived)] if item is not None]
+        known = [item for item in items[: len(arrived)] if item is not None]
+        # A long result is archived while it stays in the working set.
+        archived_ids = [str(item.key) for item in known if item.value.get("why") != "offloaded"]
         refetches, writes = restated(reads, items[len(arrived) :], archived_ids)
         new = [message for message in arrived if message.id not in archived_ids]
         return cls(new, archived_ids, refetches, writes)

@@ -136,8 +136,6 @@ class _Inside:
     """The messages that the parent shares, and what this run has added."""
     takes_part: bool
     """The run takes part in the parent's thread."""
-    gone: str | None = None
-    """The newest message that had left the prompt before."""
     is_new_question: bool = True
     began: Mapping[str, Any] = field(default_factory=dict)
     """Keys of our state as the last run of the thread left them, at the first node of this one."""
@@ -147,13 +145,13 @@ class _Inside:
         inside, takes_part = runtime_inside(runtime)
         sent, saved = state.get("messages", []), state.get("working_set")
         if saved is not None:
-            return cls(own_state(state), inside, sent, takes_part, saved["gone"])
+            return cls(own_state(state), inside, sent, takes_part)
         if not takes_part:
             return cls(state, inside, sent, takes_part)
         view = ThreadView.load(store_of(inside), thread_of(inside), sent)
         joined = cast(State, {**state, **view.state})
         began = {name: value for name, value in view.state.items() if name != "messages"}
-        return cls(joined, inside, sent, takes_part, view.gone, view.is_new_question, began)
+        return cls(joined, inside, sent, takes_part, view.is_new_question, began)
 
     def update(self, update: Update, *, records: bool = False) -> Update:
         """Return what a node's update means for the channels; `records` what the next run has to know."""
@@ -162,13 +160,12 @@ class _Inside:
         sent = {message.id for message in self.sent}
         new = [one for one in messages if one.id not in sent and not is_synthetic(one)]
         if records and self.takes_part and question_of(messages) is not None:
-            view = ThreadView(self.state, self.is_new_question, self.sent, self.gone)
-            store_of(self.runtime).batch([view.record(after, thread_of(self.runtime), stays=True)])
+            view = ThreadView(self.state, self.is_new_question, self.sent)
+            store_of(self.runtime).batch(list(view.record(after, thread_of(self.runtime), stays=True)))
         last = [*self.sent, *new][-1:]
         saved = {
             "messages": messages,
             "last": last[0].id if last else None,
-            "gone": self.gone,
             "takes_part": self.takes_part,
         }
         channels = {**self.began, **update, "messages": new, "working_set": saved}

@@ -1,11 +1,11 @@
 """Somebody else's thread as our nodes need it: its messages with their places, and what our own state would hold.
 
 The state of another agent has messages and nothing of ours. What we know beside them is in the store, a record for each
-question: so it outlives turns that the agent takes without us, and a fork finds the record of the question that it
-goes on from.
+model call, by the id of its reply: so it outlives turns that the agent takes without us, and a fork, or a run that
+goes on after a crash, finds the record of the reply that it goes on from.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,9 +15,9 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 from everthread.ledger.record import now
 from everthread.state import State, namespaces
 from everthread.state.marks import is_recalled, is_synthetic, marks
-from everthread.state.places import Places, Record, holds, in_view, placed, places_of
+from everthread.state.places import Places, in_view, newest_record, placed, places_of
 from everthread.storage.transcript import archived
-from everthread.window.turns import opens_turn, question_of
+from everthread.window.turns import question_of
 
 _STATE = ("summary_id", "turns", "reads_back", "moved", "calibration", "memory_digest", "ceiling", "overflows")
 """Keys of our state that the record has as they are."""
@@ -33,37 +33,33 @@ class ThreadView:
     """No call has answered this question yet."""
     sent: Sequence[BaseMessage]
     """The messages as the agent's own state has them."""
-    gone: str | None
-    """The newest message that had left the prompt."""
 
     @classmethod
     def load(cls, store: BaseStore, thread_id: str, sent: Sequence[BaseMessage]) -> "ThreadView":
-        """Read the records of the questions that are in view.
+        """Read the records of the messages that are in view.
 
         Args:
             store: has the records.
             thread_id: the thread.
             sent: the messages of the agent's state, oldest first, each with an id.
         """
-        questions = [str(message.id) for message in sent if opens_turn(message)]
-        found: list[Any] = store.batch([GetOp(namespaces.questions(thread_id), name) for name in questions])
-        known = {name: item.value for name, item in zip(questions, found, strict=True) if item is not None}
-        newest = next((name for name in reversed(questions) if name in known and holds(known[name], name, sent)), None)
-        record: Record = {} if newest is None else known[newest]
-        is_new = newest is None or newest != questions[-1]
-        places = record["places"] if record else _archived_places(store, thread_id)
+        space, names = namespaces.calls(thread_id), [str(message.id) for message in sent]
+        found: list[Any] = store.batch([GetOp(space, name) for name in names])
+        known = {name: item.value for name, item in zip(names, found, strict=True) if item is not None}
+        name, record = newest_record(known)
+        question = question_of(sent)
+        is_new = question is None or str(question.id) not in record.get("places", {})
+        places = record["places"] if record else _archived_places(store, thread_id, names)
         # `inject_memory` dates the messages that come with a question.
-        messages = placed(in_view(record, newest, sent), places, date=None if is_new else now())
-        shown = {
-            name: messages_from_dict([known[name]["recalled"]])[0] for name in record.get("shows", ()) if name in known
-        }
+        messages = placed(in_view(record, name, sent), places, date=None if is_new else now())
+        blocks = _recalled(store, thread_id, record.get("shows", ()))
         state: dict[str, Any] = {name: record[name] for name in _STATE if name in record}
         state["prefix"] = bytes.fromhex(record.get("prefix", ""))
-        state["messages"] = [one for message in messages for one in (shown.get(str(message.id)), message) if one]
-        return cls(cast(State, state), is_new, sent, record.get("gone"))
+        state["messages"] = [one for message in messages for one in (blocks.get(str(message.id)), message) if one]
+        return cls(cast(State, state), is_new, sent)
 
-    def record(self, after: State, thread_id: str, *, stays: bool) -> PutOp:
-        """Prepare the write of the record that the next call reads.
+    def record(self, after: State, thread_id: str, *, stays: bool) -> list[PutOp]:
+        """Prepare the writes of the record that the next call reads.
 
         Args:
             after: the state that this call leads to.
@@ -71,20 +67,20 @@ class ThreadView:
             stays: what left the prompt stays in the agent's state.
         """
         messages = after.get("messages", [])
-        question, left = question_of(messages), self.left(after)
-        asked = str(question.id) if question is not None else ""
-        recalled = {str(marks(message)["before"]): message for message in messages if is_recalled(message)}
+        space, own = namespaces.calls(thread_id), [message for message in messages if not is_synthetic(message)]
+        recalled = [message for message in messages if is_recalled(message)]
         values: Mapping[str, Any] = after
         value = {
             **{name: values[name] for name in _STATE if name in values},
             "prefix": after.get("prefix", b"").hex(),
-            "places": places_of(message for message in messages if not is_synthetic(message)),
-            "recalled": messages_to_dict([recalled[asked]])[0] if asked in recalled else None,
-            "shows": list(recalled),
-            "gone": str(left[-1].id) if left else self.gone,
+            "places": places_of(own),
+            "shows": [str(message.id) for message in recalled],
             "stays": stays,
         }
-        return PutOp(namespaces.questions(thread_id), asked, value, index=False)
+        here = {message.id for message in self.state.get("messages", [])}
+        new = [message for message in recalled if message.id not in here]
+        blocks = [PutOp(space, str(one.id), messages_to_dict([one])[0], index=False) for one in new]
+        return [PutOp(space, str(own[-1].id), value, index=False), *blocks]
 
     def left(self, after: State) -> list[BaseMessage]:
         """Return the messages of the agent's state that are not in the state after the call."""
@@ -110,6 +106,17 @@ def thread_messages(store: BaseStore, thread_id: str, sent: Sequence[BaseMessage
     return list(ThreadView.load(store, thread_id, sent).state["messages"])
 
 
-def _archived_places(store: BaseStore, thread_id: str) -> Places:
-    """Return the places of what left earlier, for a thread none of whose questions in view has a record."""
-    return places_of(archived(store, thread_id))
+def _recalled(store: BaseStore, thread_id: str, names: Sequence[str]) -> dict[str, BaseMessage]:
+    """Return what was recalled and is in view, by the id of its question."""
+    found: list[Any] = store.batch([GetOp(namespaces.calls(thread_id), name) for name in names]) if names else []
+    blocks = messages_from_dict([item.value for item in found if item is not None])
+    return {str(marks(block)["before"]): block for block in blocks}
+
+
+def _archived_places(store: BaseStore, thread_id: str, names: Collection[str]) -> Places:
+    """Return the places of what left earlier, for a thread none of whose messages in view has a record.
+
+    While all of it is still in the agent's state, the call that archived it failed, and the order of the state counts.
+    """
+    places = places_of(archived(store, thread_id))
+    return {} if all(name in names for name in places) else places

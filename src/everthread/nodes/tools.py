@@ -239,12 +239,20 @@ def _placed(result: ToolMessage, state: State) -> ToolMessage:
     call = last_call(state)
     if call is None:
         return result
+    named: ToolMessage = with_id(result, state)
     ids = [str(one["id"]) for one in call.tool_calls]
     place = ids.index(result.tool_call_id) if result.tool_call_id in ids else 0
     previous = str(call.id) if place == 0 else result_id(call, ids[place - 1])
-    content = clean_content(result.content)
-    named = result.model_copy(update={"id": result_id(call, result.tool_call_id), "content": content})
     return marked(named, seq=sequence(call) + 1 + place, previous=previous, at=now())
+
+
+def with_id(result: Any, state: State) -> Any:
+    """Give a result the id by which the results beside it know it; commands and lists pass unchanged."""
+    call = last_call(state)
+    if call is None or not isinstance(result, ToolMessage):
+        return result
+    content = clean_content(result.content)
+    return result.model_copy(update={"id": result_id(call, result.tool_call_id), "content": content})
 
 
 def last_call(state: State) -> AIMessage | None:

@@ -75,9 +75,9 @@ def summaries(thread_id: str) -> Namespace:
     return thread(thread_id, "summaries")
 
 
-def questions(thread_id: str) -> Namespace:
-    """What the middleware knows of a thread, by the id of the question."""
-    return thread(thread_id, "questions")
+def calls(thread_id: str) -> Namespace:
+    """What the middleware knows of a thread behind each model call, by the id of the newest message."""
+    return thread(thread_id, "calls")
 
 
 def ledger(thread_id: str) -> Namespace:

@@ -1,6 +1,6 @@
 """Places of messages in a thread whose own state gives them none: that of somebody else's agent.
 
-The middleware keeps them in the store, in a record for each question; see `nodes.thread_view`.
+The middleware keeps them in the store, in a record for each model call; see `nodes.thread_view`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from everthread.state.marks import MARK, marks, sequence
 from everthread.state.reducer import Message
 
-__all__ = ["Places", "Record", "holds", "in_view", "placed", "places_of"]
+__all__ = ["Places", "Record", "in_view", "newest_record", "placed", "places_of"]
 
 M = TypeVar("M", bound=Message)
 
@@ -18,24 +18,28 @@ Places = Mapping[str, Sequence[Any]]
 
 
 Record = Mapping[str, Any]
-"""What is known at a question; see `ThreadView.record`."""
+"""What is known behind a model call; see `ThreadView.record`."""
 
 
-def holds(record: Record, question: str, sent: Sequence[Message]) -> bool:
-    """Tell whether a record is of this branch, and of a step that was saved.
+def newest_record(records: Mapping[str, Record]) -> tuple[str | None, Record]:
+    """Return the record that knows most of a thread, and the message that it was written behind.
 
-    Otherwise what it says to have left is still ahead of its question. Behind it, a client has sent it once more.
+    Args:
+        records: by the id of that message, of the messages in the agent's state: a fork, or a step that was never
+            saved, has no message of the branch that was left.
     """
-    order = {str(message.id): place for place, message in enumerate(sent)}
-    return bool(record["stays"]) or order.get(record["gone"], len(order)) > order[question]
+    if not records:
+        return None, {}
+    name = max(records, key=lambda one: max((place[0] for place in records[one]["places"].values()), default=-1))
+    return name, records[name]
 
 
-def in_view(record: Record, question: str | None, sent: Sequence[M]) -> Sequence[M]:
+def in_view(record: Record, name: str | None, sent: Sequence[M]) -> Sequence[M]:
     """Return the messages without those that left the prompt and stay in the agent's state."""
     if not record.get("stays"):
         return sent
-    asked = next(place for place, message in enumerate(sent) if message.id == question)
-    return [one for place, one in enumerate(sent) if place > asked or str(one.id) in record["places"]]
+    behind = next(place for place, message in enumerate(sent) if message.id == name)
+    return [one for place, one in enumerate(sent) if place > behind or str(one.id) in record["places"]]
 
 
 def places_of(messages: Iterable[Message]) -> Places:
