@@ -13,8 +13,6 @@ EverthreadError
 └── NotFoundError      the thread, user, handle or note does not exist
 """
 
-from langgraph.errors import GraphRecursionError
-
 
 class EverthreadError(RuntimeError):
     """Root of every error that Everthread raises on purpose.
@@ -46,7 +44,7 @@ class ModelError(EverthreadError):
         self.kind = kind
 
 
-class StepLimitError(EverthreadError, GraphRecursionError):
+class StepLimitError(EverthreadError, RecursionError):
     """A turn took more steps than `recursion_limit` allows; it is kept, and the next run goes on with it."""
 
 

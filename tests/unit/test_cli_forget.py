@@ -201,7 +201,7 @@ def no_space(*_: Any, **__: Any) -> None:
 def test_an_export_that_finds_no_room_is_one_sentence_and_leaves_no_half_file(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("everthread.cli.output.json.dump", no_space)
+    monkeypatch.setattr("everthread.cli.output._save", no_space)
 
     code, _, err = run("export", "--user", "ada", "--output", "out.json")
 
@@ -210,7 +210,7 @@ def test_an_export_that_finds_no_room_is_one_sentence_and_leaves_no_half_file(
 
 
 def test_a_receipt_that_finds_no_room_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.cli.output.json.dump", no_space)
+    monkeypatch.setattr("everthread.cli.output._save", no_space)
 
     code, out, err = run("forget", "--user", "ada", "--yes", "--receipt", "r.json")
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -125,13 +125,17 @@ def write_json(file: Path, value: Any) -> None:
     """
     try:
         with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as opened:
-            opened.write(_escaped(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+            _save(opened, _escaped(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
     except FileExistsError as failure:
         raise StorageError(f"{str(file)!r} exists already; it was left as it is") from failure
     except OSError as failure:
         with suppress(OSError):
             file.unlink()
         raise StorageError(f"cannot write {str(file)!r}: {failure.strerror}") from failure
+
+
+def _save(file: TextIO, text: str) -> None:
+    file.write(text)
 
 
 def check_writable(file: Path | None, *, new: bool = False) -> None:

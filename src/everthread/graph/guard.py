@@ -41,6 +41,10 @@ from everthread.storage.worker import RunScope
 __all__ = ["GuardedGraph", "is_guarded"]
 
 
+class _StepLimit(StepLimitError, GraphRecursionError):
+    """For those who catch LangGraph's error too; `errors` does without LangGraph, which takes a second to load."""
+
+
 class _RunHold:
     """The lock of a thread that a run holds, refused where the run would wait for itself.
 
@@ -640,7 +644,7 @@ def _step_limit(config: RunnableConfig) -> Iterator[None]:
         raise
     except GraphRecursionError as error:
         limit = f"{config['recursion_limit']:,} steps" if "recursion_limit" in config else "all steps that it may"
-        raise StepLimitError(
+        raise _StepLimit(
             f"the turn took {limit} and was not done; it is kept: run the thread again to go on, and raise "
             "`recursion_limit` in the config if the turn needs more (each model call and each round of tools is a step)"
         ) from error
