@@ -26,9 +26,9 @@ from killing.life import warm_up
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from everthread import Agent, Context, build_graph, open_storage
-from everthread.cli.reading import read_thread
 from everthread.errors import ThreadBusyError
 from everthread.models.scripted import CannedModel, Tools
+from everthread.storage.reading import read_thread
 
 AGENT = Agent(name="echo", title="Echo", instructions="Repeat.")
 CONTEXT = Context(user_id="u-1", window=3_000, keep_last_turns=2)

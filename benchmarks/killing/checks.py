@@ -10,10 +10,10 @@ from typing import Any
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from everthread.agents.support.tickets import Tickets
-from everthread.cli.reading import ThreadView, long_term_notes, read_thread, session_notes
 from everthread.state import Note, namespaces
 from everthread.state.marks import marks, sequence
 from everthread.storage.open import Storage
+from everthread.storage.reading import ThreadView, long_term_notes, read_thread, session_notes
 from everthread.storage.transcript import full_text, message_text
 from killing.workload import CONFIG, USER, Line, document, habit, lines, question
 

@@ -18,15 +18,15 @@ from attack.conftest import AttackRow
 from attack.scale import tries
 from conversation import call
 from everthread import Context, build_graph, open_storage
-from everthread.cli.export import document
-from everthread.cli.reading import read_thread
 from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.ledger.events import EVENTS
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, Source, namespaces
 from everthread.storage.erasure import erase
+from everthread.storage.export import document
 from everthread.storage.open import Storage
+from everthread.storage.reading import read_thread
 from everthread.tools.save_memory_note import save_memory_note
 
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])

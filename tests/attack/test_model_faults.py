@@ -19,9 +19,9 @@ from attack.conftest import AttackRow
 from attack.scale import tries
 from conversation import call
 from everthread import Context, build_graph, open_storage
-from everthread.cli.reading import read_thread
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
+from everthread.storage.reading import read_thread
 from server import pairing_problem
 from small_agent import AGENT
 

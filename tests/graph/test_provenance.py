@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 
 from conversation import call
 from everthread import Context, build_graph
-from everthread.cli.notes import change_note
+from everthread.graph.note_changes import change_note
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, namespaces

@@ -17,7 +17,6 @@ from langgraph.types import interrupt
 
 from conversation import call
 from everthread import Context, build_graph, open_storage
-from everthread.cli.reading import read_thread
 from everthread.errors import ModelError
 from everthread.graph.resend import arrival
 from everthread.models.scripted import CannedModel, ScriptedModel, Tools
@@ -25,6 +24,7 @@ from everthread.state import Agent, namespaces
 from everthread.state.marks import RECALLED, marks, sequence, synthetic
 from everthread.state.messages import reduce_messages
 from everthread.storage.open import Storage
+from everthread.storage.reading import read_thread
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 SMALL = {"context_limit": 2, "keep_last_turns": 1}

@@ -12,12 +12,12 @@ from langchain_core.tools import tool
 from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.cli import main
-from everthread.cli.notes import change_note
-from everthread.cli.why import thread_history
+from everthread.graph.note_changes import change_note
 from everthread.ledger.why import Explanation, explain
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, namespaces
 from everthread.storage.erasure import erase
+from everthread.storage.history import thread_history
 from everthread.storage.open import Storage
 from everthread.tools.save_memory_note import save_memory_note
 from everthread.window.masking import handle_of

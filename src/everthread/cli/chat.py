@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.types import Interrupt
 
 from everthread.cli.conversation import Call, Conversation, Turn, Watcher
-from everthread.cli.end import end_thread, print_ending
+from everthread.cli.end import print_ending
 from everthread.cli.options import (
     DEFAULT_DATABASE,
     WAIT_SECONDS,
@@ -24,17 +24,10 @@ from everthread.cli.options import (
 )
 from everthread.cli.output import counted, error, note, out, plain, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
-from everthread.cli.reading import (
-    check_owner,
-    exists,
-    long_term_notes,
-    print_notes,
-    read_thread,
-    record_of,
-    session_notes,
-)
+from everthread.cli.reading import check_owner, print_notes
 from everthread.errors import EverthreadError
 from everthread.graph.agent import build_graph, node_deps
+from everthread.graph.ending import end_thread
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
 from everthread.memory.text.consent import approves
@@ -43,6 +36,7 @@ from everthread.nodes.prompt_plan import make_plan, read_memory
 from everthread.nodes.sizes import PromptSize
 from everthread.state import Agent, Context
 from everthread.storage.open import Storage, open_storage
+from everthread.storage.reading import exists, long_term_notes, read_thread, record_of, session_notes
 
 __all__ = ["InputEnded", "chat", "question", "read_answer", "read_message"]
 

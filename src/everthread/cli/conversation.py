@@ -10,13 +10,14 @@ from typing import Any, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Command, Interrupt, StateSnapshot
+from langgraph.types import Command, Interrupt
 
+from everthread.graph.ending import is_open
 from everthread.graph.guard import GuardedGraph
 from everthread.ledger.record import STREAM_KEY
 from everthread.state import Context
 
-__all__ = ["Call", "Conversation", "Decide", "Turn", "Watcher", "is_open"]
+__all__ = ["Call", "Conversation", "Decide", "Turn", "Watcher"]
 
 
 T = TypeVar("T")
@@ -54,12 +55,6 @@ class Turn:
     def prompt(self) -> dict[str, Any] | None:
         """Return the `prompt_assembled` event of the last model call; None when no model was called."""
         return next(reversed(self.named("prompt_assembled")), None)
-
-
-def is_open(snapshot: StateSnapshot) -> bool:
-    """Tell whether a turn waits for its answer or for an approval."""
-    # After a crash `next` can be empty although the turn has no answer; the tasks show it.
-    return bool(snapshot.next or snapshot.tasks)
 
 
 class Watcher:

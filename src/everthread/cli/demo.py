@@ -15,15 +15,16 @@ from everthread.agents import travel
 from everthread.agents.travel import TravelProfile
 from everthread.cli.chat import as_code
 from everthread.cli.conversation import Conversation, Turn
-from everthread.cli.end import Ending, end_thread, print_ending
+from everthread.cli.end import print_ending
 from everthread.cli.options import AsJson
 from everthread.cli.output import hanging, out, print_json, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
-from everthread.cli.reading import long_term_notes, session_notes
 from everthread.graph.agent import build_graph
+from everthread.graph.ending import Ending, end_thread
 from everthread.state import Context, Note, Source, namespaces
 from everthread.state.notes import note_id
 from everthread.storage.open import Storage, open_storage
+from everthread.storage.reading import long_term_notes, session_notes
 
 __all__ = ["demo"]
 

@@ -6,10 +6,10 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
 from everthread.cli.output import note, print_json, say, shortened
-from everthread.cli.reading import exists, unknown
 from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.ledger import schema as event_schema
+from everthread.storage.reading import exists, unknown
 from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["ledger"]

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -128,7 +127,6 @@ def agent_of(record: Mapping[str, Any], name: str | None = None) -> Agent:
     """
     if name is not None:
         return load_agent(name)
-    from everthread.agents import AGENTS, travel
+    from everthread.graph.agent import recorded_agent
 
-    recorded = str(record.get("agent", travel.name))
-    return AGENTS.get(recorded) or replace(travel, name=recorded, tools=(), profile=None)
+    return recorded_agent(record)

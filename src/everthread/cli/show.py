@@ -8,11 +8,12 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of
 from everthread.cli.output import counted, hanging, note, print_json, say
-from everthread.cli.reading import ThreadView, print_notes, read_thread, role_of, when, with_summary
+from everthread.cli.reading import print_notes, when
 from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.state.records import items
 from everthread.state.stored import StoredMessage, message_text
+from everthread.storage.reading import ThreadView, read_thread, role_of, with_summary
 from everthread.storage.sqlite.reader import Reader, open_reader
 from everthread.storage.unreadable import readable
 

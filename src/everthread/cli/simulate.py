@@ -30,7 +30,6 @@ from everthread.cli.output import (
     shortened,
     write_page,
 )
-from everthread.cli.reading import read_thread
 from everthread.cli.replay import check_counted
 from everthread.errors import SettingsError
 from everthread.evals.pages import render_simulation
@@ -45,6 +44,7 @@ from everthread.evals.threads import record_of_thread
 from everthread.state import Context
 from everthread.state.context import POLICIES
 from everthread.state.stored import StoredMessage
+from everthread.storage.reading import read_thread
 from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["simulate"]

@@ -1,16 +1,16 @@
 """`sweep`: end the sessions that nobody has gone on with."""
 
-from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from everthread.cli.end import Ending, consolidated, print_ending
+from everthread.cli.end import print_ending
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, duration_seconds
 from everthread.cli.output import counted, note, print_json, progress, say
-from everthread.cli.reading import record_of, records, session_notes
-from everthread.errors import StorageError, ThreadBusyError
-from everthread.storage.open import Storage, open_storage
+from everthread.errors import StorageError
+from everthread.graph.ending import Ending, end_if_idle
+from everthread.storage.open import open_storage
+from everthread.storage.reading import records
 
 __all__ = ["sweep"]
 
@@ -35,7 +35,7 @@ def sweep(
         with progress(f"sweeping {counted(len(sessions), 'session')}") as report:
             for place, record in enumerate(sessions):
                 report("sweeping", place, len(sessions))
-                outcome = _end_if_idle(storage, record["thread_id"], idle)
+                outcome = end_if_idle(storage, record["thread_id"], idle)
                 if isinstance(outcome, Ending):
                     endings.append(outcome)
                 else:
@@ -55,25 +55,3 @@ def sweep(
         raise StorageError(
             f"{counted(len(failed), 'session')} could not be consolidated, the first on thread {failed[0]!r}"
         )
-
-
-def _end_if_idle(storage: Storage, thread_id: str, idle_seconds: float) -> Ending | str:
-    """End one session, or say why not: `active`, `ended` or `busy`."""
-    try:
-        with storage.locks.hold(thread_id):
-            record = record_of(storage.store, thread_id) or {}
-            reason = _not_due(storage, record, thread_id, idle_seconds)
-            # The thread is not run: a turn that waits for an approval or a retry stays as it is.
-            return reason or consolidated(storage, thread_id, str(record["user_id"]))
-    except ThreadBusyError:
-        return "busy"
-
-
-def _not_due(storage: Storage, record: dict[str, Any], thread_id: str, idle_seconds: float) -> str:
-    """Say why a session is not due, from its record as it is under the lock; empty when it is."""
-    is_consolidated = int(record.get("consolidated_turns", 0)) >= int(record.get("turns", 0))
-    # Notes that are still there mean that a consolidation failed.
-    if is_consolidated and not session_notes(storage.store, thread_id):
-        return "ended"
-    since = datetime.now(UTC) - datetime.fromisoformat(str(record["last_activity"]))
-    return "active" if since.total_seconds() < idle_seconds else ""

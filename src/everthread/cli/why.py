@@ -6,21 +6,15 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
 from everthread.cli.output import counted, note, print_json, say, shortened
-from everthread.cli.reading import Source, long_term_notes, read_thread, reader_of, records
 from everthread.errors import NotFoundError, SettingsError
-from everthread.ledger import events
 from everthread.ledger.events import Erased
-from everthread.ledger.lineage import LineageItem, ThreadHistory, words_of
+from everthread.ledger.lineage import ThreadHistory
 from everthread.ledger.refetches import refetch_counts
-from everthread.ledger.why import Explanation, explain
-from everthread.memory.text.words import index_words, query_words
-from everthread.state import Summary
+from everthread.ledger.why import Explanation, explain_closest
+from everthread.storage.history import thread_history
 from everthread.storage.sqlite.reader import open_reader
 
-__all__ = ["thread_history", "why"]
-
-_MOST_LIKE = 3
-"""Messages that share words with a text which nothing has as it is."""
+__all__ = ["why"]
 
 _NAMES = {"message": "message", "note": "note", "entry": "summary entry", "index": "exact string"}
 
@@ -50,56 +44,17 @@ def why(
         if asked is None:
             _print_refetches(thread, refetch_counts(history.events), as_json=as_json)
             return
-        explanations = explain(history, asked)
-        like = [] if explanations else _like(history, asked)
-        explanations = explanations or (explain(history, asked, like) if like else [])
+        explanations, is_exact = explain_closest(history, asked)
     if as_json:
         values = [explanation.as_json() for explanation in explanations]
-        print_json({"thread_id": thread, "asked": asked, "exact": not like, "accounts": values})
+        print_json({"thread_id": thread, "asked": asked, "exact": is_exact, "accounts": values})
     elif not explanations:
         raise NotFoundError(_nothing(history, asked))
     else:
-        if like:
+        if not is_exact:
             note(f"nothing says {asked!r} as it is; these messages share words with it")
         for explanation in explanations:
             _print(explanation)
-
-
-def thread_history(source: Source, thread_id: str) -> ThreadHistory:
-    """Read all that the database has about a thread.
-
-    Raises:
-        NotFoundError: there is no such thread.
-    """
-    reader = reader_of(source)
-    view = read_thread(reader, thread_id)
-    user = (view.record or {}).get("user_id")
-    others = [str(record["thread_id"]) for record in records(reader, user)] if user else []
-    return ThreadHistory(
-        thread_id=thread_id,
-        turns=view.turns,
-        messages={str(message.id): message for message in view.messages},
-        working_set=view.working_set,
-        summary=Summary.model_validate(view.summary) if view.summary else None,
-        session_notes={one.id: one for one in view.notes},
-        notes={one.id: one for one in long_term_notes(reader, user)} if user else {},
-        events=events(reader, thread_id),
-        elsewhere=[
-            event
-            for other in reversed(others)
-            if other != thread_id
-            for event in events(reader, other)
-            if event.event.startswith("note_") or event.event in ("consolidated", "erased")
-        ],
-    )
-
-
-def _like(history: ThreadHistory, asked: str) -> list[LineageItem]:
-    """Return the messages that share most words with a text, the best first."""
-    wanted = set(query_words(asked))
-    shared = {key: len(wanted.intersection(index_words([words_of(one)]))) for key, one in history.messages.items()}
-    best = sorted(filter(shared.__getitem__, shared), key=lambda key: -shared[key])
-    return [LineageItem("message", key) for key in best[:_MOST_LIKE]]
 
 
 def _nothing(history: ThreadHistory, asked: str) -> str:

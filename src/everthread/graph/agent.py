@@ -162,6 +162,17 @@ def ready_agents() -> Mapping[str, Agent]:
     return AGENTS
 
 
+def recorded_agent(record: Mapping[str, Any]) -> Agent:
+    """Return the agent of a thread's record.
+
+    One that is not ours has left only its name: it stands without tools and without a profile schema.
+    """
+    agents = ready_agents()
+    travel = agents["travel"]
+    recorded = str(record.get("agent", travel.name))
+    return agents.get(recorded) or replace(travel, name=recorded, tools=(), profile=None)
+
+
 def node_deps(
     agent: Agent,
     model: ChatModel,

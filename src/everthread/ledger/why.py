@@ -21,13 +21,17 @@ from everthread.ledger.events import (
     Refetch,
 )
 from everthread.ledger.lineage import LineageItem, ThreadHistory, words_of
+from everthread.memory.text.words import index_words, query_words
 from everthread.state.marks import is_masked, marks
 from everthread.state.notes import Note
 from everthread.state.summary import STANDING
 
-__all__ = ["Explanation", "Fact", "explain"]
+__all__ = ["Explanation", "Fact", "explain", "explain_closest"]
 
 _TITLE_CHARACTERS = 160
+_MOST_LIKE = 3
+"""Messages that share words with a text which nothing has as it is."""
+
 _ROLES = {"human": "user", "ai": "assistant"}
 _SAVERS = {"tool": "by the model", "turn": "by rules after the turn", "session": "by rules at the end"}
 _CHANGES = {"edit": "edited", "confirm": "confirmed", "retract": "retracted"}
@@ -90,6 +94,21 @@ def explain(history: ThreadHistory, query: str, items: Sequence[LineageItem] = (
         )
         for item in history.closure(list(items) or history.find(query))
     ]
+
+
+def explain_closest(history: ThreadHistory, query: str) -> tuple[list[Explanation], bool]:
+    """Explain what has a text as it is, or else the messages that share most words with it.
+
+    Returns:
+        The explanations, empty when nothing is like it; and whether they are of the text as it is.
+    """
+    if exact := explain(history, query):
+        return exact, True
+    wanted = set(query_words(query))
+    shared = {key: len(wanted.intersection(index_words([words_of(one)]))) for key, one in history.messages.items()}
+    best = sorted(filter(shared.__getitem__, shared), key=lambda key: -shared[key])
+    like = [LineageItem("message", key) for key in best[:_MOST_LIKE]]
+    return (explain(history, query, like), False) if like else ([], True)
 
 
 def _title(history: ThreadHistory, item: LineageItem) -> str:

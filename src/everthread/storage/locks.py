@@ -51,14 +51,19 @@ class ThreadLocks:
             real = path.resolve()
             self.folder = real.with_name(real.name + "-locks")
 
-    def hold(self, key: str) -> "Hold":
+    def hold(self, key: str, *, timeout_seconds: float | None = None) -> "Hold":
         """Return what holds a thread's lock for the length of a block, sync or async.
+
+        Args:
+            key: the thread.
+            timeout_seconds: how long to wait for it; None: as long as every run does.
 
         Raises:
             StorageError: the process was forked since; the lock may be held by what forked it.
         """
         check_process(self._process)
-        return Hold(self._lock(_name(key)), _described(key), self.timeout_seconds)
+        seconds = self.timeout_seconds if timeout_seconds is None else timeout_seconds
+        return Hold(self._lock(_name(key)), _described(key), seconds)
 
     def are_free(self) -> bool:
         """Tell whether nobody holds a lock now; what a dead process left behind is removed."""

@@ -12,11 +12,11 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from everthread import Context, build_graph, open_storage
-from everthread.cli.reading import read_thread
 from everthread.errors import StorageError
 from everthread.models.scripted import CannedModel, Tools
 from everthread.state import Agent
 from everthread.storage.open import Storage
+from everthread.storage.reading import read_thread
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 CONTEXT = Context(user_id="ada", window=2_000, keep_last_turns=2)

@@ -1,0 +1,183 @@
+"""End sessions: by the graph, or in the store alone where a turn is open or nobody is there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.store.base import BaseStore
+from langgraph.types import StateSnapshot
+
+from everthread.errors import ThreadBusyError
+from everthread.graph.agent import recorded_agent
+from everthread.graph.guard import GuardedGraph
+from everthread.ledger.record import STREAM_KEY
+from everthread.nodes.consolidate import KEPT, end_session, preview
+from everthread.state import Context, Note, namespaces
+from everthread.storage.open import Storage
+from everthread.storage.reading import long_term_notes, record_of, session_notes
+
+__all__ = ["OUTCOMES", "Ending", "consolidated", "end_if_idle", "end_thread", "is_open", "planned"]
+
+OUTCOMES = {
+    "added": False,
+    # Session notes that say what a long-term note already said.
+    "merged": False,
+    "superseded": False,
+    "expired": True,
+    "dropped": True,
+    # Session notes that stay session notes.
+    "kept": True,
+}
+"""What can become of a note, and whether it has a reason."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end of one session, as it was or as it would be."""
+
+    thread_id: str
+    user_id: str
+    changes: Mapping[str, Sequence[tuple[Note, str]]]
+    """Notes by what became of them, with the reason where there is one; `OUTCOMES` lists the outcomes."""
+    marked: Sequence[tuple[Note, Note]]
+    """Pairs of notes that may contradict each other."""
+    failure: str = ""
+    """Why nothing changed; empty when consolidation worked."""
+    is_dry: bool = False
+    """Nothing was written."""
+
+    @classmethod
+    def of(cls, decisions: Mapping[str, Any], notes: Iterable[Note], **facts: Any) -> "Ending":
+        """Look up the notes of a `consolidated` event or of a plan; a note that is unknown is left out.
+
+        Args:
+            decisions: ids of the notes that were `added`, `merged`, `dropped` and so on; with reasons, a mapping.
+            notes: every note that was there before or is there now.
+            facts: all other fields.
+        """
+        by_id = {note.id: note for note in notes}
+        changes = {}
+        for outcome, has_reason in OUTCOMES.items():
+            ids = decisions.get(outcome, ())
+            changes[outcome] = [(by_id[one], ids[one] if has_reason else "") for one in ids if one in by_id]
+        pairs = decisions.get("marked", ())
+        marked = [(by_id[one], by_id[other]) for one, other in pairs if one in by_id and other in by_id]
+        return cls(changes=changes, marked=marked, **facts)
+
+    @property
+    def dropped(self) -> Sequence[tuple[Note, str]]:
+        """Return the session notes that went, with the reason."""
+        return self.changes["dropped"]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one JSON object."""
+        return {
+            "thread_id": self.thread_id,
+            "user_id": self.user_id,
+            "dry_run": self.is_dry,
+            **{
+                outcome: [_brief(note) | ({"reason": reason} if reason else {}) for note, reason in notes]
+                for outcome, notes in self.changes.items()
+            },
+            "marked": [[_brief(one), _brief(other)] for one, other in self.marked],
+            "failure": self.failure or None,
+        }
+
+
+def _brief(note: Note) -> dict[str, Any]:
+    return {"id": note.id, "text": note.text, "date": note.date, "keywords": list(note.keywords), "scope": note.scope}
+
+
+def is_open(snapshot: StateSnapshot) -> bool:
+    """Tell whether a turn waits for its answer or for an approval."""
+    # After a crash `next` can be empty although the turn has no answer; the tasks show it.
+    return bool(snapshot.next or snapshot.tasks)
+
+
+def end_thread(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str) -> Ending:
+    """End the session of a thread.
+
+    The graph ends it, unless it is another one than ours, or a turn waits for an approval or an answer: that turn
+    would be lost, so then only the notes are consolidated and the turn stays as it is.
+    """
+    config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+    if "inject_memory" not in graph.nodes or is_open(graph.get_state(config)):
+        with storage.locks.hold(thread_id):
+            return consolidated(storage, thread_id, user_id)
+    before = _notes(storage.store, thread_id, user_id)
+    context = Context(user_id=user_id)
+    parts = graph.stream({"end_session": True}, config, context=context, stream_mode="custom")
+    events = [part for part in parts if isinstance(part, dict) and STREAM_KEY in part]
+    return _ending_of(events, before, storage.store, thread_id, user_id)
+
+
+def consolidated(storage: Storage, thread_id: str, user_id: str) -> Ending:
+    """End a session in the store alone; the caller holds the thread's lock."""
+    store = storage.store
+    before = _notes(store, thread_id, user_id)
+    record = record_of(store, thread_id) or {}
+    events: list[Any] = []
+    end_session(
+        store,
+        thread_id,
+        user_id,
+        write=events.append,
+        turn=int(record.get("turns", 0)),
+        lock=storage.locks.hold,
+        schema=recorded_agent(record).profile,
+    )
+    return _ending_of(events, before, store, thread_id, user_id)
+
+
+def planned(storage: Storage, thread_id: str, user_id: str) -> Ending:
+    """Return what the end of a session would change by the rules; nothing is written."""
+    plan = preview(storage.store, thread_id, user_id)
+    notes = (*plan.long_term, *plan.session, *plan.added)
+    decisions = {outcome: getattr(plan, outcome) for outcome in (*OUTCOMES, "marked")}
+    decisions["added"] = [note.id for note in plan.added]
+    return Ending.of(decisions, notes, thread_id=thread_id, user_id=user_id, is_dry=True)
+
+
+def _notes(store: BaseStore, thread_id: str, user_id: str) -> list[Note]:
+    return [*session_notes(store, thread_id), *long_term_notes(store, user_id)]
+
+
+def _ending_of(
+    events: Iterable[Mapping[str, Any]], before: Sequence[Note], store: BaseStore, thread_id: str, user_id: str
+) -> Ending:
+    """Read the events of a consolidation, given the notes as they were before it."""
+    done: Mapping[str, Any] = {}
+    failure = ""
+    for event in events:
+        if event.get("event") == "consolidated":
+            done = event
+        elif event.get("step") == "consolidate" and event.get("used") == KEPT:
+            failure = f"{event['reason']}: {event['used']}"
+    added = [store.get(namespaces.notes(user_id), note_id) for note_id in done.get("added", ())]
+    notes = [*before, *(Note.model_validate(item.value) for item in added if item)]
+    return Ending.of(done, notes, thread_id=thread_id, user_id=user_id, failure=failure)
+
+
+def end_if_idle(storage: Storage, thread_id: str, idle_seconds: float) -> Ending | str:
+    """End one session, or say why not: `active`, `ended` or `busy`."""
+    try:
+        # A session whose thread is locked is not idle, so nothing is waited for.
+        with storage.locks.hold(thread_id, timeout_seconds=0):
+            record = record_of(storage.store, thread_id) or {}
+            reason = _not_due(storage, record, thread_id, idle_seconds)
+            # The thread is not run: a turn that waits for an approval or a retry stays as it is.
+            return reason or consolidated(storage, thread_id, str(record["user_id"]))
+    except ThreadBusyError:
+        return "busy"
+
+
+def _not_due(storage: Storage, record: dict[str, Any], thread_id: str, idle_seconds: float) -> str:
+    """Say why a session is not due, from its record as it is under the lock; empty when it is."""
+    is_consolidated = int(record.get("consolidated_turns", 0)) >= int(record.get("turns", 0))
+    # Notes that are still there mean that a consolidation failed.
+    if is_consolidated and not session_notes(storage.store, thread_id):
+        return "ended"
+    since = datetime.now(UTC) - datetime.fromisoformat(str(record["last_activity"]))
+    return "active" if since.total_seconds() < idle_seconds else ""

@@ -1,0 +1,255 @@
+"""Read threads back: their records, every message, what is still open."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, Union
+
+from everthread.errors import NotFoundError, SettingsError, UnreadableError
+from everthread.state import Note, Summary, namespaces
+from everthread.state.marks import is_masked, marks
+from everthread.state.places import in_view, newest_record, placed, places_of
+from everthread.state.records import RecordReader, StoredItem, items
+from everthread.state.reducer import Message
+from everthread.state.stored import StoredMessage, whole_thread
+from everthread.storage.damage import session_record
+from everthread.storage.sqlite.reader import Reader, ThreadState
+from everthread.storage.unreadable import FAULTS, described, leave_out, readable, record_name
+
+if TYPE_CHECKING:
+    from everthread.storage.open import Storage
+
+__all__ = [
+    "Source",
+    "ThreadView",
+    "exists",
+    "long_term_notes",
+    "one_note",
+    "or_none",
+    "read_thread",
+    "reader_of",
+    "record_of",
+    "records",
+    "role_of",
+    "session_notes",
+    "unknown",
+    "user_notes",
+    "with_summary",
+]
+
+T = TypeVar("T")
+AnyItem = TypeVar("AnyItem", bound=StoredItem)
+
+Source = Union[Reader, "Storage"]
+"""A database that is open to be read, or to run threads in."""
+
+_ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
+
+
+@dataclass(frozen=True)
+class ThreadView:
+    """A thread as it is in the database."""
+
+    thread_id: str
+    record: dict[str, Any] | None
+    """The session's record; None when a crash came before the first one."""
+    messages: list[StoredMessage]
+    """Every message, oldest first, in full."""
+    working_set: dict[str, StoredMessage]
+    """By id, what the next prompt is made from."""
+    summary: dict[str, Any] | None
+    turns: int
+    notes: list[Note]
+    """Session notes."""
+    unfinished: bool
+    asked: list[Any]
+    """Approvals that a turn waits for."""
+    is_ours: bool = True
+    """Whether our own graph runs it, and not an app's with our middleware or without."""
+
+    def as_json(self, limit: int | None = None) -> dict[str, Any]:
+        """Return the thread as one JSON object, with its newest `limit` messages."""
+        record = self.record or {}
+        return {
+            "thread_id": self.thread_id,
+            "user_id": record.get("user_id"),
+            "agent": record.get("agent"),
+            "messages": [self._message(message) for message in self.newest(limit)],
+            "messages_total": len(self.messages),
+            "summary": self.summary,
+            "session_notes": [note.value() for note in self.notes],
+            "turns": self.turns,
+            "unfinished": self.unfinished,
+            "waiting_for": self.asked,
+        }
+
+    def newest(self, limit: int | None) -> list[StoredMessage]:
+        """Return the newest messages, oldest first; None returns all."""
+        return self.messages if limit is None else self.messages[max(len(self.messages) - limit, 0) :]
+
+    def is_masked(self, message: StoredMessage) -> bool:
+        """Tell whether the prompt has only head and tail of a message."""
+        kept = self.working_set.get(str(message.id))
+        return kept is not None and is_masked(kept)
+
+    def _message(self, message: StoredMessage) -> dict[str, Any]:
+        value: dict[str, Any] = {"id": message.id, "role": role_of(message), "content": str(message.text)}
+        if message.tool_calls:
+            value["tool_calls"] = [
+                {"id": call["id"], "name": call["name"], "args": call["args"]} for call in message.tool_calls
+            ]
+        if message.type == "tool":
+            value |= {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status}
+        if message.attachments:
+            value["attachments"] = message.attachments
+        if at := marks(message).get("at"):
+            value["at"] = at
+        return value | {"in_prompt": str(message.id) in self.working_set, "masked": self.is_masked(message)}
+
+
+def role_of(message: Message) -> str:
+    """Return the role of a message, such as `user`."""
+    return _ROLES.get(message.type, message.type)
+
+
+def records(store: RecordReader, user_id: str | None = None) -> list[dict[str, Any]]:
+    """Return the sessions' records, the latest activity first.
+
+    Args:
+        store: where they are.
+        user_id: only this user's; None returns all.
+    """
+    every = list(readable(items(store, namespaces.SESSIONS), session_record))
+    own = [record for record in every if user_id is None or record.get("user_id") == user_id]
+    return sorted(own, key=lambda record: str(record.get("last_activity", "")), reverse=True)
+
+
+def record_of(store: RecordReader, thread_id: str) -> dict[str, Any] | None:
+    """Return a thread's record; None when it has none.
+
+    Raises:
+        UnreadableError: it cannot be read, so nobody knows whose the thread is.
+    """
+    item = store.get(namespaces.SESSIONS, thread_id)
+    try:
+        return None if item is None else session_record(item)
+    except FAULTS as error:
+        raise described(record_name(namespaces.SESSIONS, thread_id), error) from error
+
+
+def or_none(read: Callable[[], T]) -> T | None:
+    """Read what a thread can be shown without; None, and a warning, when it cannot be read."""
+    try:
+        return read()
+    except UnreadableError as error:
+        leave_out("", error)
+        return None
+
+
+def exists(source: Source, thread_id: str) -> bool:
+    """Tell whether there is such a thread, also one that crashed before its first record."""
+    reader = reader_of(source)
+    return bool(thread_id) and (reader.has(namespaces.SESSIONS, thread_id) or reader.has_state(thread_id))
+
+
+def unknown(thread_id: str) -> NotFoundError:
+    """Make the error for a thread that does not exist."""
+    return NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
+
+
+def read_thread(source: Source, thread_id: str) -> ThreadView:
+    """Read a thread without running it.
+
+    Raises:
+        NotFoundError: there is no such thread.
+    """
+    reader = reader_of(source)
+    if not exists(reader, thread_id):
+        raise unknown(thread_id)
+    state = reader.state(thread_id)
+    # A bare graph of ours marks no checkpoint; its state does.
+    is_ours = reader.is_ours(thread_id) or "memory_digest" in state.values
+    archive = items(reader, namespaces.transcript(thread_id))
+    archived = dict(readable(archive, lambda item: (item.key, StoredMessage.of(item.value["message"]))))
+    working_set, values = (state.messages, state.values) if is_ours else _of_app(reader, thread_id, state, archived)
+    summary = reader.get(namespaces.summaries(thread_id), str(values.get("summary_id")))
+    summary, _ = next(readable([summary] if summary else [], with_summary), (None, None))
+    turns = values.get("turns", 0)
+    return ThreadView(
+        thread_id=thread_id,
+        record=or_none(lambda: record_of(reader, thread_id)),
+        messages=whole_thread(
+            archived,
+            {item.key for item in archive if item.value.get("why") == "offloaded"},
+            working_set,
+        ),
+        working_set={str(message.id): message for message in working_set},
+        summary=summary.value if summary else None,
+        turns=turns if isinstance(turns, int) else 0,
+        notes=session_notes(reader, thread_id),
+        unfinished=state.is_unfinished,
+        asked=list(state.asked),
+        is_ours=is_ours,
+    )
+
+
+def _of_app(
+    reader: Reader, thread_id: str, state: ThreadState, archived: Mapping[str, StoredMessage]
+) -> tuple[Sequence[StoredMessage], Mapping[str, Any]]:
+    """Return the working set of an app's thread, each message at its place, and what our state would hold beside it."""
+    sent, space = state.messages, namespaces.calls(thread_id)
+    known = {str(one.id): item.value for one in sent if (item := reader.get(space, str(one.id))) is not None}
+    name, record = newest_record(known)
+    places = record.get("places") or places_of(archived.values())
+    later = sum(message.type == "human" and str(message.id) not in record.get("places", {}) for message in sent)
+    turns = int(record.get("turns") or sum(message.type == "human" for message in archived.values())) + later
+    return placed(in_view(record, name, sent), places), {**record, "turns": turns}
+
+
+def reader_of(source: Source) -> Reader:
+    """Return a reader of a database, however it was opened."""
+    return source if isinstance(source, Reader) else Reader(source.database.connection)
+
+
+def session_notes(store: RecordReader, thread_id: str) -> list[Note]:
+    """Return the session notes of a thread, oldest first."""
+    return _notes(store, namespaces.session_notes(thread_id))
+
+
+def long_term_notes(store: RecordReader, user_id: str) -> list[Note]:
+    """Return all long-term notes of a user, oldest first."""
+    return _notes(store, namespaces.notes(user_id))
+
+
+def with_summary(item: AnyItem) -> tuple[AnyItem, Summary]:
+    """Return a record with the summary in it."""
+    return item, Summary.model_validate(item.value)
+
+
+def _notes(store: RecordReader, namespace: namespaces.Namespace) -> list[Note]:
+    notes = readable(items(store, namespace), lambda item: Note.model_validate(item.value))
+    return sorted(notes, key=lambda note: (note.date, note.id))
+
+
+def user_notes(store: RecordReader, user_id: str) -> tuple[list[Note], list[tuple[Note, str]]]:
+    """Return the long-term notes of a user, and the session notes of their threads, each with its thread."""
+    threads = [str(record["thread_id"]) for record in records(store, user_id)]
+    session = [(one, thread_id) for thread_id in threads for one in session_notes(store, thread_id)]
+    return long_term_notes(store, user_id), session
+
+
+def one_note(store: RecordReader, user_id: str, note_id: str) -> tuple[Note, str | None]:
+    """Return the user's note of that id or beginning, with the thread whose session note it is.
+
+    Raises:
+        NotFoundError: the user has no such note.
+        SettingsError: several notes begin so.
+    """
+    long_term, session = user_notes(store, user_id)
+    every: list[tuple[Note, str | None]] = [*((one, None) for one in long_term), *session]
+    exact = [pair for pair in every if pair[0].id == note_id]
+    matching = exact[:1] or [pair for pair in every if pair[0].id.startswith(note_id)]
+    if not matching:
+        raise NotFoundError(f"user {user_id!r} has no note {note_id!r}; `everthread notes {user_id}` lists them")
+    if len(matching) > 1:
+        raise SettingsError(f"{len(matching)} notes begin with {note_id!r}; write more of the id")
+    return matching[0]
