@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Required, cast
@@ -30,7 +30,7 @@ from everthread.errors import ModelError, SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.models.wrapped import ChatModel, reply_limit
-from everthread.nodes.deps import ModelWithTools, NodeDeps
+from everthread.nodes.deps import ModelWithTools, NodeDeps, is_nested
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
@@ -42,12 +42,11 @@ from everthread.nodes.thread_view import ThreadView
 from everthread.nodes.tools import is_of_note, kept, with_id
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, state_after
-from everthread.state.context import set_dials
+from everthread.state.context import named_user, set_dials
 from everthread.state.marks import is_masked
 from everthread.state.messages import Messages
 from everthread.storage.kept_checkpoints import OURS
-from everthread.tools.read_tool_output import read_tool_output
-from everthread.tools.recall_history import recall_history
+from everthread.tools import OWN_TOOLS, READERS
 from everthread.tools.save_memory_note import memory_tool
 from everthread.window.tokens import TokenCounter, counter_for
 from everthread.window.turns import question_of
@@ -74,8 +73,9 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     `agent.with_config({"configurable": {"user_id": "me"}})` names it once. Dials can be set for one run by
     `configurable["everthread"]`, such as `{"window": 32_000}`, or by a `Context` where it is the agent's schema.
 
-    Inside another graph, such as a deep agent's subagents, and without a store or a checkpointer, only the prompt is
-    made smaller: the state stays as it is, nothing is remembered, and nothing has to be.
+    Inside another graph, such as a deep agent's subagents, and without a store or a `thread_id`, only the prompt is
+    made smaller: the state stays as it is, nothing is remembered, and nothing has to be. An agent without a
+    checkpointer remembers by `thread_id` too, if its client sends the messages with the ids that they had.
 
     Args:
         summarizer: a chat model or `provider:name` that writes summaries; None takes the model of the call.
@@ -112,7 +112,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         self._name = name
         self._counted: dict[Any, int] = {}
         self._has_warned = False
-        self.tools = [memory_tool(self._rules), recall_history, read_tool_output]
+        self.tools = [memory_tool(self._rules), *READERS]
 
     @property
     def name(self) -> str:
@@ -140,12 +140,13 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Run a tool, and keep a long result out of the prompt."""
-        return self._kept(handler(self._shown(request)), request)
+        run, shown = self._shown(request)
+        return _kept(handler(shown), request, run)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Do what `wrap_tool_call` does without blocking the event loop."""
-        shown = await asyncio.to_thread(self._shown, request)
-        return await asyncio.to_thread(self._kept, await handler(shown), request)
+        run, shown = await asyncio.to_thread(self._shown, request)
+        return await asyncio.to_thread(_kept, await handler(shown), request, run)
 
     def _answered(
         self, request: ModelRequest[Any], handler: "_Handler", config: RunnableConfig
@@ -203,18 +204,16 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         """
         configurable, info = config.get("configurable", {}), runtime.execution_info
         thread_id = info.thread_id if info is not None else None
-        is_nested = info is not None and "|" in info.checkpoint_ns
-        keeps = runtime.store is not None and thread_id is not None and not is_nested
-        context = runtime.context
-        named = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
-        user_id = named or configurable.get("user_id")
+        is_inside, context = is_nested(runtime), runtime.context
+        keeps = runtime.store is not None and thread_id is not None and not is_inside
+        user_id = named_user(context, configurable)
         if keeps and user_id is None:
             raise SettingsError(
                 'no user: pass {"configurable": {"thread_id": "…", "user_id": "…"}} as config, or a context with '
                 "`user_id`"
             )
         is_guarded = OURS in config.get("metadata", {})
-        if not is_nested:
+        if not is_inside:
             self._warn_once(keeps=keeps, is_guarded=is_guarded)
         set_here = {**_set_dials(context), **set_dials(configurable)}
         dials = Context.from_mapping({**self._dials, **set_here, "user_id": str(user_id or Context.user_id)})
@@ -239,7 +238,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             )
         else:
             logger.warning(
-                "this agent has no store or no checkpointer, so its prompts are trimmed and nothing is remembered; "
+                "this agent has no store, or its run no `thread_id`, so prompts are trimmed and nothing is remembered; "
                 "create it with `checkpointer=storage.checkpointer` and `store=storage.store`"
             )
 
@@ -247,12 +246,12 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         chat, name = request.model, tokenizer_name(request.model)
         counter = counter_for(name)
         tokens = self._schema_tokens(request, counter) + handler.added_tokens(counter)
-        model = _RequestModel(chat, (), _READERS, name or "unknown", provider(chat), counter, handler, tokens)
+        model = _RequestModel(chat, (), READERS, name or "unknown", provider(chat), counter, handler, tokens)
         return NodeDeps(
             self._agent,
             model,
             self._summarizer or chat,
-            lambda name: model,
+            lambda _: model,
             rules=self._rules,
             remembers=run.keeps,
             head=request.system_message or SystemMessage(""),
@@ -260,29 +259,30 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _schema_tokens(self, request: ModelRequest[Any], counter: TokenCounter) -> int:
         """Return the tokens of the schemas of all tools and of a structured response."""
-        schemas = [*request.tools, *_response_schemas(request.response_format)]
+        response = getattr(request.response_format, "schema", request.response_format)
         # Counting takes a tenth of a turn, and an agent has the same tools time and again.
-        key = (counter.encoding_name, counter.exact, tuple(map(_identity, schemas)))
+        key = (counter.encoding_name, counter.exact, *map(_identity, [*request.tools, response]))
         tokens = self._counted.get(key)
         if tokens is None:
-            tokens = counter.tools(schemas)
+            tokens = counter.tools([*request.tools, *_response_schemas(response)])
             self._counted = {key: tokens}
         return tokens
 
-    def _shown(self, request: ToolCallRequest) -> ToolCallRequest:
-        """Return what a tool is to see: our own see a view of the state, the agent's its own state."""
+    def _shown(self, request: ToolCallRequest) -> tuple["_Run", ToolCallRequest]:
+        """Return the run of a tool call and what the tool is to see: ours a view of the state, the agent's its own."""
         run = self._run(request.runtime, request.runtime.config)
-        is_ours = any(request.tool_call["name"] == tool.name for tool in self.tools)
-        return run.viewed(request) if is_ours and run.keeps else request
+        is_ours = request.tool_call["name"] in OWN_TOOLS
+        return run, run.viewed(request) if is_ours and run.keeps else request
 
-    def _kept(self, result: Any, request: ToolCallRequest) -> Any:
-        run = self._run(request.runtime, request.runtime.config)
-        if not run.keeps:
-            return result
-        if not is_of_note(result, request.tool_call, run.store, run.thread_id, run.context):
-            return with_id(result, request.state)
-        # A tool runs ahead of the model that reads its result, so which one that is is not known here.
-        return kept(result, run.viewed(request), counter_for(None), {tool.name for tool in _READERS})
+
+def _kept(result: Any, request: ToolCallRequest, run: "_Run") -> Any:
+    """Return a tool's result as the state takes it; a long one is in the transcript."""
+    if not run.keeps:
+        return result
+    if not is_of_note(result, request.tool_call, run.store, run.thread_id, run.context):
+        return with_id(result, request.state)
+    # A tool runs ahead of the model that reads its result, so which one that is is not known here.
+    return kept(result, run.viewed(request), counter_for(None), {tool.name for tool in READERS})
 
 
 def _set_dials(context: Any) -> dict[str, Any]:
@@ -291,9 +291,6 @@ def _set_dials(context: Any) -> dict[str, Any]:
         return {}
     values = {dial.name: getattr(context, dial.name) for dial in fields(Context)}
     return {name: value for name, value in values.items() if value != getattr(Context, name)}
-
-
-_READERS = (recall_history, read_tool_output)
 
 
 @dataclass(frozen=True)
@@ -401,20 +398,18 @@ class _RequestModel(ModelWithTools):
         return 2
 
 
-def _response_schemas(response_format: Any) -> list[dict[str, Any]]:
+def _response_schemas(response: Any) -> list[dict[str, Any]]:
     """Return the schemas of a structured response as tools: counted so, one that the provider takes costs no more."""
-    if response_format is None:
+    if response is None:
         return []
-    schema = getattr(response_format, "schema", response_format)
-    specs = ToolStrategy(schema).schema_specs
     return [
-        {"name": spec.name, "description": spec.description, "parameters": dict(spec.json_schema)} for spec in specs
+        {"name": spec.name, "description": spec.description, "parameters": dict(spec.json_schema)}
+        for spec in ToolStrategy(response).schema_specs
     ]
 
 
-def _identity(tool: Any) -> tuple[Any, ...]:
-    """Return what tells a schema from every other one."""
-    if not isinstance(tool, BaseTool):
-        return (repr(tool),)
-    arguments = tool.args_schema
-    return tool.name, tool.description, repr(arguments) if isinstance(arguments, dict) else arguments
+def _identity(schema: Any) -> Hashable:
+    """Return what tells the schema of a tool or of a response from every other one."""
+    if isinstance(schema, BaseTool):
+        return schema.name, schema.description, _identity(schema.args_schema)
+    return schema if isinstance(schema, Hashable) else repr(schema)

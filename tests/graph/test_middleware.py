@@ -279,6 +279,33 @@ def test_without_a_store_prompts_are_trimmed_and_that_is_said_once(ask: Ask, cap
     assert [record.message[:20] for record in caplog.records].count("this agent has no st") == 1
 
 
+def test_without_a_checkpointer_a_history_that_is_sent_again_is_kept_once(storage: Storage, ask: Ask) -> None:
+    model = ScriptedModel(turns(20))
+    graph = create_agent(
+        model, [look_up], middleware=[EverthreadMiddleware(window=WINDOW, summarizer="offline")], store=storage.store
+    )
+    history: list[BaseMessage] = []
+
+    for number in range(20):
+        history.append(HumanMessage(f"Where is order {number}? " * 5, id=f"q{number}"))
+        left = ask(graph, history)["messages"]
+        history = [*history, *(one for one in left if all(one.id != known.id for known in history))]
+
+    assert max(map(counter_for(None).messages, sent(model))) < WINDOW
+    messages = transcript(storage.store, "t", thread_messages(storage.store, "t", left))
+    assert [message.type for message in messages] == ["human", "ai", "tool", "ai"] * 20
+
+
+def test_without_a_thread_id_nothing_is_kept(storage: Storage, ask: Ask) -> None:
+    graph = create_agent(
+        ScriptedModel(["Hello."]), middleware=[EverthreadMiddleware(window=WINDOW)], store=storage.store
+    )
+
+    ask(graph, "hi", {"configurable": {"user_id": "ann"}})
+
+    assert not storage.store.list_namespaces()
+
+
 def test_without_a_guard_what_is_missing_is_said_once(
     storage: Storage, ask: Ask, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -91,6 +91,26 @@ def test_a_turn_goes_on_behind_structured_output(storage: Storage, ask: Ask) -> 
     assert any(isinstance(message, ToolMessage) for message in model.prompts[1])
 
 
+def test_the_schema_of_structured_output_is_not_made_at_every_call(storage: Storage, ask: Ask) -> None:
+    made = []
+
+    class Counted(Weather):
+        @classmethod
+        def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
+            made.append(cls)
+            return super().model_json_schema(*args, **options)
+
+    model = ScriptedModel([calls(("Counted", {"city": "Oslo", "degrees": 3})) for _ in range(3)])
+    graph = build(storage, model, response_format=ToolStrategy(Counted))
+    ask(graph, "How is it in Oslo?")
+    once = len(made)
+
+    for _ in range(2):
+        ask(graph, "And now?")
+
+    assert len(made) == once
+
+
 def test_a_hook_that_jumps_to_the_end_does_so(storage: Storage, ask: Ask) -> None:
     class Closed(AgentMiddleware):
         @hook_config(can_jump_to=["end"])

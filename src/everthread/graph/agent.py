@@ -32,8 +32,7 @@ from everthread.state import Agent, Context, Conversation, Input, Output, State
 from everthread.state.context import fixed_context
 from everthread.state.schemas import with_answer, with_keys
 from everthread.storage.open import Storage
-from everthread.tools.read_tool_output import read_tool_output
-from everthread.tools.recall_history import recall_history
+from everthread.tools import READERS
 from everthread.tools.save_memory_note import memory_tool, save_memory_note
 
 
@@ -184,8 +183,7 @@ def node_deps(
     Raises:
         SettingsError: the schema of the answers has the name of a tool.
     """
-    readers = (read_tool_output, recall_history)
-    taken = {tool.name for tool in (*agent.tools, *readers)}
+    taken = {tool.name for tool in (*agent.tools, *READERS)}
     if response and (same := sorted(taken & {tool.name for tool in response.tools})):
         raise SettingsError(f"`response_format` has the name of the tool {same[0]!r}; name the schema otherwise")
     rules = Rules(agent.rules) if agent.rules else BUILT_IN
@@ -195,7 +193,7 @@ def node_deps(
 
     def with_tools(chat: ChatModel) -> ModelWithTools:
         name, served_by = tokenizer_name(chat), provider(chat)
-        return ModelWithTools.of(chat, agent=agent, readers=readers, name=name, provider=served_by, response=response)
+        return ModelWithTools.of(chat, agent=agent, readers=READERS, name=name, provider=served_by, response=response)
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))

@@ -27,7 +27,7 @@ from everthread.ledger.record import now
 from everthread.nodes.nested import OWN_STORE
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, namespaces
-from everthread.state.context import set_dials
+from everthread.state.context import named_user, set_dials
 from everthread.state.marks import is_answer, sequence
 from everthread.state.messages import clean_content
 from everthread.state.schemas import declared_types
@@ -382,8 +382,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         context = self._context(options.get("context"), configurable)
         # Dials of `EverthreadMiddleware`: found wrong in the middle of a run, its message would be saved already.
         set_dials(configurable)
-        user_id = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
-        user_id = user_id or configurable.get("user_id")
+        user_id = named_user(context, configurable)
         if user_id is None and self._dials is not None:
             user_id = Context.user_id
         keep = getattr(context, "keep_checkpoints", Context.keep_checkpoints)

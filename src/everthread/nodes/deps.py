@@ -19,6 +19,7 @@ from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.wrapped import ChatModel, input_limit, rewrapped, takes_cache_control
 from everthread.nodes.response_format import ResponseFormat
 from everthread.state import Agent, Context
+from everthread.state.context import named_user
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.prompt_cache import SLOTS
 from everthread.window.tokens import TokenCounter, counter_for
@@ -242,8 +243,7 @@ def _dials_of(runtime: AnyRuntime) -> Context:
     is_mapping = isinstance(context, Mapping)
     # Inside another graph it may be that graph's own, which has other keys beside a user.
     is_ours = is_mapping and (not is_nested(runtime) or context.keys() <= set(Context.__dataclass_fields__))
-    user_id = context.get("user_id") if is_mapping else getattr(context, "user_id", None)
-    user_id = user_id or ensure_config().get("configurable", {}).get("user_id")
+    user_id = named_user(context, ensure_config().get("configurable", {}))
     user = {"user_id": user_id} if user_id else {}
     if context is None or is_ours:
         return Context.from_mapping({**dict(context or {}), **user})

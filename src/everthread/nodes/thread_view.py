@@ -19,7 +19,7 @@ from everthread.state.places import Places, in_view, newest_record, placed, plac
 from everthread.storage.transcript import archived
 from everthread.window.turns import question_of
 
-_STATE = ("summary_id", "turns", "reads_back", "moved", "calibration", "memory_digest", "ceiling", "overflows")
+_STATE = ("summary_id", "turns", "reads_back", "moved", "calibration", "memory_digest", "ceiling")
 """Keys of our state that the record has as they are."""
 
 
@@ -53,7 +53,7 @@ class ThreadView:
         # `inject_memory` dates the messages that come with a question.
         messages = placed(in_view(record, name, sent), places, date=None if is_new else now())
         blocks = _recalled(store, thread_id, record.get("shows", ()))
-        state: dict[str, Any] = {name: record[name] for name in _STATE if name in record}
+        state: dict[str, Any] = {key: record[key] for key in _STATE if key in record}
         state["prefix"] = bytes.fromhex(record.get("prefix", ""))
         state["messages"] = [one for message in messages for one in (blocks.get(str(message.id)), message) if one]
         return cls(cast(State, state), is_new, sent)

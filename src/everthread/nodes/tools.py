@@ -27,14 +27,13 @@ from everthread.state.messages import clean, clean_content
 from everthread.state.scrubbing import scrub
 from everthread.storage.refetches import left_operations, read_back, repeated
 from everthread.storage.transcript import append_operations
+from everthread.tools import OWN_TOOLS
 from everthread.window.masking import mask
 from everthread.window.tokens import TokenCounter
 
 logger = logging.getLogger(__name__)
 
 Result = ToolMessage | Command[Any]
-
-_OURS = ("save_memory_note", "recall_history", "read_tool_output")
 
 
 def tool_node(deps: NodeDeps) -> ToolNode:
@@ -116,7 +115,7 @@ def _with_store(request: ToolCallRequest) -> ToolCallRequest:
     if not is_nested(request.runtime):
         return request
     runtime: Any = replace(request.runtime, store=own_store(request.runtime))
-    if request.tool_call["name"] in _OURS:
+    if request.tool_call["name"] in OWN_TOOLS:
         inside, takes_part = runtime_inside(request.runtime)
         runtime = replace(runtime, context=context_of(inside), store=inside.store if takes_part else None)
     return replace(request, runtime=runtime)

@@ -190,6 +190,12 @@ class Context:
         return cls(**values)
 
 
+def named_user(context: object, configurable: Mapping[str, Any]) -> Any:
+    """Return the user whom a run's context of any kind names, or else its `configurable`; None when neither does."""
+    user_id = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
+    return user_id or configurable.get("user_id")
+
+
 def set_dials(configurable: Mapping[str, Any]) -> dict[str, Any]:
     """Return the dials that a run of somebody else's agent sets by `configurable["everthread"]`.
 

@@ -23,7 +23,7 @@ from everthread.storage.refetches import restated_blocked
 
 __all__ = ["memory_tool", "save_memory_note"]
 
-_OURS = ("save_memory_note", "recall_history")
+_REPEATING = ("save_memory_note", "recall_history")
 """Tools whose results only repeat notes and messages, which are searched anyway."""
 
 _STATED = 8
@@ -137,7 +137,7 @@ def _author(
         shown = shown_by(text, own)
     if shown is not None:
         return "user", shown.said, shown.is_lasting
-    results = [_said(message) for message in messages if message.type == "tool" and message.name not in _OURS]
+    results = [_said(message) for message in messages if message.type == "tool" and message.name not in _REPEATING]
     results += [said for role, said in archived if role == "tool"]
     behind = tool_behind(text, results, own)
     # A note comes back to the prompt when its source has left it: the turn in which it was saved.
@@ -170,7 +170,7 @@ def _archived(text: str, store: BaseStore, thread_id: str) -> list[tuple[str, Sa
     """Return the evicted messages that have words of a note, with their roles."""
     found: Any = store.batch([SearchOp(namespaces.transcript(thread_id), query=text, limit=_SEARCHED)])[0]
     passages = [passage_of(item) for item in found]
-    return [(one.role, Said(one.id, one.text)) for one in passages if one.speaker not in _OURS]
+    return [(one.role, Said(one.id, one.text)) for one in passages if one.speaker not in _REPEATING]
 
 
 def _said(message: BaseMessage) -> Said:
