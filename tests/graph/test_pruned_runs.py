@@ -59,7 +59,7 @@ def talk(storage: Storage, *script: Any, turns: int = 0, keep: int | None = KEEP
 
 
 def rows(storage: Storage) -> int:
-    (found,) = storage.checkpointer.conn.execute("SELECT count(*) FROM checkpoints").fetchone()  # type: ignore[attr-defined]
+    (found,) = storage.database.rows("SELECT count(*) FROM checkpoints")[0]
     return int(found)
 
 

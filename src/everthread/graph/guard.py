@@ -656,7 +656,7 @@ def _is_nested(config: RunnableConfig | None) -> bool:
 
 def _is_on(checkpointer: Any, storage: Storage) -> bool:
     """Tell whether a checkpointer is the storage's; with an allow-list of its own it is another object."""
-    return isinstance(checkpointer, type(storage.checkpointer)) and checkpointer.conn is storage.checkpointer.conn
+    return isinstance(checkpointer, type(storage.checkpointer)) and checkpointer.database is storage.database
 
 
 def _thread_of(config: RunnableConfig) -> str:

@@ -21,9 +21,9 @@ from typing_extensions import TypedDict
 from everthread.errors import NotFoundError, SettingsError
 from everthread.state.marks import MARK, marks
 from everthread.state.messages import Messages
+from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.open import Storage
-from everthread.storage.sqlite.checkpointer import SqliteCheckpointer
 from everthread.storage.transcript import transcript
 
 __all__ = [
@@ -97,7 +97,7 @@ def new_messages(storage: Storage, thread_id: str, ours: str) -> list[BaseMessag
     return [_marked(message, {}) for message in messages if ADOPTED not in marks(message)]
 
 
-def refuse_foreign(checkpointer: SqliteCheckpointer, thread_id: str, channels: Collection[str]) -> None:
+def refuse_foreign(checkpointer: Checkpointer, thread_id: str, channels: Collection[str]) -> None:
     """Refuse a run of our own graph on a thread of another one.
 
     Args:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 from langgraph.graph.state import CompiledStateGraph
 
 from everthread.errors import StorageError
+from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.locations import Location, Synchronous, level, locate, prepare
 from everthread.storage.locks import ThreadLocks
-from everthread.storage.sqlite.checkpointer import SqliteCheckpointer
-from everthread.storage.sqlite.database import Database
+from everthread.storage.sqlite.checkpointer import SqliteCheckpointRows
+from everthread.storage.sqlite.database import SqliteDatabase
 from everthread.storage.sqlite.formats import refuse_newer, upgrade
 from everthread.storage.sqlite.store import SqliteSearchStore
 from everthread.storage.worker import Worker
@@ -31,10 +32,12 @@ class Storage:
         self._process = os.getpid()
         self.locks = ThreadLocks(location.path, timeout_seconds=lock_timeout_seconds)
         self.worker = Worker()
-        self.database = Database(location)
+        self.database = SqliteDatabase(location)
         try:
             refuse_newer(self.database.connection, location.path)
-            self.checkpointer = SqliteCheckpointer(self.database, self.worker, allowed_types)
+            self.checkpointer = Checkpointer(
+                self.database, SqliteCheckpointRows(self.database), self.worker, allowed_types
+            )
             self.store = SqliteSearchStore(self.database, self.worker, self.locks)
             self.database.write(upgrade, self.database.connection)
         except BaseException:

@@ -15,7 +15,7 @@ from langgraph.store.base import PutOp
 from everthread import open_storage
 from everthread.errors import StorageError
 from everthread.storage.locations import locate
-from everthread.storage.sqlite.database import Database
+from everthread.storage.sqlite.database import SqliteDatabase as Database
 
 CONFIG: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "c"}}
 WRITES = [("messages", "one"), ("turns", "refused"), ("moved", "three")]

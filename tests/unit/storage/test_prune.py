@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from everthread import open_storage
 from everthread.errors import StorageError
 from everthread.state.messages import reduce_messages
-from everthread.storage.sqlite.checkpointer import SqliteCheckpointer
+from everthread.storage.checkpointer import Checkpointer
 
 OURS = {"everthread": 1}
 CONFIG: Any = {"configurable": {"thread_id": "t"}, "metadata": OURS}
@@ -69,7 +69,7 @@ def small(saver: Any, state: type = Small) -> Any:
 
 
 @pytest.fixture
-def saver() -> Iterator[SqliteCheckpointer]:
+def saver() -> Iterator[Checkpointer]:
     with open_storage("sqlite://") as opened:
         yield opened.checkpointer
 
@@ -78,21 +78,22 @@ def say(graph: Any, text: str = "hi", config: Any = CONFIG, **options: Any) -> A
     return graph.invoke({"messages": [HumanMessage(text)]}, config, **options)
 
 
-def rows(saver: SqliteCheckpointer, table: str) -> list[Any]:
-    return saver.conn.execute(f"SELECT * FROM {table} ORDER BY thread_id, checkpoint_ns, checkpoint_id").fetchall()
+def rows(saver: Checkpointer, table: str) -> list[Any]:
+    return saver.database.rows(f"SELECT * FROM {table} ORDER BY thread_id, checkpoint_ns, checkpoint_id")
 
 
-def size(saver: SqliteCheckpointer, thread_id: str = "t") -> int:
-    (found,) = saver.conn.execute("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (thread_id,)).fetchone()
+def size(saver: Checkpointer, thread_id: str = "t") -> int:
+    ((found,),) = saver.database.rows("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (thread_id,))
     return int(found)
 
 
-def copy(source: SqliteCheckpointer, target: SqliteCheckpointer) -> None:
+def copy(source: Checkpointer, target: Checkpointer) -> None:
     """Add what the source holds now; nothing ever leaves the target."""
     for table in ("checkpoints", "writes"):
         for row in rows(source, table):
-            target.conn.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
-    target.conn.commit()
+            target.database.connection.execute(
+                f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row
+            )
 
 
 def seen(graph: Any, config: Any) -> Any:
@@ -181,7 +182,7 @@ def branched(graph: Any, config: Any) -> Any:
     return [(message.type, message.content, message.additional_kwargs["everthread"]["seq"]) for message in messages]
 
 
-def test_a_long_thread_keeps_a_bounded_number_of_checkpoints(saver: SqliteCheckpointer) -> None:
+def test_a_long_thread_keeps_a_bounded_number_of_checkpoints(saver: Checkpointer) -> None:
     graph, sizes = small(saver), []
 
     for _ in range(60):
@@ -192,7 +193,7 @@ def test_a_long_thread_keeps_a_bounded_number_of_checkpoints(saver: SqliteCheckp
     assert max(sizes[40:]) == max(sizes[10:40]) < 40
 
 
-def test_no_message_is_lost(saver: SqliteCheckpointer) -> None:
+def test_no_message_is_lost(saver: Checkpointer) -> None:
     graph = small(saver)
     for _ in range(20):
         say(graph)
@@ -202,7 +203,7 @@ def test_no_message_is_lost(saver: SqliteCheckpointer) -> None:
     assert len(graph.get_state(CONFIG).values["messages"]) == 40
 
 
-def test_the_oldest_checkpoint_is_the_end_of_the_turn_before_the_kept_ones(saver: SqliteCheckpointer) -> None:
+def test_the_oldest_checkpoint_is_the_end_of_the_turn_before_the_kept_ones(saver: Checkpointer) -> None:
     graph = small(saver, Snapshots)
     for _ in range(10):
         say(graph)
@@ -215,7 +216,7 @@ def test_the_oldest_checkpoint_is_the_end_of_the_turn_before_the_kept_ones(saver
     assert states[states.index(before[0]) :] == before
 
 
-def test_a_branch_younger_than_the_cut_stays_with_the_ancestors_it_needs(saver: SqliteCheckpointer) -> None:
+def test_a_branch_younger_than_the_cut_stays_with_the_ancestors_it_needs(saver: Checkpointer) -> None:
     graph = small(saver)
     for _ in range(6):
         say(graph)
@@ -233,7 +234,7 @@ def test_a_branch_younger_than_the_cut_stays_with_the_ancestors_it_needs(saver: 
     assert pruned.checkpoints > 0
 
 
-def test_other_threads_stay_as_they_are(saver: SqliteCheckpointer) -> None:
+def test_other_threads_stay_as_they_are(saver: Checkpointer) -> None:
     graph = small(saver)
     for thread_id in ["t", "t2", "s"] * 10:
         say(graph, config={"configurable": {"thread_id": thread_id}, "metadata": OURS})
@@ -245,7 +246,7 @@ def test_other_threads_stay_as_they_are(saver: SqliteCheckpointer) -> None:
     assert size(saver) < size(saver, "s")
 
 
-def test_a_pending_approval_can_be_answered_after_pruning(saver: SqliteCheckpointer) -> None:
+def test_a_pending_approval_can_be_answered_after_pruning(saver: Checkpointer) -> None:
     graph = small(saver)
     for text in ["hi"] * 10 + ["ask"]:
         say(graph, text)
@@ -256,11 +257,11 @@ def test_a_pending_approval_can_be_answered_after_pruning(saver: SqliteCheckpoin
     assert graph.get_state(CONFIG).values["messages"][-1].text == "so be it"
 
 
-def test_a_failure_half_way_removes_nothing(saver: SqliteCheckpointer) -> None:
+def test_a_failure_half_way_removes_nothing(saver: Checkpointer) -> None:
     graph = small(saver)
     for _ in range(10):
         say(graph)
-    saver.conn.execute("CREATE TRIGGER full BEFORE DELETE ON writes BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+    saver.database.rows("CREATE TRIGGER full BEFORE DELETE ON writes BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
     before = rows(saver, "checkpoints"), rows(saver, "writes")
 
     with pytest.raises(StorageError, match="disk is full"):
@@ -269,7 +270,7 @@ def test_a_failure_half_way_removes_nothing(saver: SqliteCheckpointer) -> None:
     assert (rows(saver, "checkpoints"), rows(saver, "writes")) == before
 
 
-def parent_of(saver: SqliteCheckpointer, *, memory: bool) -> Any:
+def parent_of(saver: Checkpointer, *, memory: bool) -> Any:
     """A graph whose node runs another graph, with memory of its own or without."""
     inner = StateGraph(Small)
     inner.add_node("close", close)
@@ -284,11 +285,11 @@ def parent_of(saver: SqliteCheckpointer, *, memory: bool) -> Any:
     return outer.compile(checkpointer=saver)
 
 
-def namespaces_of(saver: SqliteCheckpointer) -> set[str]:
-    return {row[0] for row in saver.conn.execute("SELECT DISTINCT checkpoint_ns FROM checkpoints") if row[0]}
+def namespaces_of(saver: Checkpointer) -> set[str]:
+    return {row[0] for row in saver.database.rows("SELECT DISTINCT checkpoint_ns FROM checkpoints") if row[0]}
 
 
-def test_subgraphs_of_pruned_steps_go_with_them(saver: SqliteCheckpointer) -> None:
+def test_subgraphs_of_pruned_steps_go_with_them(saver: Checkpointer) -> None:
     graph = parent_of(saver, memory=False)
     for _ in range(10):
         say(graph)
@@ -301,7 +302,7 @@ def test_subgraphs_of_pruned_steps_go_with_them(saver: SqliteCheckpointer) -> No
     assert namespaces_of(saver) < before
 
 
-def test_a_subgraph_with_a_memory_of_its_own_keeps_it(saver: SqliteCheckpointer) -> None:
+def test_a_subgraph_with_a_memory_of_its_own_keeps_it(saver: Checkpointer) -> None:
     graph = parent_of(saver, memory=True)
     for _ in range(10):
         say(graph)
@@ -313,7 +314,7 @@ def test_a_subgraph_with_a_memory_of_its_own_keeps_it(saver: SqliteCheckpointer)
     assert inner
 
 
-def test_the_checkpoints_of_another_app_stay_with_what_they_need(saver: SqliteCheckpointer) -> None:
+def test_the_checkpoints_of_another_app_stay_with_what_they_need(saver: Checkpointer) -> None:
     graph = small(saver)
     theirs: Any = {"configurable": CONFIG["configurable"]}
     for _ in range(3):
@@ -331,7 +332,7 @@ def test_the_checkpoints_of_another_app_stay_with_what_they_need(saver: SqliteCh
     assert [seen(graph, config) for config in foreign] == before
 
 
-def test_a_thread_of_another_app_is_left_alone(saver: SqliteCheckpointer) -> None:
+def test_a_thread_of_another_app_is_left_alone(saver: Checkpointer) -> None:
     graph = small(saver)
     for _ in range(10):
         say(graph, config={"configurable": CONFIG["configurable"]})
@@ -342,11 +343,11 @@ def test_a_thread_of_another_app_is_left_alone(saver: SqliteCheckpointer) -> Non
     assert rows(saver, "checkpoints") == before
 
 
-def test_no_blob_is_decoded(saver: SqliteCheckpointer) -> None:
+def test_no_blob_is_decoded(saver: Checkpointer) -> None:
     graph = small(saver)
     for _ in range(10):
         say(graph)
-    saver.conn.execute("UPDATE checkpoints SET checkpoint = x'c1'")
+    saver.database.rows("UPDATE checkpoints SET checkpoint = x'c1'")
 
     assert saver.prune_turns("t", KEEP).checkpoints > 0
 
@@ -363,5 +364,5 @@ def test_the_file_stays_flat(tmp_path: Any) -> None:
     assert pages[-1] == pages[50]
 
 
-def test_an_empty_thread_is_fine(saver: SqliteCheckpointer) -> None:
+def test_an_empty_thread_is_fine(saver: Checkpointer) -> None:
     assert saver.prune_turns("nobody", KEEP).checkpoints == 0

@@ -3,18 +3,18 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from everthread.errors import StorageError
 from everthread.storage.failures import described
 from everthread.storage.locations import Location
 from everthread.storage.worker import check_process, let_in
 
-__all__ = ["Database"]
+__all__ = ["SqliteDatabase"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,7 +23,7 @@ BUSY_SECONDS = 30
 """How long a write waits for another process that writes."""
 
 
-class Database:
+class SqliteDatabase:
     """A connection that threads share.
 
     Args:
@@ -87,6 +87,10 @@ class Database:
             except BaseException:
                 self._abandon()
                 raise
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Execute one statement inside of `read` or `write`; return its rows."""
+        return self.connection.execute(sql, values).fetchall()
 
     def check_files(self) -> None:
         """Look whether the file and its log still are those that were opened; two `stat` calls, 3 µs.

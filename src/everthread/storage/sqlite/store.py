@@ -30,7 +30,7 @@ from everthread.memory.text.words import query_words
 from everthread.state import namespaces
 from everthread.state.reducer import clean_content
 from everthread.storage.locks import ThreadLocks
-from everthread.storage.sqlite.database import Database
+from everthread.storage.sqlite.database import SqliteDatabase
 from everthread.storage.sqlite.index import DamagedIndexError, Index, below
 from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 from everthread.storage.worker import Worker
@@ -69,7 +69,7 @@ class SqliteSearchStore(BaseStore):
 
     supports_ttl = True
 
-    def __init__(self, database: Database, worker: Worker, locks: ThreadLocks | None = None) -> None:
+    def __init__(self, database: SqliteDatabase, worker: Worker, locks: ThreadLocks | None = None) -> None:
         self.database = database
         self.locks = locks
         self._worker = worker

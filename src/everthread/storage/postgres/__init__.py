@@ -1,0 +1,1 @@
+"""Storage on Postgres; needs the extra `postgres`."""
