@@ -313,7 +313,7 @@ class _Handler(Runnable[Any, AIMessage]):
     """The agent's own way to its model, as a model that gets a prompt.
 
     Other middlewares may have changed the request already. What they did to messages of the state, and what they added
-    ahead of them or behind, is sent; it does not get into the transcript.
+    between them, is sent; it does not get into the transcript.
     """
 
     def __init__(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> None:
@@ -321,10 +321,7 @@ class _Handler(Runnable[Any, AIMessage]):
         self.response: Any = None
         self._handler = handler
         own = self._own = {message.id: message for message in request.state["messages"]}
-        theirs = [place for place, one in enumerate(request.messages) if one.id is None or one.id not in own]
-        first = next((place for place, one in enumerate(request.messages) if place not in theirs), 0)
-        self._ahead = [request.messages[place] for place in theirs if place < first]
-        self._behind = [request.messages[place] for place in theirs if place > first]
+        self._added = [one for one in request.messages if one.id is None or one.id not in own]
         asked = {message.id for message in request.messages}
         self._removed = {name for name in own if name not in asked}
         self._changed = {
@@ -334,7 +331,7 @@ class _Handler(Runnable[Any, AIMessage]):
     def added_tokens(self, counter: TokenCounter) -> int:
         """Return what other middlewares add to the prompt: messages of their own, and what they made longer."""
         longer = [counter.message(new) - counter.message(self._own[name]) for name, new in self._changed.items()]
-        return sum(counter.sizes([*self._ahead, *self._behind])) + sum(max(size, 0) for size in longer)
+        return sum(counter.sizes(self._added)) + sum(max(size, 0) for size in longer)
 
     @property
     def ends_turn(self) -> bool:
@@ -372,9 +369,22 @@ class _Handler(Runnable[Any, AIMessage]):
         return self.request.override(
             model=model,
             system_message=cast(SystemMessage, system) if self.request.system_message else None,
-            messages=cast("list[AnyMessage]", [*self._ahead, *shown, *self._behind]),
+            messages=cast("list[AnyMessage]", self._with_added(shown)),
             model_settings={**self.request.model_settings, **options},
         )
+
+    def _with_added(self, shown: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Put each message of another middleware behind the message that it followed, or the nearest one ahead."""
+        ids = {message.id for message in shown}
+        followed: str | None = None
+        added: dict[str | None, list[BaseMessage]] = {None: []}
+        for message in self.request.messages:
+            if message.id is None or message.id not in self._own:
+                added.setdefault(followed, []).append(message)
+            elif message.id in ids:
+                followed = message.id
+        ahead = added.pop(None)
+        return [*ahead, *(one for message in shown for one in (message, *added.get(message.id, ())))]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from langchain.agents.middleware import (
     AgentMiddleware,
     ClearToolUsesEdit,
     ContextEditingMiddleware,
+    ExtendedModelResponse,
     HumanInTheLoopMiddleware,
     LLMToolSelectorMiddleware,
     ModelCallLimitMiddleware,
@@ -23,12 +24,13 @@ from langchain.agents.middleware import (
     ToolCallLimitMiddleware,
     ToolRetryMiddleware,
 )
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
 from pydantic import Field
 
-from everthread import EverthreadMiddleware, open_storage
+from everthread import EverthreadMiddleware, EverthreadState, open_storage
 from everthread.models.scripted import CannedModel, ScriptedModel
 from everthread.nodes.thread_view import thread_messages
 from everthread.storage.open import Storage
@@ -230,3 +232,96 @@ def test_a_reminder_of_another_middleware_is_sent_and_not_kept(storage: Storage,
 
     assert [prompt[-1].text for prompt in model.prompts] == ["Be kind.", "Be kind."]
     assert [message.text for message in values["messages"]] == ["hi", "One.", "again", "Two."]
+
+
+def test_what_another_middleware_puts_between_messages_stays_there(storage: Storage, ask: Ask) -> None:
+    class Remark(AgentMiddleware):
+        """Adds a message ahead of all others, behind the first one and behind the last one."""
+
+        def wrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
+            return handler(self._remarked(request))
+
+        async def awrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
+            return await handler(self._remarked(request))
+
+        def _remarked(self, request: ModelRequest) -> ModelRequest:
+            ahead, middle, behind = (HumanMessage(text) for text in ("ahead", "middle", "behind"))
+            first, *rest = request.messages
+            return request.override(messages=[ahead, first, middle, *rest, behind])
+
+    model = ScriptedModel(["Yes. " * 80] * 30)
+    graph = build(storage, model, [Remark(), ours()], tools=[])
+
+    for number in range(30):
+        ask(graph, f"Is order {number} paid? " * 5)
+
+    for number, prompt in enumerate(model.prompts[1:], start=1):
+        texts = [message.text for message in prompt[1:] if "<memory_policy>" not in message.text]
+        assert texts[0] == "ahead"
+        assert texts[1].startswith("Is order 0 paid?")
+        assert texts[2] == "middle"
+        assert texts[-2].startswith(f"Is order {number} paid?")
+        assert texts[-1] == "behind"
+    assert len(model.prompts[-1]) < 40
+
+
+class Inserting(AgentMiddleware):
+    """Puts a message behind the first turn into the state, once, as those do that write all messages again."""
+
+    def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        messages = state["messages"]
+        if len(messages) != 5:
+            return None
+        inserted = HumanMessage("By the way.", id="inserted")
+        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *messages[:2], inserted, *messages[2:]]}
+
+
+@pytest.mark.parametrize("state", [None, EverthreadState])
+def test_a_message_put_into_the_middle_of_the_state_has_its_place_by_when_it_came(
+    storage: Storage, ask: Ask, state: Any
+) -> None:
+    model = ScriptedModel(["One.", "Two.", "Three."])
+    graph = build(storage, model, [Inserting(), ours()], tools=[], state_schema=state)
+    for question in ("first", "second", "third"):
+        values = ask(graph, question)
+
+    assert [message.text for message in model.prompts[-1][2:]] == [
+        *("first", "One.", "By the way.", "second", "Two.", "third")
+    ]
+    messages = transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))
+    assert [message.text for message in messages] == [
+        "first",
+        "One.",
+        "second",
+        "Two.",
+        "By the way.",
+        "third",
+        "Three.",
+    ]
+
+
+class Forgetful(AgentMiddleware):
+    """Removes the second message from the state in the step of the call, as ours does once it does not fit."""
+
+    def wrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
+        left = [RemoveMessage(id=str(message.id)) for message in request.state["messages"][1:2]]
+        return ExtendedModelResponse(handler(request), Command(update={"messages": left}) if left else None)
+
+
+@pytest.mark.parametrize("state", [None, EverthreadState])
+def test_two_middlewares_may_remove_one_message_from_a_delta_channel_only(
+    storage: Storage, order: Order, state: Any
+) -> None:
+    graph = build(storage, ScriptedModel(["Yes. " * 300] * 9), order(Forgetful(), ours()), tools=[], state_schema=state)
+
+    def talk() -> None:
+        for number in range(9):
+            graph.invoke({"messages": f"Is order {number} paid? " * 40}, CONFIG)
+
+    if state is None:
+        # LangGraph's own reducer refuses to remove what is gone.
+        with pytest.raises(ValueError, match="doesn't exist"):
+            talk()
+    else:
+        talk()
+        assert len(graph.get_state(CONFIG).values["messages"]) < 12
