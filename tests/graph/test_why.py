@@ -13,12 +13,14 @@ from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.cli import main
 from everthread.graph.note_changes import change_note
+from everthread.ledger.lineage import ThreadHistory
 from everthread.ledger.why import Explanation, explain
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, namespaces
 from everthread.storage.erasure import erase
 from everthread.storage.history import thread_history
 from everthread.storage.open import Storage
+from everthread.storage.reading import read_thread
 from everthread.tools.save_memory_note import save_memory_note
 from everthread.window.masking import handle_of
 
@@ -59,7 +61,11 @@ def saves(text: str, call_id: str = "c", scope: str = "durable") -> list[AIMessa
 
 
 def why(storage: Storage, asked: str, thread: str = "t") -> list[Explanation]:
-    return explain(thread_history(storage, thread), asked)
+    return explain(_history(storage, thread), asked)
+
+
+def _history(storage: Storage, thread: str) -> ThreadHistory:
+    return thread_history(storage.store, read_thread(storage, thread))
 
 
 def fact(accounts: list[Explanation], state: str) -> str:
@@ -101,7 +107,7 @@ def test_what_is_in_the_summary_is_quoted_from_there(storage: Storage) -> None:
 
 def test_what_is_masked_names_its_handle(storage: Storage) -> None:
     talk(storage, ("table", [AIMessage("", tool_calls=[call("look", "c", n=400)]), "done"]), tool_output_tokens=100)
-    result = next(m for m in thread_history(storage, "t").messages.values() if m.type == "tool")
+    result = next(m for m in _history(storage, "t").messages.values() if m.type == "tool")
 
     told = why(storage, "row 200 of the table")
 
@@ -133,7 +139,7 @@ def test_what_was_merged_names_the_note_that_it_became_part_of(storage: Storage)
 def test_what_was_superseded_names_what_took_its_place(storage: Storage) -> None:
     talk(storage, ("aisle seats please", saves("Prefers aisle seats.", "a")))
     end(storage)
-    (old,) = thread_history(storage, "t").notes.values()
+    (old,) = _history(storage, "t").notes.values()
     change_note(storage, "local", "edit", old.id, "Prefers window seats.")
 
     told = why(storage, "Prefers aisle seats.")
@@ -145,7 +151,7 @@ def test_what_was_superseded_names_what_took_its_place(storage: Storage) -> None
 def test_what_expired_is_found_through_the_message_that_said_it(storage: Storage) -> None:
     talk(storage, ("a quiet room please", saves("Prefers quiet rooms.")))
     end(storage)
-    (note,) = thread_history(storage, "t").notes.values()
+    (note,) = _history(storage, "t").notes.values()
     old = note.model_copy(update={"expires_at": "2020-01-01"})
     storage.store.put(namespaces.notes("local"), note.id, old.value())
     talk(storage, ("aisle seats please", saves("Prefers aisle seats.", "b")))
@@ -167,7 +173,7 @@ def test_what_was_erased_is_told_to_the_threads_that_had_it(storage: Storage) ->
     talk(storage, ("aisle seats please", saves("Prefers aisle seats.")), thread="gone")
     end(storage, "gone")
     talk(storage, ("hello", "Hi."))
-    (note,) = thread_history(storage, "t").notes
+    (note,) = _history(storage, "t").notes
     erase(storage, thread_id="gone")
 
     (account,) = why(storage, note)
@@ -196,7 +202,7 @@ def test_an_injected_note_is_in_the_prompt_and_comes_from_its_message(storage: S
 
 def test_a_retracted_note_flags_what_rests_on_the_same_message(storage: Storage) -> None:
     talk(storage, ("aisle and quiet please", saves("Prefers aisle seats.", "a")[:1] + saves("Prefers quiet.", "b")))
-    first, second = thread_history(storage, "t").session_notes.values()
+    first, second = _history(storage, "t").session_notes.values()
     change_note(storage, "local", "retract", first.id)
 
     assert f"to be looked at: {second.id}" in fact(why(storage, first.id), "changed")
@@ -206,11 +212,11 @@ def test_the_next_injection_after_a_correction_is_resolved_anew(storage: Storage
     talk(storage, ("aisle seats please", saves("Prefers aisle seats.")))
     end(storage)
     talk(storage, ("hello", "Hi."))
-    (note,) = thread_history(storage, "t").notes.values()
+    (note,) = _history(storage, "t").notes.values()
     change_note(storage, "local", "retract", note.id)
     talk(storage, ("again", "Hi."))
 
-    last = thread_history(storage, "t").last_injection
+    last = _history(storage, "t").last_injection
     assert last is not None
     assert last.changed
     assert note.id not in last.note_ids

@@ -8,13 +8,13 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt
 
+from everthread.graph import turn_parts
 from everthread.graph.ending import is_open
 from everthread.graph.guard import GuardedGraph
-from everthread.ledger.record import STREAM_KEY
+from everthread.graph.turn_parts import STREAM_MODES, Asked, Decision, Result, Text, TurnReader
 from everthread.state import Context
 
 __all__ = ["Call", "Conversation", "Decide", "Turn", "Watcher"]
@@ -142,53 +142,30 @@ class Conversation:
             return _interruptible(loop, self._streamed(payload, turn))
 
     async def _streamed(self, payload: Any, turn: Turn) -> bool:
-        asks = False
-        streamed: set[str | None] = set()
+        asks, reader = False, TurnReader()
         # With "sync" every step is in the database before the next one begins.
         parts: Any = self._graph.astream(
-            payload,
-            self._config,
-            context=self._context,
-            stream_mode=["messages", "updates", "custom"],
-            durability="sync",
+            payload, self._config, context=self._context, stream_mode=STREAM_MODES, durability="sync"
         )
         async for mode, part in parts:
-            if mode == "messages":
-                message, metadata = part
-                # Summaries are written by the same model, but nobody asked for their text.
-                if metadata.get("langgraph_node") == "model" and isinstance(message, AIMessage) and message.text:
-                    streamed.add(message.id)
-                    self._watcher.text(str(message.text))
-            elif mode == "custom" and isinstance(part, dict) and STREAM_KEY in part:
-                turn.events.append(part)
-                self._watcher.event(part)
-            elif mode == "updates":
-                asks = asks or "__interrupt__" in part
-                self._update(part, turn, streamed)
+            for piece in reader.read(mode, part):
+                match piece:
+                    case Text():
+                        self._watcher.text(piece.text)
+                    case turn_parts.Call():
+                        turn.calls[piece.id] = Call(piece.name, piece.arguments)
+                        self._watcher.called(turn.calls[piece.id])
+                    case Result():
+                        done = turn.calls.setdefault(piece.call_id, Call(piece.name, {}))
+                        done.result, done.failed = piece.text, piece.failed
+                        self._watcher.returned(done)
+                    case Decision():
+                        turn.events.append(piece.event)
+                        self._watcher.event(piece.event)
+                    case Asked():
+                        asks = True
+        turn.reply = reader.reply or turn.reply
         return asks
-
-    def _update(self, part: Mapping[str, Any], turn: Turn, streamed: set[str | None]) -> None:
-        for reply in _messages(part.get("model")):
-            if not isinstance(reply, AIMessage):
-                continue
-            turn.reply = str(reply.text)
-            if turn.reply and reply.id not in streamed:
-                self._watcher.text(turn.reply)
-            for call in reply.tool_calls:
-                turn.calls[str(call["id"])] = Call(call["name"], call["args"])
-                self._watcher.called(turn.calls[str(call["id"])])
-        for result in _messages(part.get("tools")):
-            if isinstance(result, ToolMessage):
-                done = turn.calls.setdefault(result.tool_call_id, Call(str(result.name), {}))
-                done.result, done.failed = str(result.text), result.status == "error"
-                self._watcher.returned(done)
-
-
-def _messages(update: Any) -> list[BaseMessage]:
-    """Return the messages in a node's update, which is a mapping or a list of them."""
-    parts = update if isinstance(update, list) else [update]
-    messages = [message for part in parts if isinstance(part, Mapping) for message in part.get("messages", [])]
-    return [message for message in messages if isinstance(message, BaseMessage)]
 
 
 @contextmanager

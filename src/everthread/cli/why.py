@@ -12,6 +12,7 @@ from everthread.ledger.lineage import ThreadHistory
 from everthread.ledger.refetches import refetch_counts
 from everthread.ledger.why import Explanation, explain_closest
 from everthread.storage.history import thread_history
+from everthread.storage.reading import read_thread
 from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["why"]
@@ -40,7 +41,7 @@ def why(
     if refetches == (asked is not None):
         raise SettingsError("say what to explain, `everthread why TEXT --thread THREAD`, or `--refetches`, one of both")
     with open_reader(database) as reader:
-        history = thread_history(reader, thread)
+        history = thread_history(reader, read_thread(reader, thread))
         if asked is None:
             _print_refetches(thread, refetch_counts(history.events), as_json=as_json)
             return

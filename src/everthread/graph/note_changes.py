@@ -9,13 +9,13 @@ from langgraph.store.base import PutOp
 
 from everthread.ledger.events import NoteChanged
 from everthread.ledger.record import record as record_events
-from everthread.memory.consolidate import confirmed_by_hand, edited, field_of, retracted
+from everthread.memory.consolidate import confirmed_by_hand, edited, field_of, retracted, written
 from everthread.nodes.consolidate import changed_by_hand
 from everthread.state import Note, Summary, namespaces
 from everthread.storage.open import Storage
 from everthread.storage.reading import long_term_notes, one_note, or_none, read_thread, record_of, session_notes
 
-__all__ = ["Change", "change_note"]
+__all__ = ["Change", "add_note", "change_note"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,20 @@ class Change:
         if self.action == "edit":
             return f"the new text holds, and the old one is kept as history{taken}"
         return "the note holds, as the user's own words"
+
+
+def add_note(storage: Storage, user_id: str, text: str) -> Note:
+    """Save a long-term note in the user's own words, while no consolidation of the same user runs.
+
+    Raises:
+        SettingsError: the text is empty, or refused by the guard.
+    """
+    today = datetime.now(UTC).date().isoformat()
+    with storage.locks.hold(namespaces.user_key(user_id)):
+        by_id = {one.id: one for one in long_term_notes(storage.store, user_id)}
+        added = written(by_id, text, today)
+        storage.store.batch(changed_by_hand(storage.store, user_id, added))
+    return next(iter(added.values()))
 
 
 def change_note(storage: "Storage", user_id: str, action: str, note_id: str, text: str = "") -> Change:

@@ -9,21 +9,15 @@ from everthread.ledger import events
 from everthread.ledger.lineage import ThreadHistory
 from everthread.state import Note, Summary
 from everthread.state.records import RecordReader
-from everthread.storage.reading import Source, long_term_notes, read_thread, reader_of, records
+from everthread.storage.reading import ThreadView, long_term_notes, records
 
 __all__ = ["NoteHistory", "note_history", "thread_history"]
 
 
-def thread_history(source: Source, thread_id: str) -> ThreadHistory:
-    """Read all that the database has about a thread.
-
-    Raises:
-        NotFoundError: there is no such thread.
-    """
-    reader = reader_of(source)
-    view = read_thread(reader, thread_id)
-    user = (view.record or {}).get("user_id")
-    others = [str(record["thread_id"]) for record in records(reader, user)] if user else []
+def thread_history(store: RecordReader, view: ThreadView) -> ThreadHistory:
+    """Read all that the database has about a thread, given the thread as it is."""
+    thread_id, user = view.thread_id, (view.record or {}).get("user_id")
+    others = [str(record["thread_id"]) for record in records(store, user)] if user else []
     return ThreadHistory(
         thread_id=thread_id,
         turns=view.turns,
@@ -31,13 +25,13 @@ def thread_history(source: Source, thread_id: str) -> ThreadHistory:
         working_set=view.working_set,
         summary=Summary.model_validate(view.summary) if view.summary else None,
         session_notes={one.id: one for one in view.notes},
-        notes={one.id: one for one in long_term_notes(reader, user)} if user else {},
-        events=events(reader, thread_id),
+        notes={one.id: one for one in long_term_notes(store, user)} if user else {},
+        events=events(store, thread_id),
         elsewhere=[
             event
             for other in reversed(others)
             if other != thread_id
-            for event in events(reader, other)
+            for event in events(store, other)
             if event.event.startswith("note_") or event.event in ("consolidated", "erased")
         ],
     )

@@ -16,6 +16,8 @@ from everthread.storage.sqlite.reader import Reader, ThreadState
 from everthread.storage.unreadable import FAULTS, described, leave_out, readable, record_name
 
 if TYPE_CHECKING:
+    from langgraph.store.base import BaseStore
+
     from everthread.storage.open import Storage
 
 __all__ = [
@@ -31,8 +33,10 @@ __all__ = [
     "records",
     "role_of",
     "session_notes",
+    "thread_view",
     "unknown",
     "user_notes",
+    "user_records",
     "with_summary",
 ]
 
@@ -41,6 +45,8 @@ AnyItem = TypeVar("AnyItem", bound=StoredItem)
 
 Source = Union[Reader, "Storage"]
 """A database that is open to be read, or to run threads in."""
+
+_PAGE = 500
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 
@@ -73,7 +79,7 @@ class ThreadView:
             "thread_id": self.thread_id,
             "user_id": record.get("user_id"),
             "agent": record.get("agent"),
-            "messages": [self._message(message) for message in self.newest(limit)],
+            "messages": [self.message_value(message) for message in self.newest(limit)],
             "messages_total": len(self.messages),
             "summary": self.summary,
             "session_notes": [note.value() for note in self.notes],
@@ -91,7 +97,8 @@ class ThreadView:
         kept = self.working_set.get(str(message.id))
         return kept is not None and is_masked(kept)
 
-    def _message(self, message: StoredMessage) -> dict[str, Any]:
+    def message_value(self, message: StoredMessage) -> dict[str, Any]:
+        """Return a message of the thread as one JSON object."""
         value: dict[str, Any] = {"id": message.id, "role": role_of(message), "content": str(message.text)}
         if message.tool_calls:
             value["tool_calls"] = [
@@ -121,6 +128,17 @@ def records(store: RecordReader, user_id: str | None = None) -> list[dict[str, A
     every = list(readable(items(store, namespaces.SESSIONS), session_record))
     own = [record for record in every if user_id is None or record.get("user_id") == user_id]
     return sorted(own, key=lambda record: str(record.get("last_activity", "")), reverse=True)
+
+
+def user_records(store: "BaseStore", user_id: str) -> list[dict[str, Any]]:
+    """Return the records of a user's sessions, the latest activity first; the database picks them."""
+    every: list[StoredItem] = []
+    while page := store.search(namespaces.SESSIONS, filter={"user_id": user_id}, limit=_PAGE, offset=len(every)):
+        every += page
+        if len(page) < _PAGE:
+            break
+    own = [one for one in readable(every, session_record) if one["user_id"] == user_id]
+    return sorted(own, key=lambda record: str(record["last_activity"]), reverse=True)
 
 
 def record_of(store: RecordReader, thread_id: str) -> dict[str, Any] | None:
@@ -168,6 +186,18 @@ def read_thread(source: Source, thread_id: str) -> ThreadView:
     state = reader.state(thread_id)
     # A bare graph of ours marks no checkpoint; its state does.
     is_ours = reader.is_ours(thread_id) or "memory_digest" in state.values
+    return thread_view(reader, thread_id, state, is_ours=is_ours)
+
+
+def thread_view(reader: RecordReader, thread_id: str, state: ThreadState, *, is_ours: bool) -> ThreadView:
+    """Return a thread, given its state.
+
+    Args:
+        reader: has its records; a store has them too.
+        thread_id: the thread.
+        state: as its newest checkpoint has it.
+        is_ours: whether our own graph runs it.
+    """
     archive = items(reader, namespaces.transcript(thread_id))
     archived = dict(readable(archive, lambda item: (item.key, StoredMessage.of(item.value["message"]))))
     working_set, values = (state.messages, state.values) if is_ours else _of_app(reader, thread_id, state, archived)
@@ -193,7 +223,7 @@ def read_thread(source: Source, thread_id: str) -> ThreadView:
 
 
 def _of_app(
-    reader: Reader, thread_id: str, state: ThreadState, archived: Mapping[str, StoredMessage]
+    reader: RecordReader, thread_id: str, state: ThreadState, archived: Mapping[str, StoredMessage]
 ) -> tuple[Sequence[StoredMessage], Mapping[str, Any]]:
     """Return the working set of an app's thread, each message at its place, and what our state would hold beside it."""
     sent, space = state.messages, namespaces.calls(thread_id)

@@ -1,6 +1,6 @@
 """Consolidation: how session notes become long-term notes, planned by rules or by a model, checked in any case."""
 
-from everthread.memory.consolidate.corrections import confirmed_by_hand, edited, retracted
+from everthread.memory.consolidate.corrections import confirmed_by_hand, edited, retracted, written
 from everthread.memory.consolidate.expiry import confidence_on
 from everthread.memory.consolidate.plan import Plan, operations
 from everthread.memory.consolidate.promotion import Settled, field_of, given_back, is_promoted, released, settle
@@ -30,4 +30,5 @@ __all__ = [
     "retracted",
     "settle",
     "validated",
+    "written",
 ]

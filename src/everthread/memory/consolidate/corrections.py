@@ -11,7 +11,7 @@ from everthread.memory.distill.third_person import keywords
 from everthread.memory.guard import check
 from everthread.state.notes import Note, note_id
 
-__all__ = ["confirmed_by_hand", "edited", "retracted"]
+__all__ = ["confirmed_by_hand", "edited", "retracted", "written"]
 
 _NO_LONGER = {"superseded": "edit or retract the note in its place", "expired": "say it anew"}
 
@@ -23,11 +23,8 @@ def edited(notes: Mapping[str, Note], note: Note, text: str, today: str) -> dict
         SettingsError: the text is empty, the same, or refused by the guard; or the note holds no longer.
     """
     _check_holds(note)
-    text = normalised(text)
-    if not text or text == note.text:
+    if (text := _checked(text)) == note.text:
         raise SettingsError(f"note {note.id!r} needs a new text, got {text!r}")
-    if not (verdict := check(text)).allowed:
-        raise SettingsError(f"the text looks like {verdict.category.replace('_', ' ')}, which is never stored")
     update = {"text": text, "kind": kind_of(text), "date": today, "origin": "user", "confidence": 1.0}
     derived = {"keywords": tuple(keywords(text)), "subject": subject_of(text), "conflicts_with": ()}
     fresh = {"status": "active", "superseded_by": None, "valid_to": None, "valid_from": None, "confirmations": ()}
@@ -35,6 +32,36 @@ def edited(notes: Mapping[str, Note], note: Note, text: str, today: str) -> dict
     new = note.model_copy(update={**own, **update, **fresh, **derived, "id": note_id(note.id, text)})
     old = note.model_copy(update={"status": "superseded", "valid_to": today, "superseded_by": new.id})
     return {**_unmarked(notes, note.id), old.id: old, new.id: new}
+
+
+def written(notes: Mapping[str, Note], text: str, today: str) -> dict[str, Note]:
+    """Return the note that a person writes in their own words; one that says the same and holds is confirmed.
+
+    Raises:
+        SettingsError: the text is empty, or refused by the guard.
+    """
+    text = _checked(text)
+    same = next((note for note in notes.values() if note.text == text and note.status == "active"), None)
+    if same is not None:
+        return confirmed_by_hand(same, today)
+    new = Note(
+        id=note_id("written", today, text),
+        text=text,
+        keywords=tuple(keywords(text)),
+        kind=kind_of(text),
+        date=today,
+        subject=subject_of(text),
+    )
+    return {new.id: new}
+
+
+def _checked(text: str) -> str:
+    text = normalised(text)
+    if not text:
+        raise SettingsError("a note needs a text")
+    if not (verdict := check(text)).allowed:
+        raise SettingsError(f"the text looks like {verdict.category.replace('_', ' ')}, which is never stored")
+    return text
 
 
 def confirmed_by_hand(note: Note, today: str) -> dict[str, Note]:

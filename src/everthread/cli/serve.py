@@ -1,0 +1,186 @@
+"""`serve`: one worker of the HTTP API."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName, duration_seconds, load_agent
+from everthread.cli.output import note
+from everthread.errors import EverthreadError, SettingsError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from everthread.web import Authenticator
+
+__all__ = ["needs_web", "serve"]
+
+_MEGABYTE = 1_000_000
+
+
+def serve(
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="`travel`, `support` or `module:attribute`; can be repeated.  [default: travel and support]",
+        ),
+    ] = None,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+    model: ModelName = None,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    api_keys: Annotated[
+        Path | None,
+        typer.Option("--api-keys", metavar="FILE", help="API keys, hashed; `everthread serve-key` makes them."),
+    ] = None,
+    jwt_secret: Annotated[
+        Path | None,
+        typer.Option(
+            "--jwt-secret", metavar="FILE", help="Secret of HS256 tokens.  [default: EVERTHREAD_JWT_SECRET itself]"
+        ),
+    ] = None,
+    jwks: Annotated[
+        str | None, typer.Option("--jwks", metavar="FILE|URL", help="Public keys of an identity provider.")
+    ] = None,
+    jwt_audience: Annotated[
+        str | None, typer.Option("--jwt-audience", metavar="NAME", help="What `aud` of a token must name.")
+    ] = None,
+    jwt_issuer: Annotated[
+        str | None, typer.Option("--jwt-issuer", metavar="NAME", help="What `iss` of a token must be.")
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", metavar="USER", help="Whose requests these are without sign-in.  [default: local]"),
+    ] = None,
+    wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="For another run on the same thread.")] = "10s",
+    grace: Annotated[str, typer.Option("--grace", metavar="TIME", help="For runs to finish after SIGTERM.")] = "30s",
+    idle: Annotated[
+        str, typer.Option("--idle", metavar="TIME", help="After which a session ends, on SQLite; 0s: never.")
+    ] = "30m",
+    rate: Annotated[int, typer.Option("--rate", min=0, help="Requests a minute for each key; 0: no limit.")] = 600,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs at a time.")] = 100,
+    max_body: Annotated[int, typer.Option("--max-body", min=1, help="Megabytes of a request.")] = 1,
+) -> None:
+    """Serve agents over HTTP: threads, runs, streams, notes.
+
+    A worker keeps nothing but what is running: start as many as you like on one database. Without `--api-keys`,
+    `--jwt-secret` or `--jwks` it serves one user, and this machine only.
+    """
+    needs_web()
+    from everthread.graph.server import fixed_dials
+    from everthread.storage.open import open_storage
+    from everthread.web import Limits, create_app
+
+    auth = _auth(host, user, api_keys, _secret(jwt_secret), jwks, jwt_audience, jwt_issuer)
+    agents = [load_agent(name) for name in agent or ("travel", "support")]
+    limits = Limits(
+        body_bytes=max_body * _MEGABYTE,
+        requests_per_minute=rate,
+        runs=runs,
+        grace_seconds=duration_seconds(grace),
+        # On Postgres it is a job, for one worker at a time.
+        sweep_idle_seconds=duration_seconds(idle) or None if database.startswith("sqlite") else None,
+    )
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    with (
+        _socket(host, port) as listening,
+        open_storage(database, lock_timeout_seconds=duration_seconds(wait)) as storage,
+    ):
+        fixed = fixed_dials(os.environ.get("EVERTHREAD_FIXED", ""))
+        app = create_app(storage, agents, auth=auth, model=model, fixed=fixed, limits=limits)
+        shown = f"[{host}]" if ":" in host else host
+        note(f"http://{shown}:{listening.getsockname()[1]} serves {', '.join(one.name for one in agents)}")
+        _run(app, listening, limits.grace_seconds)
+
+
+def _run(app: "Starlette", listening: socket.socket, grace_seconds: float) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    import uvicorn
+
+    from everthread.web.app import stop_runs
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            super().handle_exit(sig, frame)
+            # At once: uvicorn waits for open streams first, and each of them for its run.
+            self.stopping = asyncio.run_coroutine_threadsafe(stop_runs(app), asyncio.get_running_loop())
+
+    # The app ends its runs in time; uvicorn's own limit is for clients that do not read what they are sent.
+    config = uvicorn.Config(app, log_config=None, server_header=False, timeout_graceful_shutdown=int(grace_seconds) + 5)
+    # uvicorn raises the signal again when it is done; the storage is still to be closed.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    Server(config).run(sockets=[listening])
+
+
+def needs_web() -> None:
+    """Refuse a command whose packages are not installed.
+
+    Raises:
+        SettingsError: the extra `web` is missing.
+    """
+    if missing := [name for name in ("starlette", "uvicorn", "jwt", "cryptography") if find_spec(name) is None]:
+        raise SettingsError(f"{missing[0]!r} is not installed: pip install 'everthread[web]'")
+
+
+def _auth(
+    host: str,
+    user: str | None,
+    api_keys: Path | None,
+    secret: str | None,
+    jwks: str | None,
+    audience: str | None,
+    issuer: str | None,
+) -> "Authenticator":
+    """Return who can sign in.
+
+    Raises:
+        SettingsError: nobody can, and others than this machine could reach the server.
+    """
+    from everthread.web import ApiKeys, Authenticators, JwtKeys, LocalUser
+    from everthread.web.auth import LOOPBACK
+
+    ways: list[Authenticator] = []
+    if api_keys is not None:
+        ways.append(ApiKeys(api_keys))
+    if secret is not None:
+        ways.append(JwtKeys(secret=secret, audience=audience, issuer=issuer))
+    if jwks is not None:
+        ways.append(JwtKeys(jwks=jwks, audience=audience, issuer=issuer))
+    if ways and user is not None:
+        raise SettingsError("`--user` is for a server without sign-in; the key or token of a request says whose it is")
+    if ways:
+        return Authenticators(*ways)
+    if host not in LOOPBACK:
+        raise SettingsError(
+            f"others than this machine can reach {host!r}, so callers have to sign in: give `--api-keys`, "
+            "`--jwt-secret` or `--jwks`, or listen on 127.0.0.1"
+        )
+    return LocalUser(user or "local")
+
+
+def _secret(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get("EVERTHREAD_JWT_SECRET")
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read the secret {str(file)!r}: {error}") from error
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    """Listen, before anything is loaded that takes long."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise EverthreadError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error

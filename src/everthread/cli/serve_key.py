@@ -1,0 +1,41 @@
+"""`serve-key`: make an API key for a user of `serve`."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from everthread.cli.output import note, say
+from everthread.cli.serve import needs_web
+from everthread.errors import SettingsError
+
+__all__ = ["serve_key"]
+
+
+def serve_key(
+    user: Annotated[str, typer.Argument(metavar="USER", help="Whose key.")],
+    api_keys: Annotated[
+        Path | None,
+        typer.Option("--api-keys", metavar="FILE", help="Add its line to this file.  [default: print the line]"),
+    ] = None,
+) -> None:
+    """Make an API key for a user of `serve`.
+
+    The key is printed once; the file has only its SHA-256. Remove its line to withdraw it: a running server notices.
+    """
+    needs_web()
+    from everthread.web.auth import new_key
+
+    key, line = new_key(user)
+    if api_keys is None:
+        note("the line for the file of `--api-keys`:")
+        note(line)
+    else:
+        try:
+            with open(os.open(api_keys, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+        except OSError as error:
+            raise SettingsError(f"cannot write {str(api_keys)!r}: {error.strerror}") from error
+        note(f"{str(api_keys)!r} has the key of user {user!r}; this is the only time that it is shown:")
+    say(key)

@@ -1,0 +1,209 @@
+"""The ASGI app of one worker."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from everthread.errors import EverthreadError, SettingsError
+from everthread.graph.agent import build_graph
+from everthread.graph.ending import Ending, end_if_idle
+from everthread.graph.guard import GuardedGraph
+from everthread.models.wrapped import ChatModel
+from everthread.state import Agent
+from everthread.storage.open import Storage
+from everthread.storage.reading import records
+from everthread.web.auth import LOOPBACK, Authenticator
+from everthread.web.limits import Limits, RateLimit
+from everthread.web.openapi import openapi
+from everthread.web.operations import Operation
+from everthread.web.problems import Problem, answer
+from everthread.web.routes import OPERATIONS
+from everthread.web.service import Service, in_thread
+
+__all__ = ["create_app", "stop_runs"]
+
+logger = logging.getLogger(__name__)
+
+_PUBLIC = frozenset({"/openapi.json", *(one.path for one in OPERATIONS if one.is_public)})
+_MOST_SWEPT = 100
+"""Sessions that one round of the timer ends."""
+
+_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+
+def create_app(
+    storage: Storage,
+    agents: Sequence[Agent | GuardedGraph],
+    *,
+    auth: Authenticator,
+    model: ChatModel | str | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> Starlette:
+    """Make the app of one worker; any number of them can share a database, and any answers any thread.
+
+    Args:
+        storage: an open database; who opened it closes it, after the app's shutdown.
+        agents: who can be talked with, each under a name of its own; the first is that of new threads. An agent gets
+            its graph here; a graph of your own is one that `storage.guard` returned.
+        auth: finds out who calls.
+        model: of the agents' graphs, as in `build_graph`.
+        fixed: dials that no request may set. `model` is always one of them: the server's key pays for it.
+        limits: of this worker.
+
+    Raises:
+        SettingsError: no agent, or two of one name; or as in `build_graph`.
+    """
+    limits = limits or Limits()
+    dials = {"model": None, **(fixed or {})}
+    graphs: dict[str, GuardedGraph] = {}
+    for one in agents:
+        graph = one if isinstance(one, GuardedGraph) else build_graph(one, model=model, storage=storage, fixed=dials)
+        name = str(graph.name)
+        if name in graphs:
+            raise SettingsError(f"two agents have the name {name!r}")
+        graphs[name] = graph
+    if not graphs:
+        raise SettingsError("which agent? `agents` is empty")
+    document = openapi(OPERATIONS)
+
+    async def described(_: Request) -> Response:
+        return JSONResponse(document)
+
+    app = Starlette(
+        routes=[*map(_route, OPERATIONS), Route("/openapi.json", described)],
+        middleware=[Middleware(_Gate, auth=auth, rate=RateLimit(limits.requests_per_minute))],
+        exception_handlers={Problem: answer, EverthreadError: answer, HTTPException: _refusal, Exception: answer},
+        lifespan=_lifespan,
+    )
+    app.state.service = Service(storage, graphs, most_runs=limits.runs)
+    app.state.limits = limits
+    return app
+
+
+async def stop_runs(app: Starlette) -> None:
+    """Take no new runs, and end those that go on within the grace of the limits; safe to call again."""
+    await app.state.service.runs.close(app.state.limits.grace_seconds)
+
+
+def _route(one: Operation) -> Route:
+    async def endpoint(request: Request) -> Response:
+        return await one.handle(request)
+
+    return Route(one.path, endpoint, methods=[one.method], name=one.name)
+
+
+@asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    timer = asyncio.create_task(_sweep(app.state.service, app.state.limits.sweep_idle_seconds))
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with suppress(asyncio.CancelledError):
+            await timer
+        await stop_runs(app)
+
+
+async def _sweep(service: Service, idle_seconds: float | None) -> None:
+    """End idle sessions, a round at a time."""
+    while idle_seconds is not None:
+        await asyncio.sleep(min(max(idle_seconds / 4, 1.0), 60.0))
+        try:
+            ended = await in_thread(_swept, service, idle_seconds)
+        except EverthreadError as error:
+            logger.warning("idle sessions were not swept: %s", error)
+        else:
+            if ended:
+                logger.info("ended %d idle sessions", ended)
+
+
+def _swept(service: Service, idle_seconds: float) -> int:
+    ended = 0
+    for record in records(service.storage.store):
+        outcome = end_if_idle(service.storage, record["thread_id"], idle_seconds)
+        if isinstance(outcome, Ending):
+            ended += 1
+            if outcome.failure:
+                logger.warning("thread %r could not be consolidated: %s", outcome.thread_id, outcome.failure)
+        if ended == _MOST_SWEPT or service.runs.is_closed:
+            break
+    return ended
+
+
+async def _refusal(_: Request, error: Exception) -> Response:
+    """Answer what the router refuses: no such path, or another method."""
+    assert isinstance(error, HTTPException)
+    detail = {404: "there is no such page", 405: "this path has another method"}.get(error.status_code, error.detail)
+    problem = Problem(error.status_code, detail)
+    problem.headers.update(error.headers or {})
+    return problem.response()
+
+
+class _Gate:
+    """Lets in who is known, and not too often; ahead of the routes, so that no route can forget it.
+
+    Credentials are read from headers alone, which no page of another site can set, so no request can be forged. A
+    request that shows none, to a server without sign-in, must come from no other site's page.
+    """
+
+    def __init__(self, app: ASGIApp, auth: Authenticator, rate: RateLimit) -> None:
+        self._app = app
+        self._auth = auth
+        self._rate = rate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                names = {name.lower() for name, _ in message["headers"]}
+                message["headers"] += [pair for pair in _HEADERS if pair[0] not in names]
+            await send(message)
+
+        try:
+            if scope["path"] not in _PUBLIC:
+                await self._let_in(Request(scope))
+        except Problem as problem:
+            await problem.response()(scope, receive, with_headers)
+            return
+        await self._app(scope, receive, with_headers)
+
+    async def _let_in(self, request: Request) -> None:
+        try:
+            identity = await self._auth.identify(request.headers)
+        except EverthreadError as error:
+            logger.error("nobody can sign in: %s", error)
+            raise Problem(503, "the server cannot tell who you are; its log says why") from error
+        if identity is None:
+            raise Problem(401, "sign in with `Authorization: Bearer` and your key or token", WWW_Authenticate="Bearer")
+        if identity.method == "local" and not _is_from_here(request):
+            raise Problem(403, "a server without sign-in answers programs and pages of this machine alone")
+        if seconds := self._rate.wait_seconds(identity.credential):
+            raise Problem(429, "too many requests; wait a little", Retry_After=str(int(seconds) + 1))
+        request.state.identity = identity
+
+
+def _is_from_here(request: Request) -> bool:
+    """Tell whether a request is for a name of this machine, and from no page of another site."""
+    host = request.headers.get("host", "").lower()
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+    origin = request.headers.get("origin", "")
+    is_own = not origin or origin.lower() in (f"http://{host}", f"https://{host}")
+    return (
+        name.strip("[]") in LOOPBACK
+        and is_own
+        and request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    )

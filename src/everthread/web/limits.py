@@ -1,0 +1,59 @@
+"""How much a worker does, and for whom."""
+
+import time
+from dataclasses import dataclass
+
+__all__ = ["Limits", "RateLimit"]
+
+_MOST_CALLERS = 10_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one worker."""
+
+    body_bytes: int = 1_000_000
+    """Of a request; a longer one is answered with 413."""
+
+    requests_per_minute: int = 600
+    """For each key or token's user, on this worker; 0: as many as they like."""
+
+    runs: int = 100
+    """At a time."""
+
+    grace_seconds: float = 30.0
+    """For runs that go on when the server is asked to stop; then they are cancelled, and their turns kept."""
+
+    ready_seconds: float = 2.0
+    """In which the database has to answer."""
+
+    sweep_idle_seconds: float | None = None
+    """Sessions without activity for so long are ended by a timer of this worker; None: by none."""
+
+
+class RateLimit:
+    """A bucket for each caller that fills steadily, and holds the requests of one minute.
+
+    Args:
+        per_minute: requests; 0 has no limit.
+    """
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._buckets: dict[str, tuple[float, float]] = {}
+        """Requests left and when they were counted, by caller."""
+
+    def wait_seconds(self, caller: str) -> float:
+        """Count a request; 0.0 when it may go on, else after how many seconds the next one may."""
+        if not self._per_minute:
+            return 0.0
+        at = time.monotonic()
+        left, counted_at = self._buckets.get(caller, (float(self._per_minute), at))
+        left = min(left + (at - counted_at) * self._per_minute / 60, float(self._per_minute))
+        if left < 1:
+            return (1 - left) * 60 / self._per_minute
+        if len(self._buckets) >= _MOST_CALLERS:
+            # A bucket that nobody used for a minute is full, as a new one is.
+            self._buckets = {name: one for name, one in self._buckets.items() if at - one[1] < 60}
+        self._buckets[caller] = (left - 1, at)
+        return 0.0

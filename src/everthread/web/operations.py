@@ -1,0 +1,131 @@
+"""What a route is: method and path, what it takes and returns; app and OpenAPI document are made from it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from everthread.errors import SettingsError
+from everthread.web.auth import Identity
+from everthread.web.problems import Problem, invalid
+from everthread.web.service import Service
+
+__all__ = ["Answer", "Call", "Operation"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, read and checked."""
+
+    service: Service
+    identity: Identity
+    path: dict[str, str]
+    body: Any
+    """Of the operation's type; None when it takes none."""
+    query: Any
+    request: Request
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an endpoint returns when it is more than a value with the operation's own status."""
+
+    value: Any
+    status: int
+    headers: dict[str, str]
+
+
+_NOBODY = Identity("nobody", "public", "public")
+
+Endpoint = Callable[[Call], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one path."""
+
+    method: str
+    path: str
+    endpoint: Endpoint
+    """Its docstring is the description."""
+    returns: Any
+    """Type of the JSON that it returns."""
+    body: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None
+    status: int = 200
+    problems: Sequence[int] = ()
+    """Statuses beside those that the kind of route brings with it."""
+    streams: bool = False
+    """It may answer with server-sent events."""
+    is_public: bool = False
+    """Nobody has to sign in."""
+
+    @property
+    def name(self) -> str:
+        """Its id in the OpenAPI document."""
+        return self.endpoint.__name__
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names in its path."""
+        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+
+    async def handle(self, request: Request) -> Response:
+        """Read a request, call the endpoint and return its answer."""
+        state = request.app.state
+        call = Call(
+            service=state.service,
+            identity=_NOBODY if self.is_public else request.state.identity,
+            path=dict(request.path_params),
+            body=await _body(self.body, request, state.limits.body_bytes) if self.body else None,
+            query=_validated(self.query, dict(request.query_params)) if self.query else None,
+            request=request,
+        )
+        answer = await self.endpoint(call)
+        if isinstance(answer, Response):
+            return answer
+        if not isinstance(answer, Answer):
+            answer = Answer(answer, self.status, {})
+        content = TypeAdapter(Any).dump_json(answer.value, fallback=str)
+        return _Json(content, answer.status, answer.headers)
+
+
+class _Json(JSONResponse):
+    def render(self, content: bytes) -> bytes:
+        return content
+
+
+async def _body(schema: type[BaseModel], request: Request, most: int) -> Any:
+    """Read and check a body.
+
+    Raises:
+        Problem: 413, 415 or 422.
+    """
+    data = bytearray()
+    try:
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > most:
+                raise Problem(413, f"the body may have {most:,} bytes")
+    except ClientDisconnect as error:
+        raise Problem(400, "the body broke off") from error
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if data and kind != "application/json":
+        # A form of another site could send any other type without asking.
+        raise Problem(415, "send the body as `Content-Type: application/json`")
+    try:
+        return schema.model_validate_json(bytes(data) or b"{}")
+    except ValidationError as error:
+        raise invalid(error) from error
+    except SettingsError as error:
+        raise Problem(422, str(error)) from error
+
+
+def _validated(schema: type[BaseModel], values: dict[str, str]) -> Any:
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        raise invalid(error) from error

@@ -1,0 +1,325 @@
+"""What the routes do, on any storage: the same functions as the command line's, for one user's own threads."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Literal, ParamSpec, TypeVar
+from uuid import uuid4
+
+from anyio import to_thread
+from langchain_core.messages import messages_to_dict
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command, StateSnapshot
+
+from everthread.errors import SettingsError, ThreadBusyError
+from everthread.graph.ending import is_open
+from everthread.graph.guard import GuardedGraph
+from everthread.graph.turn_parts import STREAM_MODES, Part, TurnReader
+from everthread.ledger.record import now
+from everthread.state import Context, namespaces
+from everthread.state.marks import is_answer, is_synthetic
+from everthread.state.reducer import Message
+from everthread.state.stored import StoredMessage
+from everthread.storage.open import Storage
+from everthread.storage.reading import ThreadView, record_of, thread_view
+from everthread.storage.sqlite.reader import ThreadState
+from everthread.web.auth import Identity
+from everthread.web.problems import Problem
+from everthread.web.runs import LiveRun, Runs
+from everthread.web.schemas import Answers, Interrupt, NewRun, Run, Thread, ThreadSummary
+
+__all__ = ["OwnThread", "Service", "in_thread"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run what asks the database without blocking the event loop."""
+    return await to_thread.run_sync(lambda: work(*args, **kwargs))
+
+
+class OwnThread:
+    """A thread that is the caller's, with the graph that runs it."""
+
+    def __init__(self, storage: Storage, graph: GuardedGraph, record: Mapping[str, Any], identity: Identity) -> None:
+        self.id = str(record["thread_id"])
+        self.graph = graph
+        self.record = record
+        self.user_id = identity.user_id
+        self.storage = storage
+        self.is_ours = "inject_memory" in graph.nodes
+        # Our own graph takes the user from its context; in `configurable` they would be in every checkpoint.
+        user = {} if self.is_ours else {"user_id": self.user_id}
+        self.config: RunnableConfig = {"configurable": {"thread_id": self.id, **user}}
+
+    def snapshot(self) -> StateSnapshot:
+        """Read its newest checkpoint."""
+        return self.graph.get_state(self.config)
+
+    def view(self) -> ThreadView:
+        """Read all of it."""
+        snapshot = self.snapshot()
+        values = {name: value for name, value in snapshot.values.items() if name != "messages"}
+        messages = [StoredMessage.of(one) for one in messages_to_dict(snapshot.values.get("messages") or [])]
+        asked = [one.value for one in snapshot.interrupts]
+        state = ThreadState(values, messages, is_unfinished=is_open(snapshot), asked=asked)
+        return thread_view(self.storage.store, self.id, state, is_ours=self.is_ours)
+
+    def context(self, dials: Mapping[str, Any]) -> Context | None:
+        """Return the dials of a run.
+
+        Raises:
+            SettingsError: one of them is none, or fixed, or the agent takes none.
+        """
+        schema: Any = self.graph.context_schema
+        if isinstance(schema, type) and issubclass(schema, Context):
+            return schema.from_mapping({**dials, "user_id": self.user_id})
+        if dials:
+            raise SettingsError(f"`context`: the agent {self.record['agent']!r} takes no dials")
+        return None
+
+
+class Service:
+    """One worker.
+
+    Args:
+        storage: an open database.
+        graphs: guarded graphs by the name of their agent; the first is that of new threads.
+        most_runs: runs at a time.
+    """
+
+    def __init__(self, storage: Storage, graphs: Mapping[str, GuardedGraph], *, most_runs: int) -> None:
+        self.storage = storage
+        self.graphs = graphs
+        self.runs = Runs(self._is_cancelled, most=most_runs)
+
+    # Threads.
+
+    async def own(self, identity: Identity, thread_id: str) -> OwnThread:
+        """Return a thread of the caller.
+
+        Raises:
+            Problem: 404, there is none, or it is another user's; 409, this server does not have its agent.
+        """
+        try:
+            record = await in_thread(record_of, self.storage.store, namespaces.checked("thread_id", thread_id))
+        except SettingsError:
+            record = None
+        if record is None or record.get("user_id") != identity.user_id:
+            raise Problem(404, "there is no such thread of yours")
+        name = str(record.get("agent"))
+        if name not in self.graphs:
+            raise Problem(409, f"the thread is one of the agent {name!r}, which this server does not have")
+        return OwnThread(self.storage, self.graphs[name], record, identity)
+
+    async def create(self, identity: Identity, agent: str | None) -> ThreadSummary:
+        """Create a thread with an id that nobody can guess."""
+        name = agent or next(iter(self.graphs))
+        if name not in self.graphs:
+            raise Problem(422, f"`agent`: there is no {name!r} here; choose one of {', '.join(self.graphs)}")
+        at, thread_id = now(), f"t-{uuid4().hex}"
+        record = {
+            "agent": name,
+            "began": at,
+            "turns": 0,
+            "consolidated_turns": 0,
+            "shared": None,
+            "last_activity": at,
+            "thread_id": thread_id,
+            "user_id": identity.user_id,
+        }
+        await self.storage.store.aput(namespaces.SESSIONS, thread_id, record, index=False)
+        return ThreadSummary(**summary_of(record))
+
+    async def thread(self, own: OwnThread) -> Thread:
+        """Return a thread and its state."""
+        snapshot = await in_thread(own.snapshot)
+        question = last_question(snapshot.values.get("messages") or [])
+        status: Literal["idle", "running", "interrupted", "unfinished"] = "idle"
+        if await self.is_busy(own.id):
+            status = "running"
+        elif snapshot.interrupts:
+            status = "interrupted"
+        elif is_open(snapshot) and not _is_answered(snapshot):
+            status = "unfinished"
+        return Thread(
+            **summary_of(own.record),
+            status=status,
+            run_id=None if question is None else str(question.id),
+            interrupts=_interrupts(snapshot),
+        )
+
+    async def is_busy(self, thread_id: str) -> bool:
+        """Tell whether a run holds a thread, here or elsewhere."""
+        if self.runs.is_live(thread_id):
+            return True
+        try:
+            async with self.storage.locks.hold(thread_id, timeout_seconds=0):
+                return False
+        except ThreadBusyError:
+            return True
+
+    # Runs.
+
+    async def start(self, own: OwnThread, body: NewRun) -> LiveRun:
+        """Begin to answer a message."""
+        context = own.context(body.context)
+        run_id = body.message_id or str(uuid4())
+        if body.message_id is not None and self.runs.find(own.id, run_id) is None:
+            await in_thread(_check_same, own, run_id, body.message)
+        message = {"role": "user", "content": body.message, "id": run_id}
+        return self._begin(own, run_id, {"messages": [message]}, context)
+
+    async def resume(self, own: OwnThread, body: Answers) -> LiveRun:
+        """Go on with a turn that waits for answers or was cut off."""
+        context = own.context(body.context)
+        snapshot = await in_thread(own.snapshot)
+        question = last_question(snapshot.values.get("messages") or [])
+        if question is None or not is_open(snapshot):
+            raise Problem(409, "nothing waits: every message has its answer")
+        asked = [one.id for one in snapshot.interrupts]
+        if unknown := [name for name in body.answers if name not in asked]:
+            raise Problem(409, f"nothing with the id {unknown[0]!r} waits for an answer; it may have one already")
+        if asked and not body.answers:
+            raise Problem(422, f"`answers`: the run waits for {', '.join(asked)}")
+        command: Command[Any] | None = Command(resume=dict(body.answers)) if body.answers else None
+        return self._begin(own, str(question.id), command, context)
+
+    def _begin(self, own: OwnThread, run_id: str, payload: Any, context: Context | None) -> LiveRun:
+        async def parts() -> AsyncIterator[Part]:
+            reader = TurnReader()
+            stream: Any = own.graph.astream(payload, own.config, context=context, stream_mode=STREAM_MODES)
+            async with aclosing(stream):
+                async for mode, part in stream:
+                    for one in reader.read(mode, part):
+                        yield one
+
+        async def outcome() -> dict[str, Any]:
+            run = await in_thread(_run, own, run_id, False)
+            return run.model_dump(mode="json")
+
+        return self.runs.begin(own.id, run_id, parts, outcome)
+
+    async def run(self, own: OwnThread, run_id: str) -> Run:
+        """Read what became of a run, whichever worker it was on."""
+        return await in_thread(_run, own, run_id, await self.is_busy(own.id))
+
+    async def cancel(self, own: OwnThread, run_id: str) -> tuple[Run, bool]:
+        """Cancel a run, here or on another worker.
+
+        Returns:
+            The run, and whether it is over: another worker looks every second.
+        """
+        if (live := self.runs.find(own.id, run_id)) is not None:
+            live.stop(Problem(409, "the run was cancelled; the turn is kept, and `resume` goes on with it"))
+            await live.over()
+            return await self.run(own, run_id), True
+        run = await self.run(own, run_id)
+        if run.status != "running":
+            return run, True
+        await self.storage.store.aput(_cancels(own.id), run_id, {"at": now()}, index=False)
+        return run, False
+
+    async def _is_cancelled(self, live: LiveRun) -> bool:
+        asked = await self.storage.store.aget(_cancels(live.thread_id), live.run_id)
+        if asked is None:
+            return False
+        await self.storage.store.adelete(_cancels(live.thread_id), live.run_id)
+        # One that was asked for before this run began was for another worker, which died.
+        return str(asked.value.get("at", "")) >= live.began
+
+
+def summary_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `ThreadSummary`."""
+    turns = int(record.get("turns", 0))
+    return {
+        "id": record["thread_id"],
+        "agent": str(record.get("agent", "")),
+        "turns": turns,
+        "first_message": str(record.get("first_message", "")),
+        "began": str(record.get("began", "")),
+        "last_activity": str(record.get("last_activity", "")),
+        "session": "ended" if turns and int(record.get("consolidated_turns", 0)) >= turns else "open",
+    }
+
+
+def last_question(messages: Sequence[Message]) -> Message | None:
+    """Return the user's newest message."""
+    return next((one for one in reversed(messages) if _is_question(one)), None)
+
+
+def _is_question(message: Any) -> bool:
+    return bool(message.type == "human") and not is_synthetic(message)
+
+
+def _is_answered(snapshot: StateSnapshot) -> bool:
+    messages = snapshot.values.get("messages") or []
+    return bool(messages) and is_answer(messages[-1])
+
+
+def _interrupts(snapshot: StateSnapshot) -> list[Interrupt]:
+    return [Interrupt(id=one.id, value=one.value) for one in snapshot.interrupts]
+
+
+def _turn(messages: Sequence[Any], run_id: str) -> Sequence[Any] | None:
+    """Return the messages of a turn, from its question on; None when the question is not among them.
+
+    Questions that were sent together have one answer, behind the last of them.
+    """
+    index = next((place for place, one in enumerate(messages) if one.id == run_id and _is_question(one)), None)
+    if index is None:
+        return None
+    end = index + 1
+    while end < len(messages) and _is_question(messages[end]):
+        end += 1
+    while end < len(messages) and not _is_question(messages[end]):
+        end += 1
+    return messages[index:end]
+
+
+def _run(own: OwnThread, run_id: str, is_busy: bool) -> Run:
+    """Read what became of a run from its thread.
+
+    Raises:
+        Problem: 404, the thread has no such message.
+    """
+    snapshot = own.snapshot()
+    messages = snapshot.values.get("messages") or []
+    turn = _turn(messages, run_id)
+    if turn is None or not (is_answer(turn[-1]) or turn[-1] is messages[-1]):
+        # The question may stand alone here, as the task's anchor.
+        turn = _turn(own.view().messages, run_id)
+    if not turn:
+        raise Problem(404, "there is no such run of yours")
+    reply = next((one for one in reversed(turn) if is_answer(one)), None)
+    newest = last_question(messages)
+    is_last = newest is not None and any(one.id == newest.id for one in turn)
+    status: Literal["running", "interrupted", "unfinished", "done"] = "done" if reply is not None else "unfinished"
+    if is_last and snapshot.interrupts:
+        status = "interrupted"
+    if is_last and is_busy and reply is None:
+        status = "running"
+    return Run(
+        id=run_id,
+        thread_id=own.id,
+        status=status,
+        reply=None if reply is None else str(reply.text),
+        reply_id=None if reply is None else str(reply.id),
+        interrupts=_interrupts(snapshot) if status == "interrupted" else [],
+    )
+
+
+def _check_same(own: OwnThread, run_id: str, content: str | list[dict[str, Any]]) -> None:
+    """Refuse the id of another message that has its answer.
+
+    Raises:
+        Problem: 409.
+    """
+    turn = _turn(own.snapshot().values.get("messages") or [], run_id) or _turn(own.view().messages, run_id)
+    if turn and is_answer(turn[-1]) and isinstance(content, str) and str(turn[0].text).strip() != content:
+        raise Problem(409, "`message_id` is that of another message, which was answered; choose a new one")
+
+
+def _cancels(thread_id: str) -> namespaces.Namespace:
+    """Namespace of the runs that another worker was asked to cancel."""
+    return namespaces.thread(thread_id, "cancels")

@@ -1,0 +1,276 @@
+"""Runs over HTTP: answers, streams, approvals, resends, cancellation."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from conversation import call
+from everthread.errors import ModelError
+from small_agent import calls
+from web_worker import MakeWorker, events_of, new_thread, say
+
+APPROVALS = calls(call("approve", "c1", what="tea"), call("approve", "c2", what="cake"))
+
+
+async def test_a_message_gets_its_answer(worker: MakeWorker) -> None:
+    client = worker("Hello, Ada.").client()
+    thread = await new_thread(client)
+
+    answered = await say(client, thread, message_id="m-1")
+
+    assert answered.status_code == 200
+    assert answered.headers["location"] == f"/threads/{thread}/runs/m-1"
+    assert answered.json() == {
+        "id": "m-1",
+        "thread_id": thread,
+        "status": "done",
+        "reply": "Hello, Ada.",
+        "reply_id": answered.json()["reply_id"],
+        "interrupts": [],
+    }
+
+
+async def test_a_stream_has_the_tokens_and_ends_with_the_run(worker: MakeWorker) -> None:
+    client = worker("Hello, dear Ada.").client()
+    thread = await new_thread(client)
+
+    streamed = events_of((await say(client, thread, stream=True)).text)
+
+    assert "".join(data["text"] for _, kind, data in streamed if kind == "token") == "Hello, dear Ada."
+    assert {"node": "model"} in [data for _, kind, data in streamed if kind == "update"]
+    assert [streamed[0][1], streamed[-1][1]] == ["run", "done"]
+    assert streamed[-1][2]["reply"] == "Hello, dear Ada."
+
+
+async def test_a_message_that_is_sent_again_gets_its_own_answer(worker: MakeWorker) -> None:
+    one = worker("First.", "Second.")
+    client = one.client()
+    thread = await new_thread(client)
+    await say(client, thread, "One?", message_id="m-1")
+    await say(client, thread, "Two?", message_id="m-2")
+
+    again = await say(client, thread, "One?", message_id="m-1")
+
+    assert again.json()["reply"] == "First."
+    assert len(one.model.prompts) == 2
+
+
+async def test_an_id_of_another_message_is_refused(worker: MakeWorker) -> None:
+    client = worker("First.").client()
+    thread = await new_thread(client)
+    await say(client, thread, "One?", message_id="m-1")
+
+    refused = await say(client, thread, "Something else?", message_id="m-1")
+
+    assert refused.status_code == 409
+
+
+async def test_several_approvals_get_different_answers(worker: MakeWorker) -> None:
+    one = worker(APPROVALS, "Tea it is.")
+    client = one.client()
+    thread = await new_thread(client)
+    asked = (await say(client, thread, message_id="m-1")).json()
+    assert asked["status"] == "interrupted"
+    first, second = asked["interrupts"]
+    answers = {first["id"]: f"{first['value']['what']}: yes", second["id"]: f"{second['value']['what']}: no"}
+
+    done = await client.post(f"/threads/{thread}/resume", json={"answers": answers})
+
+    assert (done.json()["id"], done.json()["status"], done.json()["reply"]) == ("m-1", "done", "Tea it is.")
+    results = [message.text for message in one.model.prompts[-1] if message.type == "tool"]
+    assert results == ["approved: tea: yes", "approved: cake: no"]
+
+
+async def test_approvals_may_be_answered_one_by_one(worker: MakeWorker) -> None:
+    client = worker(APPROVALS, "Done.").client()
+    thread = await new_thread(client)
+    first, second = (await say(client, thread)).json()["interrupts"]
+
+    after = await client.post(f"/threads/{thread}/resume", json={"answers": {first["id"]: "yes"}})
+    done = await client.post(f"/threads/{thread}/resume", json={"answers": {second["id"]: "no"}})
+
+    assert after.json()["interrupts"] == [second]
+    assert done.json()["status"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [({"answers": {"0" * 32: "yes"}}, 409), ({}, 422), ({"answers": ["yes"]}, 422)]
+)
+async def test_answers_to_nothing_are_refused(worker: MakeWorker, body: Any, status: int) -> None:
+    client = worker(APPROVALS).client()
+    thread = await new_thread(client)
+    await say(client, thread)
+
+    assert (await client.post(f"/threads/{thread}/resume", json=body)).status_code == status
+
+
+async def test_nothing_to_resume_is_a_conflict(worker: MakeWorker) -> None:
+    client = worker("Hello.").client()
+    thread = await new_thread(client)
+    await say(client, thread)
+
+    assert (await client.post(f"/threads/{thread}/resume")).status_code == 409
+
+
+async def test_a_run_goes_on_when_its_client_leaves(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+    one = worker("Still here.", gate=gate)
+    client = one.client()
+    thread = await new_thread(client)
+    request = asyncio.create_task(say(client, thread, message_id="m-1", stream=True))
+    await one.until(lambda: bool(one.model.prompts))
+
+    request.cancel()
+    await asyncio.gather(request, return_exceptions=True)
+    running = (await client.get(f"/threads/{thread}/runs/m-1")).json()
+    gate.set()
+    followed = events_of((await client.get(f"/threads/{thread}/runs/m-1/stream")).text)
+
+    assert running["status"] == "running"
+    assert followed[-1][2]["reply"] == "Still here."
+    assert (await client.get(f"/threads/{thread}")).json()["status"] == "idle"
+
+
+async def test_a_stream_goes_on_behind_the_last_event(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+    one = worker("One two three.", gate=gate)
+    client = one.client()
+    thread = await new_thread(client)
+    first = asyncio.create_task(say(client, thread, message_id="m-1", stream=True))
+    await one.until(lambda: bool(one.model.prompts))
+    live = one.app.state.service.runs.find(thread, "m-1")
+    await one.until(lambda: any(event.kind == "token" for event in live.events))
+    seen = live.events[-1].id
+
+    second = asyncio.create_task(client.get(f"/threads/{thread}/runs/m-1/stream", headers={"last-event-id": seen}))
+    await asyncio.sleep(0)
+    gate.set()
+    every, rest = events_of((await first).text), events_of((await second).text)
+
+    assert rest == every[-len(rest) :]
+    assert [data["text"] for _, kind, data in rest if kind == "token"] == [" two", " three."]
+
+
+async def test_a_run_in_the_background_can_be_read_later(worker: MakeWorker) -> None:
+    one = worker("Later.")
+    client = one.client()
+    thread = await new_thread(client)
+
+    accepted = await say(client, thread, background=True)
+    await one.until(lambda: not one.app.state.service.runs.is_live(thread))
+
+    assert (accepted.status_code, accepted.json()["status"]) == (202, "running")
+    assert (await client.get(accepted.headers["location"])).json()["reply"] == "Later."
+
+
+async def test_a_cancelled_turn_is_kept_and_can_go_on(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+    one = worker("Too slow.", "In time.", gate=gate)
+    client = one.client()
+    thread = await new_thread(client)
+    request = asyncio.create_task(say(client, thread, message_id="m-1"))
+    await one.until(lambda: bool(one.model.prompts))
+
+    cancelled = await client.post(f"/threads/{thread}/runs/m-1/cancel")
+    gate.set()
+    gone_on = await client.post(f"/threads/{thread}/resume")
+
+    assert (cancelled.status_code, cancelled.json()["status"]) == (200, "unfinished")
+    assert (await request).status_code == 409
+    assert (gone_on.json()["id"], gone_on.json()["reply"]) == ("m-1", "In time.")
+
+
+async def test_a_run_of_another_worker_is_cancelled(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+    one, other = worker("Too slow.", gate=gate), worker()
+    thread = await new_thread(one.client())
+    request = asyncio.create_task(say(one.client(), thread, message_id="m-1"))
+    await one.until(lambda: bool(one.model.prompts))
+    live = one.app.state.service.runs.find(thread, "m-1")
+
+    asked = await other.client().post(f"/threads/{thread}/runs/m-1/cancel")
+
+    assert (asked.status_code, asked.json()["status"]) == (202, "running")
+    assert await one.app.state.service._is_cancelled(live)
+    live.stop(live.problem)
+    await asyncio.gather(request)
+
+
+async def test_a_thread_that_is_busy_elsewhere_is_a_conflict(worker: MakeWorker) -> None:
+    one = worker("Hello.")
+    client = one.client()
+    thread = await new_thread(client)
+
+    with one.storage.locks.hold(thread):
+        refused = await say(client, thread)
+        shown = (await client.get(f"/threads/{thread}")).json()
+
+    assert (refused.status_code, refused.headers["retry-after"]) == (409, "5")
+    assert shown["status"] == "running"
+
+
+async def test_a_failed_model_is_a_bad_gateway_and_the_turn_goes_on(worker: MakeWorker) -> None:
+    client = worker(ModelError("sk-secret was refused", kind="authentication"), "Back again.").client()
+    thread = await new_thread(client)
+
+    failed = await say(client, thread, message_id="m-1")
+    gone_on = await client.post(f"/threads/{thread}/resume")
+
+    assert failed.status_code == 502
+    assert "sk-secret" not in failed.text
+    assert gone_on.json()["reply"] == "Back again."
+
+
+async def test_an_error_behind_the_first_event_ends_the_stream(worker: MakeWorker) -> None:
+    client = worker(ModelError("no", kind="server")).client()
+    thread = await new_thread(client)
+
+    streamed = events_of((await say(client, thread, stream=True)).text)
+
+    assert (streamed[-1][1], streamed[-1][2]["status"]) == ("error", 502)
+
+
+async def test_a_server_that_stops_lets_runs_finish(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+    one = worker("Just in time.", gate=gate)
+    client = one.client()
+    thread = await new_thread(client)
+    request = asyncio.create_task(say(client, thread, message_id="m-1"))
+    await one.until(lambda: bool(one.model.prompts))
+
+    closing = asyncio.create_task(one.app.state.service.runs.close(10))
+    await asyncio.sleep(0)
+    refused, ready = await say(client, thread, "More?"), await client.get("/readyz")
+    gate.set()
+    await closing
+
+    assert (refused.status_code, ready.status_code) == (503, 503)
+    assert (await request).json()["reply"] == "Just in time."
+
+
+async def test_a_server_that_stops_hands_a_turn_back(worker: MakeWorker) -> None:
+    one, other = worker("Too slow.", gate=asyncio.Event()), worker("Taken up.")
+    client = one.client()
+    thread = await new_thread(client)
+    request = asyncio.create_task(say(client, thread, message_id="m-1"))
+    await one.until(lambda: bool(one.model.prompts))
+
+    await one.app.state.service.runs.close(0)
+    taken_up = await say(other.client(), thread, "Hello.", message_id="m-1")
+
+    assert (await request).status_code == 503
+    assert taken_up.json()["reply"] == "Taken up."
+
+
+async def test_more_runs_than_allowed_are_refused(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+    one = worker("One.", gate=gate, runs=1)
+    client = one.client()
+    first, second = await new_thread(client), await new_thread(client)
+    request = asyncio.create_task(say(client, first))
+    await one.until(lambda: bool(one.model.prompts))
+
+    assert (await say(client, second)).status_code == 503
+    gate.set()
+    await request
