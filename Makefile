@@ -62,7 +62,7 @@ test-all: .venv/.dev ## Run every test that needs no key
 	@$(PY) -m pytest -n auto -m 'not live' $(ARGS)
 
 attack: .venv/.dev ## Attack cancellation, kills, storage, notes … at length; a table at the end, red where something failed
-	@EVERTHREAD_ATTACK=$(SCALE) $(PY) -m pytest -n auto -m 'not live' $(ARGS) tests/attack
+	@EVERTHREAD_ATTACK=$(SCALE) $(PY) -m pytest -n auto --dist worksteal -m 'not live' $(ARGS) tests/attack
 
 chat: .venv/.core ## Talk to an agent; ARGS="--agent support --user me"
 	@$(BIN)/everthread chat $(ARGS)

@@ -1,5 +1,7 @@
 """The table of `make attack`: a row for each attack, red when anything was wrong."""
 
+import os
+import time
 from collections.abc import Callable
 
 import pytest
@@ -23,9 +25,14 @@ def attack_row(request: pytest.FixtureRequest) -> AttackRow:
 class _Table:
     """Collects the rows of every process that runs tests."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tells: bool) -> None:
         self.rows: dict[str, tuple[int, int]] = {}
         self._broken: set[str] = set()
+        self._tells, self._began = tells, time.monotonic()
+        self._reporter: pytest.TerminalReporter | None = None
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._reporter = session.config.pluginmanager.get_plugin("terminalreporter")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -39,6 +46,17 @@ class _Table:
         for attack, tries, failures in rows:
             before = self.rows.get(attack, (0, 0))
             self.rows[attack] = (before[0] + tries, before[1] + failures)
+            self._tell(attack)
+
+    def _tell(self, attack: str) -> None:
+        """Print how far the long form is."""
+        if self._reporter is None or not self._tells:
+            return
+        minutes, seconds = divmod(round(time.monotonic() - self._began), 60)
+        tries, failures = self.rows[attack]
+        line = f"{minutes:3}:{seconds:02} {attack}: {tries:,} tries, {failures:,} failures"
+        self._reporter.ensure_newline()
+        self._reporter.line(line, red=bool(failures))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -57,4 +75,5 @@ class _Table:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(_Table(), "attack-table")
+    is_long = float(os.environ.get("EVERTHREAD_ATTACK", "1")) > 1
+    config.pluginmanager.register(_Table(tells=is_long), "attack-table")

@@ -1,4 +1,4 @@
-"""Collect every pattern that the package compiles, with the place where it does; run as a program, it prints them.
+"""Collect every pattern that the package compiles, with its place and where it fits; run as a program, it prints them.
 
 `re` is wrapped before the package is imported, so a pattern that is put together inside a function is seen when the
 function runs: the packs are loaded, cached functions without arguments are called, and the offline agents answer a few
@@ -20,6 +20,7 @@ from typing import Any
 _CALLS = ("compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 _compile = re.compile
 _seen: dict[tuple[str, int], str] = {}
+_where: dict[tuple[str, int], str] = {}
 _places: set[str] = set()
 _SOURCE = Path(__file__).parents[2] / "src"
 
@@ -90,6 +91,7 @@ def _packs() -> None:
                 patterns = [rule.pattern, *(one for one in rule.values.values() if isinstance(one, re.Pattern))]
                 for pattern in patterns:
                     _seen[pattern.pattern, pattern.flags] = f"{path.stem}.yaml: {section}: {rule.name}"
+                _where[rule.pattern.pattern, rule.pattern.flags] = rule.where
     values.load()
 
 
@@ -136,7 +138,10 @@ def main() -> None:
     _conversations()
     _packs()
     unseen = _written_out()
-    patterns = [[pattern, flags & ~re.UNICODE, place] for (pattern, flags), place in _seen.items()]
+    patterns = [
+        [pattern, flags & ~re.UNICODE, place, _where.get((pattern, flags), "anywhere")]
+        for (pattern, flags), place in _seen.items()
+    ]
     json.dump({"patterns": patterns, "unseen": unseen}, sys.stdout)
 
 

@@ -21,7 +21,7 @@ import pytest
 
 import everthread
 from attack.conftest import AttackRow
-from attack.scale import tries
+from attack.scale import PARTS, part_of, tries
 from attack.talk import DURABILITIES, Talk, counted_fetches, idle_faults, left_behind
 from everthread import open_storage
 from everthread.storage.open import Storage
@@ -126,12 +126,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 
 @both_ways
+@pytest.mark.parametrize("part", PARTS)
 def test_a_run_that_is_interrupted_at_any_moment_leaves_nothing_behind(
-    lines: bool, storage: Storage, attack_row: AttackRow
+    part: int, lines: bool, storage: Storage, attack_row: AttackRow
 ) -> None:
-    threads, chance, most = set(threading.enumerate()), random.Random(1), moments_of(storage, lines=lines)
-    talk, count, wrong = Talk(storage, 1), tries(20, 1_000), list[str]()
-    for number in range(count):
+    threads, chance, most = set(threading.enumerate()), random.Random(part), moments_of(storage, lines=lines)
+    talk, numbers, wrong = Talk(storage, 1), part_of(range(tries(20, 1_000)), part), list[str]()
+    for number in numbers:
         way, durability = chance.choice(["invoke", "stream"]), chance.choice(DURABILITIES)
         interrupt = Interrupt(1 + int(number * 0.618034 % 1 * most), lines=lines)
         kept = attack(talk, way, durability, interrupt)
@@ -142,7 +143,7 @@ def test_a_run_that_is_interrupted_at_any_moment_leaves_nothing_behind(
         wrong += [f"{way}, {durability}, {interrupt.where}: {fault}" for fault in found]
         del kept
     wrong += idle_faults(storage, threads)
-    attack_row("interrupted runs, 1 thread", count, len(wrong))
+    attack_row("interrupted runs, 1 thread", len(numbers), len(wrong))
     assert wrong == []
 
 

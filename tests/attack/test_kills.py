@@ -9,17 +9,19 @@ import pytest
 
 from attack.conftest import AttackRow
 from attack.scale import tries
+from attack.talk import DURABILITIES
 
 pytestmark = pytest.mark.slow
 
 CRASH = Path(__file__).parents[2] / "benchmarks" / "crash.py"
 
 
+@pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.parametrize("api", ["sync", "async"])
-def test_a_kill_loses_and_doubles_nothing(api: str, tmp_path: Path, attack_row: AttackRow) -> None:
-    kills = tries(12, 300)
-    short = ["--short", "--begin", "retry", "resume"] if kills < 60 else []
-    command = [sys.executable, str(CRASH), "--api", api, "--kills", str(kills), *short]
+def test_a_kill_loses_and_doubles_nothing(api: str, durability: str, tmp_path: Path, attack_row: AttackRow) -> None:
+    kills = tries(4, 100)
+    short = ["--short", "--begin", "retry", "resume"] if kills < 20 else []
+    command = [sys.executable, str(CRASH), "--api", api, "--durability", durability, "--kills", str(kills), *short]
     files = ["--json", f"{tmp_path}/r.json", "--folder", str(tmp_path)]
     # A process of its own: it forks, which a test session with its threads must not.
     done = subprocess.run([*command, *files], capture_output=True, text=True, timeout=3_000, check=False)

@@ -16,7 +16,7 @@ import pytest
 
 from attack.conftest import AttackRow
 from attack.poisoned import DAMAGES, SECRETS, TARGETS, copied, make_database
-from attack.scale import tries
+from attack.scale import PARTS, part_of, tries
 from everthread import Context, build_graph, open_storage
 from everthread.cli import main
 from everthread.errors import EverthreadError, UnreadableError
@@ -106,14 +106,16 @@ def some_pairs(short: int) -> list[tuple[str, str]]:
     return [*known, *random.Random(16).sample(PAIRS, min(len(PAIRS), tries(short)) - len(known))]
 
 
+@pytest.mark.parametrize("part", PARTS)
 def test_no_command_ends_in_a_traceback(
+    part: int,
     healthy: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     attack_row: AttackRow,
 ) -> None:
-    wrong, pairs = [], some_pairs(12)
+    wrong, pairs = [], part_of(some_pairs(12), part)
     for number, (target, damage) in enumerate(pairs):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -190,11 +192,12 @@ async def _run(path: Path, api: str, user: str) -> str:
         return str(done["messages"][-1].text)
 
 
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("api", ["invoke", "ainvoke"])
 async def test_a_run_answers_or_is_refused_in_one_sentence(
-    api: str, healthy: Path, tmp_path: Path, attack_row: AttackRow
+    api: str, part: int, healthy: Path, tmp_path: Path, attack_row: AttackRow
 ) -> None:
-    wrong, pairs = [], some_pairs(15)
+    wrong, pairs = [], part_of(some_pairs(15), part)
     for target, damage in pairs:
         path = copied(healthy, tmp_path)
         TARGETS[target].damage(path, DAMAGES[damage], as_text="as text" in damage)
