@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,8 +20,6 @@ __all__ = ["Judge", "Verdict", "judge_named"]
 
 _LONGEST = 24_000
 """Characters of one prompt that the judge sees; the head and the tail of a longer one."""
-
-_JSON = re.compile(r"\{.*\}", re.DOTALL)
 
 Better = Literal["a", "b", "tie", "unreadable"]
 
@@ -104,9 +101,8 @@ def _cut(text: str) -> str:
 
 
 def _better(answer: str, a_came_first: bool) -> Better:
-    match = _JSON.search(answer)
     try:
-        choice = str(json.loads(match.group())["better"]).strip().lower() if match else ""
+        choice = str(json.loads(answer[answer.index("{") : answer.rindex("}") + 1])["better"]).strip().lower()
     except (ValueError, KeyError, TypeError):
         choice = ""
     if choice == "tie":

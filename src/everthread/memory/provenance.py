@@ -11,17 +11,27 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from everthread.memory.distill import Candidate, candidates, share_meaning
 from everthread.memory.distill.statements import asked_to_remember, cue, is_hypothetical, statements
 from everthread.memory.folding import folded, is_invisible
-from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.constraints import constraints_in
 from everthread.memory.text.dates import dates_in
 from everthread.memory.text.own_words import Sentence, is_reported, own_sentences
 from everthread.memory.text.sentences import sentences
 from everthread.memory.text.wording import Wording, root, wording
 
-__all__ = ["Said", "Shown", "evidence_of", "is_frame", "own_keywords", "said_instead", "shown_by", "tool_behind"]
+__all__ = [
+    "Evidence",
+    "Said",
+    "Shown",
+    "evidence_in",
+    "evidence_of",
+    "is_frame",
+    "is_same",
+    "own_keywords",
+    "shown_by",
+    "tool_behind",
+]
 
 _PACK = BUILT_IN.pack("provenance")
 
@@ -51,7 +61,7 @@ _PART = re.compile(
 _PRONOUN = re.compile(
     r"\b(?:he|she|they|it|that|this|these|those|them|him|her|his|its|their|both|one|ones|there|then)\b", re.IGNORECASE
 )
-_PROSE = re.compile(r"(?:[\w\s]|[.,;:!?'\"’“”()&/%$€£°#@+–—-](?![.,;:!?'\"’“”()&/%$€£°#@+–—-]{3}))+")
+_PROSE = re.compile(r"(?:[\w\s]++|[.,;:!?'\"’“”()&/%$€£°#@+–—-](?![.,;:!?'\"’“”()&/%$€£°#@+–—-]{3}))++")
 """Words and the marks between them; Morse code and the like are more marks than words."""
 
 _PAST = re.compile(
@@ -141,25 +151,10 @@ def shown_by(text: str, said: Iterable[Said], today: date | None = None) -> Show
     return None
 
 
-def said_instead(text: str, said: Iterable[Said], rules: Rules = BUILT_IN) -> tuple[Said, Candidate] | None:
-    """Return what the user did say of the same, for a note that they did not say in these words; None for nothing.
-
-    Args:
-        text: the note.
-        said: messages of the user, newest first.
-        rules: the agent's.
-    """
-    for one in said:
-        for candidate in candidates(one.text[-_LONGEST:], rules=rules):
-            if share_meaning(candidate.text, text):
-                return one, candidate
-    return None
-
-
 def own_keywords(keywords: Sequence[str], *texts: str) -> list[str]:
     """Return the keywords of a note that say no more than texts do."""
     spoken = {root(word.lower()) for text in texts for word in _WORD.findall(text)}
-    return [word for word in keywords if is_frame(word) or any(_is_same(root(word.lower()), one) for one in spoken)]
+    return [word for word in keywords if is_frame(word) or any(is_same(root(word.lower()), one) for one in spoken)]
 
 
 def tool_behind(text: str, results: Iterable[Said], said: Iterable[Said]) -> Said | None:
@@ -190,7 +185,7 @@ def evidence_of(said: Said) -> list[Evidence]:
     evidence: list[Evidence] = []
     before = ""
     for sentence in own:
-        one = _of_sentence(sentence)
+        one = evidence_in(sentence)
         if one is not None:
             evidence.append(one)
             if before and _PRONOUN.search(sentence.bare):
@@ -216,7 +211,7 @@ def _is_plain(text: str) -> bool:
     return _PROSE.fullmatch(visible) is not None and _LONE_MARKS.search(visible) is None
 
 
-def _of_sentence(sentence: Sentence) -> Evidence | None:
+def evidence_in(sentence: Sentence) -> Evidence | None:
     """Return a sentence as evidence; None when it states nothing about the user."""
     if len(sentence.quote) > _LONGEST_SENTENCE or is_hypothetical(sentence.bare) or is_reported(sentence):
         return None
@@ -226,11 +221,13 @@ def _of_sentence(sentence: Sentence) -> Evidence | None:
     is_rule = bool(constraints_in(sentence.quote))
     text = sentence.bare
     if sentence.is_question:
-        request = _PACK.match("errand", text)
-        if not stated and request is None:
+        asks = cue("asks-behind").search(text)
+        ahead = text[: asks.start()] if asks else ""
+        # `I print on both sides, can that be the default?` states something, and asks behind it.
+        if not stated and not _PACK.fits("errand", text) and not (_BY_USER.search(ahead) and _states(ahead)):
             return None
-        if stated and (asks := cue("asks-behind").search(text)) and asks.start():
-            text = text[: asks.start()]
+        if ahead and not _PACK.fits("errand", ahead):
+            text = ahead
     elif not stated and not is_rule and _PACK.fits("looking", text):
         return None
     is_once = not stated and not is_rule and _PACK.fits("errand", text) and not _PACK.fits("lasting", text)
@@ -241,6 +238,10 @@ def _of_sentence(sentence: Sentence) -> Evidence | None:
     visible = folded(text).text
     is_by_user = stated or is_rule or _PACK.fits("errand", text) or _BY_USER.search(text) is not None
     return Evidence(visible, wording(visible), is_lasting=not is_once, is_by_user=is_by_user, who=who)
+
+
+def _states(text: str) -> bool:
+    return not _PACK.fits("looking", text) and not _PACK.fits("errand", text)
 
 
 def _agreed(asked: str) -> Iterator[Evidence]:
@@ -280,7 +281,7 @@ def _by_one(part: str, evidence: Sequence[Evidence], today: date) -> bool | None
         and (not _PAST.search(one.text) or _OF_THE_PAST.search(part))
         and (one.is_by_user or not _WANTS.search(part))
         and (lowered.isdisjoint(_PACK.words["strong"]) or _is_strong(one))
-        and (not one.who or any(_is_same(name, word) for name in one.who for word in note.words))
+        and (not one.who or any(is_same(name, word) for name in one.who for word in note.words))
         and all(_names_day(one.text, day, today) for day in days)
         and (note.words or days)
     ]
@@ -298,11 +299,11 @@ def _has_words(note: Wording, evidence: Evidence) -> bool:
             continue
         is_name = word in note.names or word[0].isdigit()
         if not is_name and any(
-            is_denied == other_denied and _is_same(word, other) for other, other_denied in own.signed
+            is_denied == other_denied and is_same(word, other) for other, other_denied in own.signed
         ):
             has_content = True
             continue
-        if is_name or not (word in _frame() or (not is_denied and any(_is_same(word, other) for other in spoken))):
+        if is_name or not (word in _frame() or (not is_denied and any(is_same(word, other) for other in spoken))):
             return False
     return has_content or not note.signed
 
@@ -334,7 +335,7 @@ def _groups() -> dict[str, frozenset[int]]:
 
 
 @cache
-def _is_same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
     """Tell whether two roots are forms of one word, or words for the same."""
     if one == other:
         return True

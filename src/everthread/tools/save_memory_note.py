@@ -12,8 +12,9 @@ from langgraph.store.base import BaseStore, SearchOp
 from everthread.ledger.events import NoteBlocked, NoteSaved
 from everthread.ledger.record import record
 from everthread.memory.capture import capture
-from everthread.memory.provenance import Said, Shown, own_keywords, said_instead, shown_by, tool_behind
+from everthread.memory.provenance import Said, Shown, own_keywords, shown_by, tool_behind
 from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.said_instead import said_instead
 from everthread.memory.text.consent import agrees
 from everthread.state import Context, State, namespaces
 from everthread.state.marks import is_synthetic
@@ -70,7 +71,11 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
             origin=origin,
             rules=rules,
         )
-        if (note is None or note.is_waiting) and (own := said_instead(text, _own(messages)[:_STATED], rules)):
+        own = None
+        if note is None or note.is_waiting:
+            is_others = origin == "tool" or _has_results(messages)
+            own = said_instead(text, _own(messages)[:_STATED], rules, is_others=is_others)
+        if own is not None:
             stated, candidate = own
             in_own_words = capture(
                 candidate.text,
@@ -150,6 +155,16 @@ def _asked(messages: Sequence[BaseMessage]) -> HumanMessage | None:
         if isinstance(message, HumanMessage) and not is_synthetic(message):
             return message
     return None
+
+
+def _has_results(messages: Sequence[BaseMessage]) -> bool:
+    """Tell whether a tool has returned something in the current turn."""
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage) and not is_synthetic(message):
+            return False
+        if message.type == "tool" and message.name not in _REPEATING:
+            return True
+    return False
 
 
 def _own(messages: Sequence[BaseMessage]) -> list[Said]:

@@ -34,7 +34,7 @@ _PATTERNS: tuple[tuple[float, str], ...] = (
     (0.6, r"\b[A-Z]{3}\b"),
     (0.9, r"\b[A-Z]{5,8}\b"),
     # dotted and underscored names of code
-    (0.4, r"\b[A-Za-z]\w*(?:[._][A-Za-z]\w*)+\b"),
+    (0.4, r"\b[A-Za-z]\w*(?:[._][A-Za-z]\w*+)++\b"),
 )
 _ANY = re.compile("|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(_PATTERNS)))
 _WEIGHTS = {f"k{place}": weight for place, (weight, _) in enumerate(_PATTERNS)}

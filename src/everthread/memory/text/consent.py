@@ -6,7 +6,7 @@ from typing import Literal
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.words import fold, words
 
-__all__ = ["agrees", "answer_of", "approves"]
+__all__ = ["agrees", "answer_of", "approves", "is_answer"]
 
 _YES = (
     r"yes|yeah|yep|yup|sure|correct|right|exactly|absolutely|definitely|indeed|of course|please do(?! not|n'?t)|do it"
@@ -51,6 +51,12 @@ def answer_of(text: str) -> tuple[Literal["yes", "no", ""], str]:
     if opening is None:
         return "", text
     return "yes" if opening["yes"] else "no", text[opening.end() :]
+
+
+def is_answer(sentence: str) -> bool:
+    """Tell whether a sentence answers, and means little without what was asked: `No, not them`, but not `No emails`."""
+    answer, rest = answer_of(sentence)
+    return bool(answer) and (not rest or sentence[: len(sentence) - len(rest)].rstrip()[-1:] in (",", ".", "!"))
 
 
 def agrees(text: str, question: str = "") -> bool:

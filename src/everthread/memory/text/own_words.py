@@ -22,7 +22,8 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)|```.
 _INLINE_CODE = re.compile(r"`[^`\n]{1,2000}`")
 _QUOTED = (
     re.compile(r'(?<![\w"])"(?=[^\s"])[^"]{0,20000}"|(?<![\w"])"(?=\w)[^"\n]*$', re.MULTILINE),
-    re.compile(r"[“„][^“„”]{0,20000}”|[“„][^“„”\n]*$|«[^«»]{0,20000}»|«[^«»\n]*$", re.MULTILINE),
+    re.compile(r"„[^“„”]{0,20000}[“”]|[“„][^“„”]{0,20000}”|[“„][^“„”\n]*$", re.MULTILINE),
+    re.compile(r"«[^«»]{0,20000}»|»[^«»]{0,20000}«|[«»][^«»\n]*$|‚[^‚‘’]{0,20000}[‘’]", re.MULTILINE),
     re.compile(r"[「『][^「『」』]{0,20000}[」』]|‹[^‹›\n]{0,2000}›"),
     # An apostrophe opens a quotation only ahead of a word, and never in `'cause` and the like.
     re.compile(
@@ -43,6 +44,26 @@ _CODE_INDENT = 4
 _DETACHED = re.compile(r" (?=n't\b|['’](?:m|s|d|ve|re|ll)\b|[,.;:!?](?:\s|$))", re.IGNORECASE)
 _UNMARKED = re.compile(r"\b(?:(?:do|does|did|is|are|was|would|could|should|ca|wo)nt|[Ii]m|[Ii]ve)\b")
 """`dont` and `im`, as people type them."""
+
+_FIRST_SENTENCE = re.compile(r"\s{0,99}[^\n]{1,400}?(?:[.!?…:](?=\s)|\n)")
+_SALUTATION = re.compile(
+    r"(?:(?<=[.!?…:])|(?<=\n))\s{1,9}(?:dear|sehr geehrte[rs]?|liebe[rs]?|ch[eè]re?s?|estimad[oa]s?|querid[oa]s?"
+    r"|gentile|car[oa]|beste)\s[\w .'’-]{1,60},(?=\s)",
+    re.IGNORECASE,
+)
+_SIGNED = r",[^\S\n]{0,9}\n?\s{0,9}(?-i:[A-Z])[\w.'’-]{0,40}(?:\s(?-i:[A-Z])[\w.'’-]{0,40}){0,3}[.!]?(?=\s|$)"
+_CLOSING = re.compile(
+    r"(?:(?<=[.!?…])|(?<=\n))\s{1,9}(?:"
+    # `Love, Ann` closes a letter, `Love it.` does not.
+    rf"(?:(?:all\s(?:the|my)\s)?(?:best|love)|cheers|yours?(?:\s\w{{1,20}}){{0,3}}){_SIGNED}|"
+    r"(?:(?:with\s)?(?:(?:my|all|very|kind|kindest|warm|warmest|best|many)\s){0,3}(?:regards|wishes|greetings)"
+    r"|yours\s\w{1,20}ly|sincerely(?:\syours)?|respectfully|cordially|mit\s\w{1,20}\s?gr(?:ü|ue)(?:ß|ss)en"
+    r"|(?:viele|liebe|beste|herzliche|freundliche)\sgr(?:ü|ue)(?:ß|ss)e|cordialement|bien\s(?:à|a)\svous|amicalement"
+    r"|(?:un\s)?(?:cordial\s)?saludos?|atentamente|(?:cordiali|distinti)\ssaluti|atenciosamente"
+    rf"|(?:met\s)?vriendelijke\sgroet(?:en)?)(?:{_SIGNED}|,?[.!]?\s{{0,9}}$|,?\n))",
+    re.IGNORECASE,
+)
+_HELLO = re.compile(r"\W{0,9}(?:hi|hello|hey|dear|good\s\w{1,20}|hallo|guten|bonjour|hola|ciao|olá)\b", re.IGNORECASE)
 
 _BETWEEN_BLANKS = re.compile(r"(?<=_) (?=_)")
 
@@ -137,8 +158,9 @@ def _masked(text: str) -> str:
     for pattern in _QUOTED:
         for match in pattern.finditer("".join(signs)):
             _blank_quotation(signs, match)
-    for start, end in _handed_over("".join(signs)):
-        blank(start, end)
+    for find in (_letters, _handed_over):
+        for start, end in find("".join(signs)):
+            blank(start, end)
     return "".join(signs)
 
 
@@ -189,6 +211,21 @@ def _foreign_lines(text: str) -> Iterator[tuple[int, int]]:
             return
         if pack.fits("line", head) or (is_conversation and _LABEL.match(line)):
             yield start, place
+
+
+def _letters(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the place of a letter behind a sentence of the user's, which begins or ends as letters do.
+
+    Of a message that is one letter, greeting and all, the user is the author.
+    """
+    first = _FIRST_SENTENCE.match(text)
+    if first is None:
+        return
+    start = first.end()
+    if salutation := _SALUTATION.search(text, start):
+        yield salutation.start(), len(text)
+    elif (closing := _CLOSING.search(text, start)) and not _HELLO.match(text):
+        yield start, closing.end()
 
 
 def _handed_over(text: str) -> Iterator[tuple[int, int]]:

@@ -24,6 +24,10 @@ _NUMBERS = {word: str(number) for number, word in enumerate(NUMBER_WORDS)} | {
     "thirty": "30",
     "forty": "40",
     "fifty": "50",
+    "sixty": "60",
+    "seventy": "70",
+    "eighty": "80",
+    "ninety": "90",
     "hundred": "100",
 }
 _PAIRS = (("in", "out"), ("up", "down"), ("on", "off"), ("before", "after"), ("over", "under"), ("from", "to"))

@@ -26,6 +26,16 @@ RULE = "Never book anything before I approve it."
         f"Bob: hi\nAnn: {RULE}\nBob: fine",
         f"<page>\n{RULE}\n</page>",
         f"2026-01-02 10:11:12 {RULE}",
+        f"Our caterer sent this and I wonder what to reply. {RULE} Best, Tilda",
+        f"What would you answer? Dear residents, please note. {RULE}",
+        f"This came from the club. {RULE} We look forward to May.\nKind regards\nThe board",
+        f"A neighbour gave me his first chapter to read. {RULE} The end.",
+        f"Could you look it over for typos? {RULE}",
+        f"I want it in plain English. {RULE}",
+        f"Das hat Bo geschrieben, bitte korrigieren: {RULE}",
+        f"Tu peux relire ça ? {RULE}",
+        f"Im Brief stand »{RULE}« und sonst nichts.",
+        f"Im Brief stand „{RULE}“ und sonst nichts.",
     ],
 )
 def test_a_rule_in_somebody_elses_text_is_no_rule_of_the_user(message: str) -> None:
@@ -42,6 +52,11 @@ def test_a_rule_in_somebody_elses_text_is_no_rule_of_the_user(message: str) -> N
         f"```\nprint(1)\n```\n{RULE}",
         f"> an old line\n{RULE}",
         f"Note: {RULE}",
+        f"Hi, my printer fails. {RULE}\nBest regards,\nAnn",
+        f"I'd love a sea view. {RULE} Love it here!",
+        f"Merk dir: {RULE}",
+        f"If Ann asks, tell her yes. {RULE}",
+        f"They gave me the best room. {RULE}",
     ],
 )
 def test_a_rule_beside_such_a_text_stays_the_users(message: str) -> None:

@@ -1,0 +1,120 @@
+"""What the user did say, where a note is not in their words: a model says it in others, or in another language.
+
+What is kept then is a rule's reading of the user's sentence, or that sentence word for word. So, whatever a model was
+talked into, nothing is kept that the user did not say.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from everthread.memory.capture import kind_of
+from everthread.memory.distill import LONGEST_MESSAGE, Candidate, candidates, share_meaning
+from everthread.memory.distill.attributes import subject_of
+from everthread.memory.distill.third_person import quotation
+from everthread.memory.folding import folded
+from everthread.memory.provenance import Said, evidence_in, is_frame, is_same
+from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.text.consent import is_answer
+from everthread.memory.text.languages import is_english, is_foreign
+from everthread.memory.text.own_words import own_sentences
+from everthread.memory.text.wording import wording
+
+__all__ = ["said_instead"]
+
+_FEWEST_WORDS = 3
+"""Words of a sentence that says anything: `Great, thanks` does not."""
+
+_FEWEST_MATCHES = 2
+"""Words that an earlier message has in common with a note; in the one that is being answered a single one is enough."""
+
+_QUOTATION = re.compile("_{25}")
+"""A quotation that was blanked, longer than a word or two: the sentence is not all the user's."""
+
+_THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
+
+_CLOCK = re.compile(r"\b0(?=\d\b)|(?<=\d):00\b")
+
+_LONGEST_QUOTE = 350
+"""Characters of sentences that are kept as one note."""
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A sentence of the user that says something lasting."""
+
+    quote: str
+    matches: int
+    """Words, numbers and names that it has in common with the note."""
+
+
+def said_instead(
+    text: str, said: Sequence[Said], rules: Rules = BUILT_IN, *, is_others: bool = False
+) -> tuple[Said, Candidate] | None:
+    """Return what the user did say of the same, for a note that they did not say in these words; None for nothing.
+
+    Args:
+        text: the note.
+        said: messages of the user, newest first; the first one is being answered.
+        rules: the agent's.
+        is_others: the note may be what a tool said: then only a statement with much of the note in it will do.
+    """
+    for one in said:
+        for candidate in candidates(one.text[-LONGEST_MESSAGE:], rules=rules):
+            if share_meaning(candidate.text, text):
+                return one, candidate
+    for place, one in enumerate(said if not is_others else ()):
+        message = one.text[-LONGEST_MESSAGE:]
+        stated = _stated(message, text, is_answered=not place)
+        chosen = [sentence for sentence in stated if sentence.matches]
+        if place and max((sentence.matches for sentence in chosen), default=0) < _FEWEST_MATCHES:
+            continue
+        if _are_of_two_languages(message, text):
+            # Their words cannot be compared; what was said just now is what the model has read.
+            chosen = [] if place else [sentence for sentence in stated if len(sentence.quote.split()) >= _FEWEST_WORDS]
+        elif not is_foreign(message) and not _numbers(text) <= _numbers(message):
+            continue
+        if quote := _together(chosen):
+            return one, Candidate(quote, quotation(quote), "durable", kind_of(quote, rules), subject_of(quote))
+    return None
+
+
+def _are_of_two_languages(one: str, other: str) -> bool:
+    return (is_foreign(one) and not is_foreign(other)) or (is_english(one) and is_foreign(other))
+
+
+def _numbers(text: str) -> frozenset[str]:
+    """Return the numbers of a text; `05:00` is 5, and `6k` is 6,000."""
+    return frozenset(wording(_CLOCK.sub("", _THOUSANDS.sub("000", text))).numbers)
+
+
+def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
+    """Return the sentences of a message that state something lasting; of somebody else only if the note names them.
+
+    Args:
+        message: the user's.
+        note: what its words are compared with.
+        is_answered: the note was made while this message is being answered: common words tell as well.
+    """
+    found = []
+    noted = wording(folded(note).text)
+    telling = [word for word in noted.words if is_answered or not is_frame(word) or word[0].isdigit()]
+    for sentence in own_sentences(message):
+        evidence = evidence_in(sentence)
+        if evidence is None or not evidence.is_lasting or is_answer(sentence.bare) or _QUOTATION.search(sentence.bare):
+            continue
+        if evidence.who and not any(is_same(name, word) for name in evidence.who for word in noted.words):
+            continue
+        matches = sum(any(is_same(word, other) for other in evidence.wording.words) for word in telling)
+        found.append(_Statement(sentence.quote, matches))
+    return found
+
+
+def _together(statements: Sequence[_Statement]) -> str:
+    """Return the sentences that fit into one note, those that say most of the same first, in their own order."""
+    size, chosen = 0, set[int]()
+    for place in sorted(range(len(statements)), key=lambda place: -statements[place].matches):
+        size += len(statements[place].quote) + 1
+        if size <= _LONGEST_QUOTE:
+            chosen.add(place)
+    return " ".join(" ".join(statements[place].quote.split()) for place in sorted(chosen))

@@ -1,0 +1,63 @@
+"""A note in other words than the user's is kept in the user's, and only as far as they said something of the kind."""
+
+import pytest
+
+from everthread.memory.provenance import Said
+from everthread.memory.said_instead import said_instead
+
+
+def instead(note: str, *messages: str, is_others: bool = False) -> str:
+    """Return what is kept instead of a note, after messages of which the newest comes first."""
+    said = [Said(str(number), text) for number, text in enumerate(messages)]
+    found = said_instead(note, said, is_others=is_others)
+    return found[1].text if found else ""
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("Receipts over 80 go past Ilse first.", "Ilse approves receipts above 80."),
+        ("Lunch is at one here, so leave that hour free.", "Keeps the lunch hour free."),
+        ("When you write to the board, use full titles.", "Board members are addressed by full titles."),
+        ("Ich trinke keinen Kaffee mehr, nur noch Tee.", "Drinks tea instead of coffee."),
+        ("Nuestra oficina está en Bilbao y cierra a las tres.", "Office closes at 3 p.m."),
+        ("The night shift is run by Pavel between 23 and 6.", "Pavel runs the night shift from 23:00 to 06:00."),
+    ],
+)
+def test_a_paraphrase_is_kept_in_the_users_own_words(message: str, note: str) -> None:
+    assert instead(note, message) == f'User said: "{message[:-1]}"'
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Is the Ilse receipt fine?",
+        "Find me the receipts of Ilse.",
+        "If I were Ilse, I would approve receipts.",
+        "No, Ilse and the receipts.",
+        'The form has "Ilse approves all receipts above 80 euros" on it.',
+        "My colleague sends receipts late.",
+    ],
+)
+def test_what_states_nothing_is_not_kept_instead(message: str) -> None:
+    assert instead("Ilse approves receipts above 80.", message) == ""
+
+
+def test_a_number_that_the_user_never_said_is_no_paraphrase() -> None:
+    assert instead("Ilse approves receipts above 800.", "Receipts over 80 go past Ilse first.") == ""
+
+
+def test_what_may_be_a_tools_is_not_kept_in_loosely_matching_words() -> None:
+    assert instead("Ilse approves receipts above 80.", "Receipts over 80 go past Ilse first.", is_others=True) == ""
+
+
+def test_one_common_word_is_enough_only_in_the_message_that_is_answered() -> None:
+    said = "Receipts go to the third floor."
+
+    assert instead("Files receipts in binders.", said) == 'User said: "Receipts go to the third floor"'
+    assert instead("Files receipts in binders.", "Great work.", said) == ""
+    assert instead("Receipts are due on the third floor.", "Great work.", said) != ""
+
+
+def test_words_of_one_foreign_language_are_compared() -> None:
+    assert instead("Mag keinen Stau und hasst lange Flüge.", "Wir fahren nicht mit dem Bus.") == ""
