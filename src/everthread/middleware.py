@@ -45,6 +45,7 @@ from everthread.state import Agent, Context, state_after
 from everthread.state.context import named_user, set_dials
 from everthread.state.marks import is_masked
 from everthread.state.messages import Messages
+from everthread.storage.call_records import prune_unguarded_calls
 from everthread.storage.kept_checkpoints import OURS
 from everthread.tools import OWN_TOOLS, READERS
 from everthread.tools.save_memory_note import memory_tool
@@ -193,6 +194,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         # A deep agent's own summarizer counts the messages of the state by their position.
         stays = request.state.get("_summarization_event") is not None
         run.store.batch(list(view.record(state, run.thread_id, stays=stays)))
+        if handler.ends_turn and not run.is_guarded:
+            prune_unguarded_calls(run.store, run.thread_id, state.get("turns", 0))
         writes = [] if stays else view.writes(state)
         return ExtendedModelResponse(response, Command(update={"messages": writes})) if writes else response
 
@@ -220,11 +223,12 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         if keeps:
             if not is_guarded:
                 checked_session(runtime.store, str(thread_id), dials)
-            return _Run(dials, replace(runtime, context=dials), runtime.store, str(thread_id), keeps=True)
+            here = replace(runtime, context=dials)
+            return _Run(dials, here, runtime.store, str(thread_id), keeps=True, is_guarded=is_guarded)
         # What the nodes keep is gone with the call.
         store, nobody = InMemoryStore(), ExecutionInfo("", "", "", thread_id="none")
         aside = replace(runtime, context=dials, store=store, execution_info=nobody, stream_writer=lambda chunk: None)
-        return _Run(dials, aside, store, "none", keeps=False)
+        return _Run(dials, aside, store, "none", keeps=False, is_guarded=is_guarded)
 
     def _warn_once(self, *, keeps: bool, is_guarded: bool) -> None:
         """Say once what is missing."""
@@ -302,6 +306,7 @@ class _Run:
     store: BaseStore
     thread_id: str
     keeps: bool
+    is_guarded: bool
 
     def viewed(self, request: ToolCallRequest) -> ToolCallRequest:
         """Return a tool call with a view of the state."""

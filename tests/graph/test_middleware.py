@@ -20,6 +20,9 @@ from everthread.graph.consolidation import build_consolidation
 from everthread.ledger.record import events
 from everthread.models.scripted import CannedModel, ScriptedModel
 from everthread.nodes.thread_view import thread_messages
+from everthread.state import namespaces
+from everthread.state.marks import sequence
+from everthread.storage import call_records, pruning
 from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
 from everthread.window.tokens import counter_for
@@ -490,6 +493,57 @@ def test_the_first_branch_goes_on_as_it_was_behind_a_second_one(storage: Storage
     texts = [message.text for message in sent(model)[-1]]
     assert any(text.startswith("Order 5 is packed.") for text in texts)
     assert "second branch" not in texts
+
+
+def called_records(storage: Storage) -> int:
+    return len(storage.store.search(namespaces.calls("t"), limit=10_000))
+
+
+def test_records_of_calls_are_pruned_with_the_checkpoints_and_a_fork_finds_its_own(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "RUNS_BETWEEN", 4)
+    model = ScriptedModel([*turns(30), AIMessage("forked")])
+    graph = agent(storage, model)
+    for number in range(30):
+        graph.invoke({"messages": f"Where is order {number}? " * 5}, CONFIG)
+    oldest = [one for one in graph.get_state_history(CONFIG) if not one.next][-1]
+
+    graph.invoke(
+        {"messages": "And now?"}, {"configurable": {**CONFIG["configurable"], **oldest.config["configurable"]}}
+    )
+
+    assert called_records(storage) <= 2 * (10 + 3 * 4)
+    ids = [str(one.id) for one in oldest.values["messages"]]
+    assert storage.store.get(namespaces.calls("t"), ids[-1]) is not None
+    prompt = sent(model)[-1]
+    assert any(message.text.startswith("## Conversation") for message in prompt)
+    assert prompt[-2].text == oldest.values["messages"][-1].text
+
+
+def test_without_a_guard_records_are_bounded_and_a_fork_does_without(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_records, "UNGUARDED_TURNS", 4)
+    monkeypatch.setattr(call_records, "TURNS_BETWEEN", 4)
+    model = ScriptedModel([*turns(24), AIMessage("forked"), AIMessage("and on")])
+    graph = agent(storage, model).graph
+    for number in range(24):
+        graph.invoke({"messages": f"Where is order {number}? " * 5}, CONFIG)
+    assert called_records(storage) <= 2 * 8
+    early = [one for one in graph.get_state_history(CONFIG) if not one.next][-9]
+
+    fork = {"configurable": {**CONFIG["configurable"], **early.config["configurable"]}}
+    values = graph.invoke({"messages": "And now?"}, fork)
+    prompt = [message.text for message in sent(model)[-1]]
+    assert prompt[2].startswith("Where is order 0?")
+    assert prompt[-2].startswith("Order 8 is packed.")
+    assert prompt[-1] == "And now?"
+    values = graph.invoke({"messages": "Go on."}, CONFIG)
+
+    assert not any(f"order {number}" in message.text for message in sent(model)[-1] for number in range(9, 24))
+    places = [sequence(message) for message in thread_messages(storage.store, "t", values["messages"])]
+    assert places == [0, *range(40 - len(places) + 1, 40)]
 
 
 @pytest.mark.parametrize("strikes", range(1, 41, 3))

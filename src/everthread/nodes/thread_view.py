@@ -5,7 +5,8 @@ model call, by the id of its reply: so it outlives turns that the agent takes wi
 goes on after a crash, finds the record of the reply that it goes on from.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 from everthread.ledger.record import now
 from everthread.state import State, namespaces
 from everthread.state.marks import is_recalled, is_synthetic, marks
-from everthread.state.places import Places, in_view, newest_record, placed, places_of
+from everthread.state.places import Place, Places, in_view, newest_record, placed, places_in, places_of, rows_of
 from everthread.storage.transcript import archived
 from everthread.window.turns import question_of
 
@@ -45,11 +46,11 @@ class ThreadView:
         """
         space, names = namespaces.calls(thread_id), [str(message.id) for message in sent]
         found: list[Any] = store.batch([GetOp(space, name) for name in names])
-        known = {name: item.value for name, item in zip(names, found, strict=True) if item is not None}
-        name, record = newest_record(known)
-        question = question_of(sent)
-        is_new = question is None or str(question.id) not in record.get("places", {})
-        places = record["places"] if record else _archived_places(store, thread_id, names)
+        records = {name: item.value for name, item in zip(names, found, strict=True) if item is not None}
+        name, record = newest_record(records)
+        question, known = question_of(sent), places_in(record)
+        is_new = question is None or str(question.id) not in known
+        places = known or _archived_places(store, thread_id, names)
         # `inject_memory` dates the messages that come with a question.
         messages = placed(in_view(record, name, sent), places, date=None if is_new else now())
         blocks = _recalled(store, thread_id, record.get("shows", ()))
@@ -73,7 +74,7 @@ class ThreadView:
         value = {
             **{name: values[name] for name in _STATE if name in values},
             "prefix": after.get("prefix", b"").hex(),
-            "places": places_of(own),
+            "places": rows_of(own),
             "shows": [str(message.id) for message in recalled],
             "stays": stays,
         }
@@ -113,10 +114,17 @@ def _recalled(store: BaseStore, thread_id: str, names: Sequence[str]) -> dict[st
     return {str(marks(block)["before"]): block for block in blocks}
 
 
-def _archived_places(store: BaseStore, thread_id: str, names: Collection[str]) -> Places:
+def _archived_places(store: BaseStore, thread_id: str, names: Sequence[str]) -> Places:
     """Return the places of what left earlier, for a thread none of whose messages in view has a record.
 
     While all of it is still in the agent's state, the call that archived it failed, and the order of the state counts.
     """
     places = places_of(archived(store, thread_id))
-    return {} if all(name in names for name in places) else places
+    if all(name in names for name in places):
+        return {}
+    # Behind the last one that is here too, the archive may be another branch's.
+    last = max((place.seq for name, place in places.items() if name in names), default=None)
+    places = {name: place for name, place in places.items() if last is None or place.seq <= last}
+    # The first question, which never leaves, is in no archive.
+    ahead = itertools.takewhile(lambda name: name not in places, names)
+    return places | {name: Place(seq, None, None) for seq, name in enumerate(ahead)}

@@ -4,18 +4,28 @@ The middleware keeps them in the store, in a record for each model call; see `no
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from everthread.state.marks import MARK, marks, sequence
 from everthread.state.reducer import Message
 
-__all__ = ["Places", "Record", "in_view", "newest_record", "placed", "places_of"]
+__all__ = ["Place", "Places", "Record", "in_view", "newest_record", "placed", "places_in", "places_of", "rows_of"]
 
 M = TypeVar("M", bound=Message)
 
-Places = Mapping[str, Sequence[Any]]
-"""Place in the thread, id of the message ahead, and date of each message, by its id."""
 
+class Place(NamedTuple):
+    """Where a message stands in its thread."""
+
+    seq: int
+    previous: str | None
+    """Id of the message ahead of it."""
+    at: str | None
+    """When it came, ISO 8601."""
+
+
+Places = Mapping[str, Place]
+"""By message id."""
 
 Record = Mapping[str, Any]
 """What is known behind a model call; see `ThreadView.record`."""
@@ -30,7 +40,7 @@ def newest_record(records: Mapping[str, Record]) -> tuple[str | None, Record]:
     """
     if not records:
         return None, {}
-    name = max(records, key=lambda one: max((place[0] for place in records[one]["places"].values()), default=-1))
+    name = max(records, key=lambda one: max((seq for _, seq, *_ in records[one]["places"]), default=-1))
     return name, records[name]
 
 
@@ -39,25 +49,44 @@ def in_view(record: Record, name: str | None, sent: Sequence[M]) -> Sequence[M]:
     if not record.get("stays"):
         return sent
     behind = next(place for place, message in enumerate(sent) if message.id == name)
-    return [one for place, one in enumerate(sent) if place > behind or str(one.id) in record["places"]]
+    known = places_in(record)
+    return [one for place, one in enumerate(sent) if place > behind or str(one.id) in known]
 
 
-def places_of(messages: Iterable[Message]) -> Places:
+def places_of(messages: Iterable[Message]) -> dict[str, Place]:
     """Return the places that messages have by their marks."""
-    return {str(one.id): [sequence(one), marks(one).get("previous"), marks(one).get("at")] for one in messages}
+    return {str(one.id): Place(sequence(one), marks(one).get("previous"), marks(one).get("at")) for one in messages}
+
+
+def rows_of(messages: Iterable[Message]) -> list[list[Any]]:
+    """Return the places of messages as a record has them: id, place and date, and who is ahead if the list has not."""
+    rows: list[list[Any]] = []
+    for name, place in places_of(messages).items():
+        is_next = bool(rows) and rows[-1][0] == place.previous
+        rows.append([name, place.seq, place.at] if is_next else [name, place.seq, place.at, place.previous])
+    return rows
+
+
+def places_in(record: Record) -> dict[str, Place]:
+    """Return the places in a record; empty without one."""
+    places: dict[str, Place] = {}
+    ahead: str | None = None
+    for name, seq, at, *previous in record.get("places", ()):
+        places[name] = Place(seq, previous[0] if previous else ahead, at)
+        ahead = name
+    return places
 
 
 def placed(messages: Sequence[M], places: Places, *, date: str | None = None) -> list[M]:
     """Give messages their places in the thread; those that are new come behind all others, with this date."""
-    previous, (seq, *_) = max(places.items(), key=lambda item: item[1][0], default=(None, [-1]))
-    given = []
+    previous, last = max(places.items(), key=lambda item: item[1].seq, default=(None, Place(-1, None, None)))
+    seq, given = last.seq, []
     for message in messages:
         name = str(message.id)
-        if name not in places:
+        place = places.get(name)
+        if place is None:
             seq += 1
-            place, previous = [seq, previous, date], name
-        else:
-            place = list(places[name])
+            place, previous = Place(seq, previous, date), name
         ours = {key: value for key, value in marks(message).items() if key not in ("seq", "previous", "at")}
         ours |= {key: value for key, value in zip(("seq", "previous", "at"), place, strict=True) if value is not None}
         kwargs = {**message.additional_kwargs, MARK: ours}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from everthread.errors import StorageError
 from everthread.ledger import retention
 from everthread.state import Context, namespaces
+from everthread.storage.call_records import prune_calls
 from everthread.storage.kept_checkpoints import OTHER_GRAPH, OURS, OWN_GRAPH
 from everthread.storage.open import Storage
 from everthread.storage.summaries import prune_summaries
@@ -72,7 +73,9 @@ class Pruner:
             if keep is not None and runs % RUNS_BETWEEN == 0:
                 self._storage.checkpointer.prune_turns(thread_id, keep)
                 # Until the next pruning, the checkpoints of so many more turns stay.
-                prune_summaries(self._storage.store, thread_id, keep + 2 * RUNS_BETWEEN)
+                travelable = keep + 2 * RUNS_BETWEEN
+                prune_summaries(self._storage.store, thread_id, travelable)
+                prune_calls(self._storage.store, thread_id, travelable)
             if keep_events is not None and runs % retention.RUNS_BETWEEN == 0:
                 session = self._storage.store.get(namespaces.SESSIONS, thread_id)
                 turns = int(session.value.get("turns") or 0) if session else 0

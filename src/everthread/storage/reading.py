@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union
 from everthread.errors import NotFoundError, SettingsError, UnreadableError
 from everthread.state import Note, Summary, namespaces
 from everthread.state.marks import is_masked, marks
-from everthread.state.places import in_view, newest_record, placed, places_of
+from everthread.state.places import in_view, newest_record, placed, places_in, places_of
 from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, whole_thread
@@ -227,10 +227,11 @@ def _of_app(
 ) -> tuple[Sequence[StoredMessage], Mapping[str, Any]]:
     """Return the working set of an app's thread, each message at its place, and what our state would hold beside it."""
     sent, space = state.messages, namespaces.calls(thread_id)
-    known = {str(one.id): item.value for one in sent if (item := reader.get(space, str(one.id))) is not None}
-    name, record = newest_record(known)
-    places = record.get("places") or places_of(archived.values())
-    later = sum(message.type == "human" and str(message.id) not in record.get("places", {}) for message in sent)
+    records = {str(one.id): item.value for one in sent if (item := reader.get(space, str(one.id))) is not None}
+    name, record = newest_record(records)
+    known = places_in(record)
+    places = known or places_of(archived.values())
+    later = sum(message.type == "human" and str(message.id) not in known for message in sent)
     turns = int(record.get("turns") or sum(message.type == "human" for message in archived.values())) + later
     return placed(in_view(record, name, sent), places), {**record, "turns": turns}
 
