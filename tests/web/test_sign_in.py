@@ -1,6 +1,7 @@
 """Keys, tokens, and a server without sign-in."""
 
 import json
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -194,3 +195,13 @@ async def test_pages_of_other_sites_do_not_reach_a_server_without_sign_in(
     answered = await client.post("/threads", headers={"host": "127.0.0.1:8000", **headers})
 
     assert answered.status_code == (201 if status == 200 else status)
+
+
+def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code = main(["serve", "--port", port, "--database", f"sqlite:///{tmp_path}/a.db"])
+
+    said = capsys.readouterr().err
+    assert (code, len(said.splitlines())) == (1, 1)
+    assert said.startswith(f"error: cannot listen on 127.0.0.1:{port}")

@@ -91,7 +91,6 @@ def serve(
         # On Postgres it is a job, for one worker at a time.
         sweep_idle_seconds=duration_seconds(idle) or None if database.startswith("sqlite") else None,
     )
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with (
         _socket(host, port) as listening,
         open_storage(database, lock_timeout_seconds=duration_seconds(wait)) as storage,
@@ -99,6 +98,7 @@ def serve(
         fixed = fixed_dials(os.environ.get("EVERTHREAD_FIXED", ""))
         app = create_app(storage, agents, auth=auth, model=model, fixed=fixed, limits=limits)
         shown = f"[{host}]" if ":" in host else host
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         note(f"http://{shown}:{listening.getsockname()[1]} serves {', '.join(one.name for one in agents)}")
         _run(app, listening, limits.grace_seconds)
 
