@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from everthread.calls import PromptPart, SentPrompt, aprompt_at, asent_prompts, prompt_at, sent_prompts
     from everthread.fitting import fit
     from everthread.graph.agent import build_graph, pipeline
     from everthread.middleware import EverthreadMiddleware, EverthreadState
@@ -19,16 +20,22 @@ __all__ = [
     "Context",
     "EverthreadMiddleware",
     "EverthreadState",
+    "PromptPart",
+    "SentPrompt",
     "Storage",
     "Transcript",
     "__version__",
     "aget_profile",
+    "aprompt_at",
+    "asent_prompts",
     "aset_profile",
     "build_graph",
     "fit",
     "get_profile",
     "open_storage",
     "pipeline",
+    "prompt_at",
+    "sent_prompts",
     "set_profile",
 ]
 
@@ -41,6 +48,9 @@ _HOMES = {
     "Storage": "everthread.storage.open",
     "Transcript": "everthread.transcript",
     **dict.fromkeys(("aget_profile", "aset_profile", "get_profile", "set_profile"), "everthread.profiles"),
+    **dict.fromkeys(
+        ("PromptPart", "SentPrompt", "aprompt_at", "asent_prompts", "prompt_at", "sent_prompts"), "everthread.calls"
+    ),
     "build_graph": "everthread.graph.agent",
     "fit": "everthread.fitting",
     "open_storage": "everthread.storage.open",

@@ -111,7 +111,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         agent = Agent("agent", "Agent", "An agent of somebody else.", profile=profile)
         self._agent = replace(agent, summary_sections=tuple(summary_sections)) if summary_sections else agent
         self._name = name
-        self._counted: dict[Any, int] = {}
+        self._counted: dict[Any, tuple[int, Sequence[str]]] = {}
         self._has_warned = False
         self.tools = [memory_tool(self._rules), *READERS]
 
@@ -249,8 +249,9 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     def _deps(self, request: ModelRequest[Any], handler: "_Handler", run: "_Run") -> NodeDeps:
         chat, name = request.model, tokenizer_name(request.model)
         counter = counter_for(name)
-        tokens = self._schema_tokens(request, counter) + handler.added_tokens(counter)
-        model = _RequestModel(chat, (), READERS, name or "unknown", provider(chat), counter, handler, tokens)
+        tokens, names = self._schema_sizes(request, counter)
+        tokens += handler.added_tokens(counter)
+        model = _RequestModel(chat, (), READERS, name or "unknown", provider(chat), counter, handler, tokens, names)
         return NodeDeps(
             self._agent,
             model,
@@ -261,16 +262,17 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             head=request.system_message or SystemMessage(""),
         )
 
-    def _schema_tokens(self, request: ModelRequest[Any], counter: TokenCounter) -> int:
-        """Return the tokens of the schemas of all tools and of a structured response."""
+    def _schema_sizes(self, request: ModelRequest[Any], counter: TokenCounter) -> tuple[int, Sequence[str]]:
+        """Return the tokens and the names of the schemas of all tools and of a structured response."""
         response = getattr(request.response_format, "schema", request.response_format)
         # Counting takes a tenth of a turn, and an agent has the same tools time and again.
         key = (counter.encoding_name, counter.exact, *map(_identity, [*request.tools, response]))
-        tokens = self._counted.get(key)
-        if tokens is None:
-            tokens = counter.tools([*request.tools, *_response_schemas(response)])
-            self._counted = {key: tokens}
-        return tokens
+        found = self._counted.get(key)
+        if found is None:
+            schemas = [*request.tools, *_response_schemas(response)]
+            found = counter.tools(schemas), tuple(map(_tool_name, schemas))
+            self._counted = {key: found}
+        return found
 
     def _shown(self, request: ToolCallRequest) -> tuple["_Run", ToolCallRequest]:
         """Return the run of a tool call and what the tool is to see: ours a view of the state, the agent's its own."""
@@ -398,6 +400,7 @@ class _RequestModel(ModelWithTools):
 
     handler: Runnable[Any, Any]
     tokens: int
+    names: Sequence[str]
 
     def bound(self, *, reads_back: bool) -> Runnable[Any, Any]:
         """Return what sends a prompt; the agent binds its tools itself."""
@@ -406,6 +409,10 @@ class _RequestModel(ModelWithTools):
     def tool_tokens(self, *, reads_back: bool) -> int:
         """Return the tokens of all schemas."""
         return self.tokens
+
+    def tool_names(self, *, reads_back: bool) -> Sequence[str]:
+        """Return the names of all schemas."""
+        return self.names
 
     @property
     def cache_slots(self) -> int:
@@ -428,3 +435,11 @@ def _identity(schema: Any) -> Hashable:
     if isinstance(schema, BaseTool):
         return schema.name, schema.description, _identity(schema.args_schema)
     return schema if isinstance(schema, Hashable) else repr(schema)
+
+
+def _tool_name(tool: Any) -> str:
+    """Return the name of a tool, or of what a provider takes as one."""
+    if isinstance(tool, BaseTool):
+        return tool.name
+    schema = tool.get("function", tool) if isinstance(tool, Mapping) else {"name": getattr(tool, "__name__", "")}
+    return str(schema.get("name") or schema.get("type") or "unnamed")

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.base import empty_checkpoint
 
 from conversation import call
-from everthread import Context, build_graph, open_storage
+from everthread import Context, build_graph, open_storage, prompt_at
 from everthread.agents.support.tickets import Tickets
 from everthread.agents.support.tools import support_tools
 from everthread.errors import NotFoundError, SettingsError, StorageError, ThreadBusyError
@@ -162,6 +162,20 @@ def test_a_note_that_was_said_elsewhere_too_loses_only_its_sources_in_a_forgotte
     assert item is not None
     assert [source["thread_id"] for source in item.value["sources"]] == ["t-2"]
     assert (done.erased["sources of kept notes"], done.is_verified) == (1, True)
+
+
+def test_prompts_of_other_threads_lose_a_note_that_goes(storage: Storage, tmp_path: Path) -> None:
+    put(storage, note("a"))
+    for thread_id in ("a", "b"):
+        talk(storage, "fine", thread_id=thread_id, says="hello there")
+    assert SECRET in prompt_at(storage, "b").messages[0].text
+
+    receipt = erase(storage, thread_id="a")
+
+    assert (receipt.is_verified, count(tmp_path)) == (True, 0)
+    sent = prompt_at(storage, "b")
+    assert [part.missing[:6] for part in sent.parts or ()] == ["erased", ""]
+    assert [message.text for message in sent.messages] == ["hello there"]
 
 
 def test_a_ticket_of_another_thread_stays_with_its_thread(storage: Storage) -> None:

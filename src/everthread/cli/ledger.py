@@ -14,7 +14,7 @@ from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["ledger"]
 
-_HIDDEN = frozenset({"event", "at", "turn", "thread_id"})
+_HIDDEN = frozenset({"event", "at", "turn", "thread_id", "recipe"})
 
 
 def ledger(

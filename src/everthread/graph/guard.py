@@ -33,6 +33,7 @@ from everthread.state.messages import clean_content
 from everthread.state.schemas import declared_types
 from everthread.storage.adoption import refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
+from everthread.storage.left_messages import left_messages
 from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata, edit_metadata
 from everthread.storage.unreadable import described, record_name
@@ -340,6 +341,12 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             self.graph.update_state(config, None, as_node=END)
         for index, graph_input in enumerate(come.inputs):
             is_first = index == 0
+            if isinstance(graph_input, dict) and (sent := graph_input.get("messages")):
+                # What is sent may take the place of what the state has, such as an edited question.
+                ids = {message.id for message in sent}
+                replaced = [message for message in snapshot.values.get("messages") or () if message.id in ids]
+                if replaced:
+                    self._keep_left(run.thread_id, replaced, sent, store.get(namespaces.SESSIONS, run.thread_id))
             yield _Input.of(graph_input, config if is_first and not come.answer else run.latest, is_first=is_first)
 
     def _values(self, snapshot: StateSnapshot, run: _Run) -> Mapping[str, Any]:
@@ -511,10 +518,19 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         if newest is None or newest.config["configurable"].get("checkpoint_id") == named:
             return
         messages = snapshot.values.get("messages") or []
+        left = self.graph.get_state({**config, "configurable": latest}).values.get("messages") or []
+        self._keep_left(session.key, left, messages, session)
         here, earlier = sequence(messages[-1]) if messages else -1, session.value.get("shared")
         if earlier is None or earlier > here:
             value = {**session.value, "shared": here}
             self.storage.store.put(namespaces.SESSIONS, session.key, value, index=False)
+
+    def _keep_left(self, thread_id: str, before: Any, after: Any, session: Item | None) -> None:
+        """Keep the messages of a state that the next one does not have, for the prompts that showed them."""
+        turn = int(session.value.get("turns") or 0) if session else 0
+        old, new = ([one for one in messages if isinstance(one, BaseMessage)] for messages in (before, after))
+        if writes := left_messages(thread_id, old, new, turn):
+            self.storage.store.batch(writes)
 
     def _hold(self, thread_id: str) -> _RunHold:
         return _RunHold(self.storage, thread_id)
@@ -585,7 +601,12 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             session = self.storage.store.get(namespaces.SESSIONS, _thread_of(config))
             self._note_fork(config, snapshot, session)
         metadata = {**config.get("metadata", {}), **edit_metadata(is_own=self._is_own)}
-        return self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
+        edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
+        thread_id = _thread_of(config)
+        session = self.storage.store.get(namespaces.SESSIONS, thread_id)
+        before, after = (one.values.get("messages") or [] for one in (snapshot, self.graph.get_state(edited)))
+        self._keep_left(thread_id, before, after, session)
+        return edited
 
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Self:
         """Return the same guard around the graph with another config."""

@@ -3,9 +3,32 @@
 Events hold ids, counts and reasons, never the text of a message or of a note.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Required
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from typing_extensions import TypedDict
+
+
+class Recipe(TypedDict, total=False):
+    """What a prompt is made of, told from the prompt of its parent call; see `ledger.recipes`.
+
+    A part is named by eight digits of its checksum and its message id, or by `#` and the digest of a text that the
+    transcript does not have.
+    """
+
+    call: Required[str]
+    """Name of the call in its thread."""
+    parent: str
+    """Name of the call that was answered before on this branch; none for the first call."""
+    adds: list[str]
+    """Parts that stand behind those of the parent; missing in a recipe that `shows` all."""
+    shows: list[str]
+    """All parts, in order: where the parent's prompt changed ahead of its end, and every now and then."""
+    tools: str
+    """Text with the names of the bound tools; with `shows` only, like what follows."""
+    model: str
+    marks: int
+    """Marks for the provider's cache that the prompt might have; none for a prompt without."""
 
 
 class _Event(BaseModel):
@@ -40,6 +63,8 @@ class PromptAssembled(_Event):
     """Why the head is not the same as in the previous prompt; empty when it is."""
     attempt: int = 0
     """Refusals of this prompt so far."""
+    recipe: Recipe | None = None
+    """What it is made of; None in events of older versions."""
 
 
 class Evicted(_Event):

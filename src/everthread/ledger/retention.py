@@ -1,11 +1,13 @@
 """Retention: which events of a ledger go.
 
 Events about notes stay as long as the thread: a session must not learn again what was deleted since, and
-`why` answers for notes years later. All others go with their turn, and so do the names of what left.
+`why` answers for notes years later. All others go with their turn, and so do the names of what left. The texts of
+prompts go once no recipe that stays can name them.
 """
 
 from langgraph.store.base import BaseStore, PutOp
 
+from everthread.ledger.recipes import RENEWED_AFTER, WHOLE_EVERY
 from everthread.state import namespaces
 
 __all__ = ["KEPT_KINDS", "RUNS_BETWEEN", "prune"]
@@ -31,7 +33,7 @@ KEPT_KINDS = (
 
 
 def prune(store: BaseStore, thread_id: str, through_turn: int) -> int:
-    """Delete the events of a turn and of all before it, and the names of what left the prompt by then.
+    """Delete the events of a turn and of all before it, and what only they have names for.
 
     Args:
         store: holds the ledger.
@@ -44,9 +46,14 @@ def prune(store: BaseStore, thread_id: str, through_turn: int) -> int:
     if through_turn <= 0:
         return 0
     gone: list[PutOp] = []
-    for namespace in (namespaces.ledger(thread_id), namespaces.thread(thread_id, "left")):
+    spaces = {
+        namespaces.ledger(thread_id): through_turn,
+        namespaces.thread(thread_id, "left"): through_turn,
+        namespaces.prompts(thread_id): through_turn - RENEWED_AFTER - WHOLE_EVERY,
+    }
+    for namespace, newest in spaces.items():
         offset = 0
-        while page := store.search(namespace, filter={"turn": {"$lte": through_turn}}, limit=_PAGE, offset=offset):
+        while page := store.search(namespace, filter={"turn": {"$lte": newest}}, limit=_PAGE, offset=offset):
             gone += [PutOp(namespace, one.key, None) for one in page if one.value.get("event") not in KEPT_KINDS]
             offset += len(page)
     if gone:

@@ -53,6 +53,11 @@ class ModelWithTools:
         """Return the tokens of the bound schemas."""
         return self._with_readers[1] if reads_back else self._without_readers[1]
 
+    def tool_names(self, *, reads_back: bool) -> Sequence[str]:
+        """Return the names of the bound tools, in order."""
+        answers = self.response.tools if self.response is not None and not self.is_native else ()
+        return [tool.name for tool in (*self.tools, *(self.readers if reads_back else ()), *answers)]
+
     # Once per graph and not once per call: converting and counting schemas takes a tenth of a turn.
     @cached_property
     def _with_readers(self) -> tuple[Runnable[Any, Any], int]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall
 from langgraph.runtime import Runtime
+from langgraph.store.base import PutOp
 
 from everthread.errors import ModelError
 from everthread.ledger.events import Event, Overflow, PinRepaired, PromptAssembled
@@ -17,6 +18,7 @@ from everthread.nodes.deps import ModelWithTools, NodeDeps, context_of, store_of
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.prompt_plan import plan_of, plan_update
+from everthread.nodes.prompt_recipe import kept_recipe
 from everthread.nodes.sizes import PromptSize, calibration_of, has_readers
 from everthread.state import Context, PromptPlan, State, Update
 from everthread.state.marks import marked
@@ -40,15 +42,15 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
     context, plan = context_of(runtime), plan_of(state, runtime, deps)
     chat = deps.model_for(context)
     is_bound = has_readers(state)
-    prompt, budget = _assembled(state, plan, runtime, chat, reads_back=is_bound)
+    is_marked = chat.takes_cache_control if context.prompt_cache is None else context.prompt_cache
+    marks = chat.cache_slots if is_marked else 0
+    prompt, budget, name = _assembled(state, plan, runtime, chat, reads_back=is_bound, marks=marks)
     telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
     try:
         bound = chat.bound(reads_back=is_bound)
         if context.max_output_tokens is not None:
             bound = reply_limited(bound, context.max_output_tokens)
-        messages = prompt.messages
-        if chat.takes_cache_control if context.prompt_cache is None else context.prompt_cache:
-            messages = mark_cache(messages, slots=chat.cache_slots)
+        messages = mark_cache(prompt.messages, slots=marks) if marks else prompt.messages
         reply = yield ModelCall(bound, messages, is_reply=True)
         if not isinstance(reply, AIMessage):
             kind = type(reply).__name__
@@ -65,7 +67,7 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         refused = _stepped_down(error, state, prompt, budget, runtime, chat)
         return {**plan_update(state, plan), **refused}
     telemetry.end(reply)
-    update = _kept(reply, state, prompt, chat, reads_back=is_bound)
+    update = _kept(reply, state, prompt, name, chat, reads_back=is_bound)
     if chat.response is not None:
         # None as well: the answer of an earlier turn is not this one's.
         update["structured_response"] = chat.answer(update["messages"][0])
@@ -79,18 +81,23 @@ def _with_suggestion(failure: ModelError, chat: ModelWithTools) -> ModelError:
 
 
 def _assembled(
-    state: State, plan: PromptPlan, runtime: Runtime[Context], chat: ModelWithTools, *, reads_back: bool
-) -> tuple[Prompt, Budget]:
-    """Put the prompt together and record what it is made of."""
+    state: State, plan: PromptPlan, runtime: Runtime[Context], chat: ModelWithTools, *, reads_back: bool, marks: int
+) -> tuple[Prompt, Budget, str]:
+    """Put the prompt together, record what it is made of, and name the call."""
+    tools = chat.tool_names(reads_back=reads_back)
     size = PromptSize.of(state, plan, chat, reads_back=reads_back)
     prompt = assemble(
         size.parts,
         size.budget,
         size.counter,
         previous=state.get("prefix", b""),
-        tools="with reader" if reads_back else "",
+        # A provider caches for one model, behind the schemas of its tools.
+        tools="\x00".join((chat.name, str(marks), *tools)),
     )
     cause = "tools" if reads_back and not state.get("reads_back") else state.get("moved") or "unknown"
+    recipe, texts = kept_recipe(
+        prompt, state, plan, store_of(runtime), thread_of(runtime), tools=tools, model=chat.name, cache_marks=marks
+    )
     event = PromptAssembled(
         window=size.budget.window,
         budget=size.budget.tokens,
@@ -101,16 +108,18 @@ def _assembled(
         messages=len(prompt.messages),
         head_moved=cause if prompt.head_moved else "",
         attempt=state.get("overflows", 0),
+        recipe=recipe,
     )
     events: list[Event] = [event]
     if prompt.returned_pins and prompt.head_moved:
         events.append(PinRepaired(pins=prompt.returned_pins))
-    _record(events, state, runtime)
-    return prompt, size.budget
+    _record(events, state, runtime, texts)
+    return prompt, size.budget, recipe["call"]
 
 
-def _record(events: Sequence[Event], state: State, runtime: Runtime[Context]) -> None:
-    record(store_of(runtime), thread_of(runtime), events, write=runtime.stream_writer, turn=state.get("turns", 0))
+def _record(events: Sequence[Event], state: State, runtime: Runtime[Context], operations: Sequence[PutOp] = ()) -> None:
+    store, turn = store_of(runtime), state.get("turns", 0)
+    record(store, thread_of(runtime), events, write=runtime.stream_writer, turn=turn, operations=operations)
 
 
 def _stepped_down(
@@ -160,9 +169,11 @@ def _savable(reply: AIMessage) -> AIMessage:
     return reply if all(cleaned[name] == getattr(reply, name) for name in fields) else reply.model_copy(update=cleaned)
 
 
-def _kept(reply: AIMessage, state: State, prompt: Prompt, chat: ModelWithTools, *, reads_back: bool) -> Update:
+def _kept(
+    reply: AIMessage, state: State, prompt: Prompt, name: str, chat: ModelWithTools, *, reads_back: bool
+) -> Update:
     reply = _with_unique_calls(_with_unique_id(reply, state))
-    update: Update = {"messages": [marked(reply, at=now())], "prefix": prompt.prefix}
+    update: Update = {"messages": [marked(reply, at=now())], "prefix": prompt.prefix, "call": name}
     if state.get("overflows"):
         update["overflows"] = 0
     if state.get("moved"):

@@ -20,7 +20,7 @@ from everthread.state.places import Place, Places, in_view, newest_record, place
 from everthread.storage.transcript import archived
 from everthread.window.turns import question_of
 
-_STATE = ("summary_id", "turns", "reads_back", "moved", "calibration", "memory_digest", "ceiling")
+_STATE = ("call", "summary_id", "turns", "reads_back", "moved", "calibration", "memory_digest", "ceiling")
 """Keys of our state that the record has as they are."""
 
 

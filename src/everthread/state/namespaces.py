@@ -80,6 +80,11 @@ def calls(thread_id: str) -> Namespace:
     return thread(thread_id, "calls")
 
 
+def prompts(thread_id: str) -> Namespace:
+    """What prompts were made of and the transcript does not have, by digest."""
+    return thread(thread_id, "prompts")
+
+
 def ledger(thread_id: str) -> Namespace:
     """Events by time-ordered id."""
     return thread(thread_id, "ledger")

@@ -86,7 +86,9 @@ def placed(messages: Sequence[M], places: Places, *, date: str | None = None) ->
         place = places.get(name)
         if place is None:
             seq += 1
-            place, previous = Place(seq, previous, date), name
+            # A result of a turn that failed is dated, and must not be taken for a new one: it would lose its handle.
+            dated = marks(message).get("at") if message.type == "tool" else None
+            place, previous = Place(seq, previous, dated or date), name
         ours = {key: value for key, value in marks(message).items() if key not in ("seq", "previous", "at")}
         ours |= {key: value for key, value in zip(("seq", "previous", "at"), place, strict=True) if value is not None}
         kwargs = {**message.additional_kwargs, MARK: ours}

@@ -42,3 +42,5 @@ class PromptPlan:
     """The summary as the prompt shows it."""
     pins: tuple[str, ...] = ()
     """Sentences that must be in the prompt, word for word."""
+    kept_texts: set[str] = field(default_factory=set, compare=False)
+    """Names of texts of this turn's prompts that the store was found to have; it grows with every call."""

@@ -33,6 +33,8 @@ class State(Conversation, total=False):
     """User turns so far."""
     prefix: bytes
     """Four bytes per message of the last prompt, to measure what a provider could have cached."""
+    call: str
+    """Name of the call that `prefix` is of, which the recipe of the next prompt names as its parent."""
     reads_back: bool
     """A handle was shown in this thread, so `read_tool_output` is bound."""
     moved: str
@@ -91,6 +93,7 @@ class Update(TypedDict, total=False):
     ceiling: int | None
     turns: int
     prefix: bytes
+    call: str
     reads_back: bool
     moved: str
     calibration: dict[str, Any] | None

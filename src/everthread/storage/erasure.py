@@ -21,7 +21,7 @@ from everthread.errors import NotFoundError, SettingsError, StorageError
 from everthread.state import namespaces
 from everthread.storage import user_data
 from everthread.storage.locations import locate
-from everthread.storage.lost_notes import SAID, lost_notes, record_losses
+from everthread.storage.lost_notes import SAID, erase_shown, lost_notes, record_losses
 from everthread.storage.open import Storage
 from everthread.storage.residue import Hit, in_files, in_index, in_tables, samples, texts_of
 from everthread.storage.sqlite.checkpointer import newest_inputs, row_counts
@@ -32,8 +32,8 @@ __all__ = ["Receipt", "erase", "held"]
 _NEWEST_WRITES = 200
 """Writes of a thread that texts are taken from; older ones are in the transcript."""
 
-_NO_TEXTS = ("ledger", "handles", "left")
-"""Records without words of the user."""
+_NO_TEXTS = ("ledger", "prompts", "handles", "left")
+"""Records without words of the user, or whose words other records have too."""
 
 _ATTEMPTS = 20
 """Times to ask other connections to leave the log, each for as long as the busy timeout."""
@@ -227,6 +227,7 @@ def _delete(database: sqlite3.Connection, found: UserData, mark: str, began: str
         for note in found.kept_notes:
             values = (orjson.dumps(note.value), note.prefix, note.key)
             database.execute("UPDATE store SET value = ? WHERE prefix = ? AND key = ?", values)
+        erase_shown(database, found, began)
         database.execute("COMMIT")
     except BaseException:
         database.execute("ROLLBACK")

@@ -15,7 +15,16 @@ from everthread.state.marks import is_masked, is_synthetic, marks, sequence
 from everthread.state.stored import message_text, whole_thread
 from everthread.storage.unreadable import readable
 
-__all__ = ["append_operations", "archived", "archived_by_id", "full_text", "message_of", "message_text", "transcript"]
+__all__ = [
+    "append_operations",
+    "archived",
+    "archived_by_id",
+    "brief",
+    "full_text",
+    "message_of",
+    "message_text",
+    "transcript",
+]
 
 _PAGE = 500
 
@@ -87,7 +96,7 @@ def _record(message: BaseMessage, user_id: str, why: str, at: str, following: st
     record = {
         "seq": sequence(message),
         "role": message.type,
-        "message": _brief(message),
+        "message": brief(message),
         "previous": marks(message).get("previous"),
         "next": following,
         "user_id": user_id,
@@ -97,7 +106,7 @@ def _record(message: BaseMessage, user_id: str, why: str, at: str, following: st
     return {name: value for name, value in record.items() if value is not None}
 
 
-def _brief(message: BaseMessage) -> dict[str, Any]:
+def brief(message: BaseMessage) -> dict[str, Any]:
     """Return a message as LangChain's JSON without what reading fills in: half of a short message is empty fields."""
     serialized = messages_to_dict([message])[0]
     defaults = _defaults(type(message))

@@ -16,7 +16,8 @@ from everthread.window.tokens import TokenCounter
 from everthread.window.turns import legal, opens_turn, question_of
 from everthread.window.verification import verify
 
-_CHECKSUM_BYTES = 4
+CHECKSUM_BYTES = 4
+"""Of the tools and of each message, in `Prompt.prefix`."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,8 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
             f"the prompt has {tokens:,} tokens and the reply reserve {budget.reply_reserve:,}, but `window` is "
             f"{budget.limit:,}; raise `window` or lower `max_output_tokens`"
         )
-    checksums = [_checksum(tools), *map(_message_checksum, messages)]
-    before = [previous[place : place + _CHECKSUM_BYTES] for place in range(0, len(previous), _CHECKSUM_BYTES)]
+    checksums = [_checksum(tools), *map(message_checksum, messages)]
+    before = [previous[place : place + CHECKSUM_BYTES] for place in range(0, len(previous), CHECKSUM_BYTES)]
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(checksums, before, strict=False)))
     return Prompt(
         messages=messages,
@@ -148,10 +149,11 @@ def _ordered(history: Sequence[BaseMessage], blocks: Mapping[str, Sequence[BaseM
     return [*history[: anchor + 1], *blocks["summary"], *blocks["session_notes"], *history[anchor + 1 :]]
 
 
-def _message_checksum(message: BaseMessage) -> bytes:
+def message_checksum(message: BaseMessage) -> bytes:
+    """Return four bytes that tell what a provider caches of a message from anything else."""
     calls = message.tool_calls if isinstance(message, AIMessage) else getattr(message, "tool_call_id", "")
     return _checksum(f"{message.type}\x00{message.content}\x00{calls}")
 
 
 def _checksum(text: str) -> bytes:
-    return crc32(text.encode("utf-8", "replace")).to_bytes(_CHECKSUM_BYTES, "big")
+    return crc32(text.encode("utf-8", "replace")).to_bytes(CHECKSUM_BYTES, "big")

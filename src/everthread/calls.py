@@ -1,0 +1,215 @@
+"""The calls of a thread: what each one sent to the model, made again from the transcript, the store and the ledger."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+from langchain_core.messages import BaseMessage, SystemMessage, messages_from_dict
+from langgraph.graph import START, StateGraph
+from langgraph.store.base import BaseStore, GetOp
+
+from everthread.errors import NotFoundError
+from everthread.ledger import events
+from everthread.ledger.events import Event, PromptAssembled
+from everthread.ledger.recipes import Call, calls_of, is_text
+from everthread.state import namespaces
+from everthread.state.marks import is_masked, marks
+from everthread.state.messages import Messages
+from everthread.storage.open import Storage
+from everthread.window.assembly import message_checksum
+from everthread.window.prompt_cache import mark_cache
+
+__all__ = ["PromptPart", "SentPrompt", "aprompt_at", "asent_prompts", "prompt_at", "sent_prompts"]
+
+_CHECKSUM = 8
+"""Digits of the checksum in the name of a part."""
+
+
+@dataclass(frozen=True)
+class PromptPart:
+    """One message of a prompt, or the place of one that is not there any more."""
+
+    id: str
+    """Id of a message of the thread; the name of any other text, which begins with `#`."""
+    message: BaseMessage | None
+    """As it was sent, but for the marks of a provider's cache; None when it cannot be made again."""
+    missing: str = ""
+    """Why it cannot."""
+
+    @property
+    def form(self) -> str:
+        """How the prompt shows it.
+
+        `whole` or `shortened` for a message of the thread, `missing`, or for what Everthread adds: `system`, `memory`,
+        `summary_request`, `summary`, `session_notes`, `recalled` or `unanswered`.
+        """
+        if self.message is None:
+            return "missing"
+        if not is_text(self.id):
+            return "whole"
+        if is_masked(self.message):
+            return "shortened"
+        if isinstance(self.message, SystemMessage):
+            return "system"
+        return str(marks(self.message).get("kind", "unanswered"))
+
+
+@dataclass(frozen=True)
+class SentPrompt:
+    """What one call of a thread sent to the model."""
+
+    number: int
+    """From 1, over all branches of the thread, as far back as its ledger goes."""
+    name: str
+    parent: int | None
+    """Number of the call before it on its branch; None for the first one, and when the ledger has lost that one."""
+    event: PromptAssembled
+    """When it was, with its tokens."""
+    model: str
+    tools: tuple[str, ...] | None
+    """Names of the bound tools, in order; None when they are not known."""
+    parts: tuple[PromptPart, ...] | None
+    """None when the ledger does not tell what it was made of."""
+    messages: tuple[BaseMessage, ...]
+    """As they were sent, without what is missing."""
+    problems: tuple[str, ...]
+    """What could not be made again, and why; empty when all of it is as it was sent."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.problems
+
+
+def prompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPrompt:
+    """Return the prompt of a call, message by message as the model got it.
+
+    It is made from what was kept, also after its messages have left the state, were pruned or are on a branch that was
+    left. Nothing is guessed: each message is checked against the checksum that was taken when it was sent, and what is
+    erased, changed or lost is named.
+
+    Args:
+        storage: an open database.
+        thread_id: the thread.
+        call: its number from 1, from the end when it is negative, or its name in the ledger.
+
+    Raises:
+        NotFoundError: there is no such thread or call.
+    """
+    history = _History.read(storage, thread_id)
+    return history.sent(history.call(call))
+
+
+async def aprompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPrompt:
+    """Do what `prompt_at` does without blocking the event loop."""
+    return await storage.worker.call(prompt_at, storage, thread_id, call)
+
+
+def sent_prompts(storage: Storage, thread_id: str) -> list[SentPrompt]:
+    """Return the prompts of all calls that the ledger has, oldest first; see `prompt_at`.
+
+    Raises:
+        NotFoundError: there is no such thread.
+    """
+    history = _History.read(storage, thread_id)
+    return [history.sent(call) for call in history.calls]
+
+
+async def asent_prompts(storage: Storage, thread_id: str) -> list[SentPrompt]:
+    """Do what `sent_prompts` does without blocking the event loop."""
+    return await storage.worker.call(sent_prompts, storage, thread_id)
+
+
+class _State(TypedDict):
+    messages: Messages
+
+
+@dataclass(frozen=True)
+class _History:
+    """The calls of a thread, and where their messages are."""
+
+    thread_id: str
+    calls: Sequence[Call]
+    working_set: Mapping[str, BaseMessage]
+    store: BaseStore
+
+    @classmethod
+    def read(cls, storage: Storage, thread_id: str) -> "_History":
+        # The store of a run may be asked from any thread; so is the checkpointer.
+        recorded: Sequence[Event] = events(storage.store, thread_id)
+        if not recorded and storage.store.get(namespaces.SESSIONS, thread_id) is None:
+            raise NotFoundError(f"there is no thread {thread_id!r} in this database")
+        working_set = {str(message.id): message for message in _state_messages(storage, thread_id)}
+        return cls(thread_id, calls_of(recorded), working_set, storage.store)
+
+    def call(self, wanted: int | str) -> Call:
+        """Return a call by number or name."""
+        if isinstance(wanted, str):
+            found = next((call for call in reversed(self.calls) if call.name == wanted), None)
+        else:
+            place = wanted - 1 if wanted > 0 else len(self.calls) + wanted
+            found = self.calls[place] if wanted and 0 <= place < len(self.calls) else None
+        if found is None:
+            known = f"1 to {len(self.calls):,}" if self.calls else "none"
+            raise NotFoundError(f"thread {self.thread_id!r} has no call {wanted!r}; its ledger has {known}")
+        return found
+
+    def sent(self, call: Call) -> SentPrompt:
+        """Make the prompt of a call again."""
+        parent = next((one.number for one in self.calls[: call.number - 1][::-1] if one.name == call.parent), None)
+        sent = SentPrompt(
+            call.number, call.name, parent, call.event, call.model, None, None, (), tuple(filter(None, [call.problem]))
+        )
+        if call.parts is None:
+            return sent
+        records = self._records([*call.parts, call.tools])
+        parts = tuple(self._part(name, records) for name in call.parts)
+        messages = [part.message for part in parts if part.message is not None]
+        problems = [f"{part.id}: {part.missing}" for part in parts if part.missing]
+        tools = records.get(call.tools, {}).get("tools")
+        if tools is None:
+            problems.append("the names of its tools are not kept any more")
+        return replace(
+            sent,
+            tools=None if tools is None else tuple(map(str, tools)),
+            parts=parts,
+            messages=tuple(mark_cache(messages, slots=call.marks) if call.marks else messages),
+            problems=tuple(problems),
+        )
+
+    def _records(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return what the store has of the parts of a prompt, by name; what the transcript has, by the message's id."""
+        prompts, transcript = namespaces.prompts(self.thread_id), namespaces.transcript(self.thread_id)
+        ids = [name[_CHECKSUM:] for name in names if not is_text(name)]
+        reads = [*(GetOp(prompts, name) for name in names), *(GetOp(transcript, name) for name in ids)]
+        found: list[Any] = self.store.batch(reads) if reads else []
+        return {item.key: item.value for item in found if item is not None}
+
+    def _part(self, name: str, records: Mapping[str, dict[str, Any]]) -> PromptPart:
+        if is_text(name):
+            record = records.get(name)
+            if record is None:
+                return PromptPart(name, None, "not kept any more")
+            if "erased" in record:
+                return PromptPart(name, None, f"erased on {record['erased'][:10]}")
+            return PromptPart(name, messages_from_dict([record["message"]])[0])
+        checksum, message_id = name[:_CHECKSUM], name[_CHECKSUM:]
+        stored = (records[key] for key in (name, message_id) if key in records)
+        candidates = [messages_from_dict([record["message"]])[0] for record in stored]
+        if message_id in self.working_set:
+            candidates.append(self.working_set[message_id])
+        for message in candidates:
+            if message_checksum(message).hex() == checksum:
+                return PromptPart(message_id, message)
+        why = "its words were changed since" if candidates else "it left the state and is not in the transcript"
+        return PromptPart(message_id, None, why)
+
+
+def _state_messages(storage: Storage, thread_id: str) -> list[BaseMessage]:
+    """Return the messages of a thread's newest state, whichever graph it is of."""
+    graph = StateGraph(_State)
+    graph.add_node("read", lambda state: {})
+    graph.add_edge(START, "read")
+    reader = graph.compile(checkpointer=storage.checkpointer)
+    found = reader.get_state({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}).values.get("messages")
+    return [one for one in found or () if isinstance(one, BaseMessage)]
