@@ -33,6 +33,7 @@ from pydantic import Field
 from everthread import EverthreadMiddleware, EverthreadState, open_storage
 from everthread.models.scripted import CannedModel, ScriptedModel
 from everthread.nodes.thread_view import thread_messages
+from everthread.state import namespaces
 from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
 from everthread.window.tokens import counter_for
@@ -263,6 +264,38 @@ def test_what_another_middleware_puts_between_messages_stays_there(storage: Stor
         assert texts[-2].startswith(f"Is order {number} paid?")
         assert texts[-1] == "behind"
     assert len(model.prompts[-1]) < 40
+
+
+class Rewriting(AgentMiddleware):
+    """Returns a reply of its own in the place of the model's, without its id."""
+
+    def wrap_model_call(self, request: ModelRequest, handler: Any) -> AIMessage:
+        return self._rewritten(handler(request))
+
+    async def awrap_model_call(self, request: ModelRequest, handler: Any) -> AIMessage:
+        return self._rewritten(await handler(request))
+
+    def _rewritten(self, response: Any) -> AIMessage:
+        (reply,) = response.result
+        return AIMessage(reply.text.upper(), tool_calls=reply.tool_calls)
+
+
+def test_a_reply_that_another_middleware_writes_again_keeps_the_thread_in_order(
+    storage: Storage, ask: Ask, order: Order
+) -> None:
+    model = Shop()
+    graph = build(storage, model, order(Rewriting(), ours()))
+
+    for number in range(TURNS):
+        values = ask(graph, f"Where is order {number}? " * 5)
+
+    messages = transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))
+    assert [message.type for message in messages] == ["human", "ai", "tool", "ai"] * TURNS
+    assert {message.text for message in messages[3::4]} == {"IT IS PACKED. " * 20}
+    session = storage.store.get(namespaces.SESSIONS, "t")
+    assert session is not None
+    assert session.value["turns"] == TURNS
+    assert any(message.text.startswith("## Conversation") for message in model.prompts[-1])
 
 
 class Inserting(AgentMiddleware):

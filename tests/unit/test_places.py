@@ -1,12 +1,15 @@
 """Places of messages as a record has them."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
 
 from everthread.state import namespaces
 from everthread.state.marks import marked, marks, sequence
-from everthread.state.places import newest_record, placed, places_in, places_of, rows_of
+from everthread.state.places import newest_record, placed, places_in, places_of, rows_of, with_renamed_reply
 from everthread.storage.call_records import prune_calls
 
 
@@ -37,6 +40,41 @@ def test_the_record_that_knows_most_is_taken() -> None:
 
     assert newest_record({"x": earlier, "z": later}) == ("z", later)
     assert newest_record({}) == (None, {})
+
+
+def replied(*before: str, reply: str = "r", at: str = "2025-03-04T10:00") -> dict[str, Any]:
+    """Return the record of a call that had these messages and kept them all."""
+    messages = [message(name, seq, None) for seq, name in enumerate(before)]
+    return {"places": rows_of([*messages, message(reply, len(before), None, at)]), "after": before[-1], "stays": False}
+
+
+def resolved(sent: str, *records: dict[str, Any], known: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """Look for the records of messages, each named by its letter: `R` is a reply, all others are the user's."""
+    messages = [AIMessage("", id=name) if name.isupper() else HumanMessage("", id=name) for name in sent]
+    return with_renamed_reply(known or {}, messages, lambda name: [one for one in records if one["after"] == name])
+
+
+def test_a_reply_with_another_id_has_the_record_of_its_call() -> None:
+    found = resolved("abR", replied("a", "b"))
+
+    assert places_in(found["R"])["R"].seq == 2
+    assert set(places_in(found["R"])) == {"a", "b", "R"}
+
+
+def test_of_two_calls_that_went_on_from_one_message_the_later_counts() -> None:
+    calls = [replied("a", "b", at=f"2025-03-04T1{hour}:00") for hour in (1, 2, 0)]
+
+    assert places_in(resolved("abR", *calls)["R"])["R"].at == "2025-03-04T12:00"
+
+
+def test_a_call_that_left_out_what_is_still_here_was_never_saved() -> None:
+    assert resolved("abR", replied("b")) == {}
+
+
+def test_nothing_is_looked_for_behind_a_reply_with_a_record() -> None:
+    known = {"S": replied("a", "R", "b", reply="S")}
+
+    assert resolved("aRbS", replied("a"), known=known) == known
 
 
 def record(turn: int, call: int, *, shows: list[str] | None = None) -> dict[str, object]:

@@ -8,6 +8,7 @@ goes on after a crash, finds the record of the reply that it goes on from.
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.messages import BaseMessage, RemoveMessage, messages_from_dict, messages_to_dict
@@ -16,7 +17,17 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 from everthread.ledger.record import now
 from everthread.state import State, namespaces
 from everthread.state.marks import is_recalled, is_synthetic, marks
-from everthread.state.places import Place, Places, in_view, newest_record, placed, places_in, places_of, rows_of
+from everthread.state.places import (
+    Place,
+    Places,
+    in_view,
+    newest_record,
+    placed,
+    places_in,
+    places_of,
+    rows_of,
+    with_renamed_reply,
+)
 from everthread.storage.transcript import archived
 from everthread.window.turns import question_of
 
@@ -47,7 +58,7 @@ class ThreadView:
         space, names = namespaces.calls(thread_id), [str(message.id) for message in sent]
         found: list[Any] = store.batch([GetOp(space, name) for name in names])
         records = {name: item.value for name, item in zip(names, found, strict=True) if item is not None}
-        name, record = newest_record(records)
+        name, record = newest_record(with_renamed_reply(records, sent, partial(_written_behind, store, space)))
         question, known = question_of(sent), places_in(record)
         is_new = question is None or str(question.id) not in known
         places = known or _archived_places(store, thread_id, names)
@@ -74,6 +85,7 @@ class ThreadView:
         value = {
             **{name: values[name] for name in _STATE if name in values},
             "prefix": after.get("prefix", b"").hex(),
+            "after": str(self.sent[-1].id),
             "places": rows_of(own),
             "shows": [str(message.id) for message in recalled],
             "stays": stays,
@@ -105,6 +117,10 @@ def thread_messages(store: BaseStore, thread_id: str, sent: Sequence[BaseMessage
         sent: the messages of the agent's state, oldest first.
     """
     return list(ThreadView.load(store, thread_id, sent).state["messages"])
+
+
+def _written_behind(store: BaseStore, space: namespaces.Namespace, name: str) -> list[dict[str, Any]]:
+    return [item.value for item in store.search(space, filter={"after": name})]
 
 
 def _recalled(store: BaseStore, thread_id: str, names: Sequence[str]) -> dict[str, BaseMessage]:

@@ -3,13 +3,24 @@
 The middleware keeps them in the store, in a record for each model call; see `nodes.thread_view`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from everthread.state.marks import MARK, marks, sequence
 from everthread.state.reducer import Message
 
-__all__ = ["Place", "Places", "Record", "in_view", "newest_record", "placed", "places_in", "places_of", "rows_of"]
+__all__ = [
+    "Place",
+    "Places",
+    "Record",
+    "in_view",
+    "newest_record",
+    "placed",
+    "places_in",
+    "places_of",
+    "rows_of",
+    "with_renamed_reply",
+]
 
 M = TypeVar("M", bound=Message)
 
@@ -42,6 +53,36 @@ def newest_record(records: Mapping[str, Record]) -> tuple[str | None, Record]:
         return None, {}
     name = max(records, key=lambda one: max((seq for _, seq, *_ in records[one]["places"]), default=-1))
     return name, records[name]
+
+
+def with_renamed_reply(
+    records: Mapping[str, Record], sent: Sequence[Message], written_behind: Callable[[str], Iterable[Record]]
+) -> Mapping[str, Record]:
+    """Return the records with that of the newest reply, if another middleware has given the reply an id of its own.
+
+    Such a record is known by the message that the call went on from. One of a call whose reply was never saved is not
+    taken for it: messages that it left out would still be here.
+
+    Args:
+        records: by the ids of messages in the agent's state.
+        sent: these messages.
+        written_behind: returns the records of the calls that went on from a message, by its id.
+    """
+    for place in range(len(sent) - 1, 0, -1):
+        name = str(sent[place].id)
+        if name in records:
+            break
+        if sent[place].type != "ai":
+            continue
+        here = {str(message.id) for message in sent[:place]}
+        found = [
+            one for one in written_behind(str(sent[place - 1].id)) if one["stays"] or here <= places_in(one).keys()
+        ]
+        if found:
+            newest = max(found, key=lambda one: str(one["places"][-1][2]))
+            *rows, reply = newest["places"]
+            return {**records, name: {**newest, "places": [*rows, [name, *reply[1:]]]}}
+    return records
 
 
 def in_view(record: Record, name: str | None, sent: Sequence[M]) -> Sequence[M]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union
 from everthread.errors import NotFoundError, SettingsError, UnreadableError
 from everthread.state import Note, Summary, namespaces
 from everthread.state.marks import is_masked, marks
-from everthread.state.places import in_view, newest_record, placed, places_in, places_of
+from everthread.state.places import in_view, newest_record, placed, places_in, places_of, with_renamed_reply
 from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, whole_thread
@@ -228,12 +228,16 @@ def _of_app(
     """Return the working set of an app's thread, each message at its place, and what our state would hold beside it."""
     sent, space = state.messages, namespaces.calls(thread_id)
     records = {str(one.id): item.value for one in sent if (item := reader.get(space, str(one.id))) is not None}
-    name, record = newest_record(records)
+    name, record = newest_record(with_renamed_reply(records, sent, lambda name: _written_behind(reader, space, name)))
     known = places_in(record)
     places = known or places_of(archived.values())
     later = sum(message.type == "human" and str(message.id) not in known for message in sent)
     turns = int(record.get("turns") or sum(message.type == "human" for message in archived.values())) + later
     return placed(in_view(record, name, sent), places), {**record, "turns": turns}
+
+
+def _written_behind(reader: RecordReader, space: namespaces.Namespace, name: str) -> list[Mapping[str, Any]]:
+    return [item.value for item in items(reader, space) if item.value.get("after") == name]
 
 
 def reader_of(source: Source) -> Reader:
