@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from everthread.errors import SettingsError
 from everthread.memory import rules
@@ -26,6 +27,13 @@ rules:
 @pytest.mark.parametrize("name", PACKS)
 def test_every_rule_that_ships_catches_and_leaves_its_examples(name: str) -> None:
     assert BUILT_IN.pack(name).sections  # examples are checked when a pack is loaded
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_a_pack_is_read_without_the_c_loader_too(name: str) -> None:
+    path = Path(rules.__file__).with_name(f"{name}.yaml")
+
+    assert yaml.load(path.read_text("utf-8"), yaml.SafeLoader)["pack"] == name
 
 
 def written(folder: Path, text: str) -> Path:

@@ -45,7 +45,7 @@ _DETACHED = re.compile(r" (?=n't\b|['’](?:m|s|d|ve|re|ll)\b|[,.;:!?](?:\s|$))"
 _UNMARKED = re.compile(r"\b(?:(?:do|does|did|is|are|was|would|could|should|ca|wo)nt|[Ii]m|[Ii]ve)\b")
 """`dont` and `im`, as people type them."""
 
-_FIRST_SENTENCE = re.compile(r"\s{0,99}[^\n]{1,400}?(?:[.!?…:](?=\s)|\n)")
+_FIRST_SENTENCE = re.compile(r"\s{0,99}+[^\n]{1,400}?(?:[.!?…:](?=\s)|\n)")
 _SALUTATION = re.compile(
     r"(?:(?<=[.!?…:])|(?<=\n))\s{1,9}(?:dear|sehr geehrte[rs]?|liebe[rs]?|ch[eè]re?s?|estimad[oa]s?|querid[oa]s?"
     r"|gentile|car[oa]|beste)\s[\w .'’-]{1,60},(?=\s)",
