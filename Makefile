@@ -56,10 +56,10 @@ demo: .venv/.core ## Play two sessions of the travel agent, offline
 	@$(BIN)/everthread demo $(ARGS)
 
 test: .venv/.dev ## Run the tests but the slow ones; ARGS="-k name" picks some
-	@$(PY) -m pytest -n auto $(ARGS)
+	@$(PY) -m pytest -n auto --dist worksteal $(ARGS)
 
 test-all: .venv/.dev ## Run every test that needs no key
-	@$(PY) -m pytest -n auto -m 'not live' $(ARGS)
+	@$(PY) -m pytest -n auto --dist worksteal -m 'not live' $(ARGS)
 
 attack: .venv/.dev ## Attack cancellation, kills, storage, notes … at length; a table at the end, red where something failed
 	@EVERTHREAD_ATTACK=$(SCALE) $(PY) -m pytest -n auto --dist worksteal -m 'not live' $(ARGS) tests/attack

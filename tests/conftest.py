@@ -1,5 +1,6 @@
 """What every test shares: loopback only, no settings of the developer's shell, the same examples each time."""
 
+import gc
 import os
 
 import pytest
@@ -21,6 +22,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("live") is None:
             item.add_marker(pytest.mark.allow_hosts(LOOPBACK))
+
+
+def pytest_collection_finish() -> None:
+    """Keep modules and tests out of garbage collection, which takes a tenth of the suite's time otherwise."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -170,7 +170,7 @@ def test_structured_output_is_inside_the_wrappers(
 
 
 def test_a_summarizer_may_be_wrapped(storage: Storage) -> None:
-    summarizer = ScriptedModel(["They counted."]).with_retry()
+    summarizer = ScriptedModel(["They counted."]).with_retry(wait_exponential_jitter=False)
     replies = [f"reply {n} " + "word " * 60 for n in range(4)]
     graph = build_graph(AGENT, model=ScriptedModel(replies), summarizer=summarizer, storage=storage)
 
