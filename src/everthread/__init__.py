@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everthread.calls import PromptPart, SentPrompt, aprompt_at, asent_prompts, prompt_at, sent_prompts
+    from everthread.compactions import Preview, acompact_now, apreview, compact_now, preview
     from everthread.fitting import fit
     from everthread.graph.agent import build_graph, pipeline
     from everthread.middleware import EverthreadMiddleware, EverthreadState
@@ -20,20 +21,25 @@ __all__ = [
     "Context",
     "EverthreadMiddleware",
     "EverthreadState",
+    "Preview",
     "PromptPart",
     "SentPrompt",
     "Storage",
     "Transcript",
     "__version__",
+    "acompact_now",
     "aget_profile",
+    "apreview",
     "aprompt_at",
     "asent_prompts",
     "aset_profile",
     "build_graph",
+    "compact_now",
     "fit",
     "get_profile",
     "open_storage",
     "pipeline",
+    "preview",
     "prompt_at",
     "sent_prompts",
     "set_profile",
@@ -51,6 +57,7 @@ _HOMES = {
     **dict.fromkeys(
         ("PromptPart", "SentPrompt", "aprompt_at", "asent_prompts", "prompt_at", "sent_prompts"), "everthread.calls"
     ),
+    **dict.fromkeys(("Preview", "acompact_now", "apreview", "compact_now", "preview"), "everthread.compactions"),
     "build_graph": "everthread.graph.agent",
     "fit": "everthread.fitting",
     "open_storage": "everthread.storage.open",

@@ -195,9 +195,9 @@ ACTIONS = ["ask", "ask", "aask", "kill", "overflow", "fork", "resend", "edit", "
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_own", [True, False], ids=["graph", "middleware"])
-@settings(max_examples=40)
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=10)
 @given(
-    policy=st.sampled_from(POLICIES),
     actions=st.lists(st.sampled_from(ACTIONS), min_size=5, max_size=16),
     seed=st.integers(0, 1_000),
 )

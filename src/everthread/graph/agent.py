@@ -207,6 +207,8 @@ class _Pipeline(StateGraph[State, Context, Input, Output]):
     """
 
     shown: type[Any] | None = None
+    deps: NodeDeps
+    """What its nodes share, for those who ask what they would do."""
 
     def add_node(self, node: Any, action: Any = None, *, input_schema: Any = None, **options: Any) -> Self:
         """Add a node; see LangGraph."""
@@ -224,7 +226,7 @@ def _wired(
     if deps.response is not None:
         state, returned, shown = (with_answer(schema, deps.response.types) for schema in (state, returned, shown))
     graph = _Pipeline(state, context_schema=context, input_schema=sent, output_schema=returned)
-    graph.shown = shown
+    graph.shown, graph.deps = shown, deps
 
     def add(name: str, node: Any) -> None:
         graph.add_node(name, node, input_schema=state)

@@ -56,7 +56,7 @@ _CHUNK_SHARE = 0.7
 
 
 @dataclass(frozen=True)
-class _Compaction:
+class Compaction:
     """One compaction: what is folded, and the summary by rules that stands in any case."""
 
     fold: Fold
@@ -69,21 +69,32 @@ class _Compaction:
     """Recalled messages, which leave with the first compaction after their question."""
 
 
-def summarize(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
+def summarize(
+    state: State, runtime: Runtime[Context], deps: NodeDeps, *, is_asked_for: bool = False
+) -> ModelCalls[Update]:
     """Go down to the low watermark, the cheapest step first: mask old tool results, then fold old turns.
 
     The rules write a summary first; a summariser may improve on it, and when it fails in any way the
     summary by rules stands, an event says so, and the turn succeeds.
+
+    Args:
+        state: the working set.
+        runtime: `context` gives window, policy and watermarks.
+        deps: agent and models.
+        is_asked_for: a person wants it now, so it is not put off.
     """
     plan = plan_of(state, runtime, deps)
-    compaction = _planned(state, plan, runtime, deps)
+    compaction = plan_compaction(state, plan, runtime, deps, is_asked_for=is_asked_for)
     summary, failure = compaction.by_rules, ""
     if summary is not None and compaction.unread:
         summary, failure = yield from _rewritten(compaction, summary, deps)
     return _applied(compaction, summary, failure, state=state, plan=plan, runtime=runtime, deps=deps)
 
 
-def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps) -> _Compaction:
+def plan_compaction(
+    state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps, *, is_asked_for: bool = False
+) -> Compaction:
+    """Decide what one compaction folds and masks, and write the summary by rules; nothing is changed."""
     context = context_of(runtime)
     size = PromptSize.of(state, plan, deps.model_for(context))
     recalled = [message for message in size.parts.working_set if is_recalled(message)]
@@ -95,19 +106,19 @@ def _planned(state: State, plan: PromptPlan, runtime: Runtime[Context], deps: No
     gone = {str(message.id) for message in fold.folded}
     remaining = [fold.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
     if not gone and not fold.masked:
-        return _Compaction(fold, size)
-    deferred = None if fold.by_turns else _deferral(fold, remaining, size, state)
+        return Compaction(fold, size)
+    deferred = None if fold.by_turns or is_asked_for else _deferral(fold, remaining, size, state)
     if deferred is not None:
-        return _Compaction(Fold(), size, deferred=deferred)
+        return Compaction(Fold(), size, deferred=deferred)
     if not gone:
-        return _Compaction(fold, size, recalled=recalled)
+        return Compaction(fold, size, recalled=recalled)
     by_rules = absorb(size.summary, fold.folded, remaining, limits=size.limits, counter=size.counter, rules=deps.rules)
     unread: list[BaseMessage] = []
     is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(deps, size))
     if is_worth_it and _may_ask(by_rules, deps):
         earlier = [name for name in by_rules.pending if name not in gone]
         unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.folded]
-    return _Compaction(fold, size, by_rules, unread, recalled=recalled)
+    return Compaction(fold, size, by_rules, unread, recalled=recalled)
 
 
 def _deferral(fold: Fold, remaining: Sequence[BaseMessage], size: PromptSize, state: State) -> Deferred | None:
@@ -115,17 +126,31 @@ def _deferral(fold: Fold, remaining: Sequence[BaseMessage], size: PromptSize, st
 
     Between the high watermark and the budget there is room to wait; `trim` holds the budget in any case.
     """
-    used, growth = size.used, size.last_turn
-    saved = fold.tokens_before - fold.tokens_after
-    # Two calls a turn is what tool-using threads have; the next change comes when the room is full again.
-    calls = max(2 * (size.room - fold.tokens_after) // growth, 1)
-    reread = sum(size.counter.sizes(remaining))
+    used = size.used
+    saved, reread, calls = price(fold.tokens_before, fold.tokens_after, remaining, size)
     # Compacting again after every turn for little would cost a call and the cache each time.
     is_worth_it = saved >= size.budget.tokens * MINIMUM_PROGRESS
-    is_due = size.room - used < growth or state.get("turns", 0) < 2
+    is_due = size.room - used < size.last_turn or state.get("turns", 0) < 2
     if is_worth_it and (is_due or pays(saved=saved, reread=reread, calls=calls)):
         return None
     return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
+
+
+def price(before: int, after: int, remaining: Sequence[BaseMessage], size: PromptSize) -> tuple[int, int, int]:
+    """Return what making the prompt shorter saves and costs, as `pricing.pays` takes it.
+
+    Args:
+        before: tokens of the messages before.
+        after: tokens of those that stay.
+        remaining: the messages that stay, as the prompt will show them.
+        size: of the prompt before.
+
+    Returns:
+        Tokens that leave the prompt; tokens that are read anew since they follow the change; calls until the next one.
+    """
+    # Two calls a turn is what tool-using threads have; the next change comes when the room is full again.
+    calls = max(2 * (size.room - after) // size.last_turn, 1)
+    return before - after, sum(size.counter.sizes(remaining)), calls
 
 
 def _may_ask(summary: Summary, deps: NodeDeps) -> bool:
@@ -133,7 +158,7 @@ def _may_ask(summary: Summary, deps: NodeDeps) -> bool:
     return deps.writes_summaries and (summary.failures < MOST_FAILURES or summary.version % 5 == 0)
 
 
-def _rewritten(compaction: _Compaction, by_rules: Summary, deps: NodeDeps) -> ModelCalls[tuple[Summary, str]]:
+def _rewritten(compaction: Compaction, by_rules: Summary, deps: NodeDeps) -> ModelCalls[tuple[Summary, str]]:
     """Ask the summariser for a better text.
 
     The ladder: as asked, then shorter, then the rules. A refusal or an outage is not asked again: the client has
@@ -242,7 +267,7 @@ def _pieces(line: str, tokens: int, count: Callable[[str], int]) -> list[str]:
 
 
 def _applied(
-    compaction: _Compaction,
+    compaction: Compaction,
     summary: Summary | None,
     failure: str,
     *,

@@ -1,6 +1,7 @@
 """Trim the working set before a model call."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
@@ -12,7 +13,7 @@ from everthread.ledger.record import now, record
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.prompt_plan import plan_of, plan_update, with_summary
 from everthread.nodes.sizes import PromptSize
-from everthread.state import Context, State, Update, namespaces
+from everthread.state import Context, PromptPlan, State, Summary, Update, namespaces
 from everthread.state.marks import handle_of, is_recalled, marks
 from everthread.storage.refetches import left_operations
 from everthread.storage.summaries import put_operation
@@ -39,30 +40,15 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
     Raises:
         BudgetError: what is pinned needs more than the budget.
     """
-    context, thread_id = context_of(runtime), thread_of(runtime)
-    plan, messages = plan_of(state, runtime, deps), state.get("messages", [])
-    size = PromptSize.of(state, plan, deps.model_for(context))
-    try:
-        size, eviction, dropped = _fitted(size, context)
-    except BudgetError as failure:
-        if refusals := state.get("overflows", 0):
-            raise BudgetError(
-                f"the provider refused the prompt as too long {refusals} times, and it cannot get smaller: {failure}"
-            ) from failure
-        raise
-    summary_shrinks = eviction.tokens_after > size.room
-    if not eviction.evicted and not eviction.masked and not summary_shrinks and not dropped:
+    thread_id, plan = thread_of(runtime), plan_of(state, runtime, deps)
+    shrinking = plan_shrinking(state, plan, context_of(runtime), deps)
+    size, eviction, dropped, summary = shrinking.size, shrinking.eviction, shrinking.recalled, shrinking.summary
+    if not eviction.evicted and not eviction.masked and summary is None and not dropped:
         return plan_update(state, plan)
+    context = context_of(runtime)
     update: Update = {"messages": removals([*eviction.evicted, *dropped], list(eviction.masked.values()))}
     operations = leaving(eviction.evicted, eviction.masked, state, thread_id, context)
-    if eviction.evicted or summary_shrinks:
-        # By rules: there is no time for a model ahead of a call.
-        gone = {str(message.id) for message in (*eviction.evicted, *dropped)}
-        remaining = [eviction.masked.get(str(one.id), one) for one in messages if str(one.id) not in gone]
-        limits = size.limits_beside(eviction.tokens_after)
-        summary = absorb(
-            size.summary, eviction.evicted, remaining, limits=limits, counter=size.counter, rules=deps.rules
-        )
+    if summary is not None:
         update["summary_id"], write = put_operation(thread_id, summary)
         operations.append(write)
         plan = with_summary(plan, summary, deps.agent)
@@ -83,11 +69,54 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
     causes = {
         "evicted": eviction.evicted,
         "masked": eviction.masked,
-        "summary shortened": summary_shrinks,
+        "summary shortened": summary is not None,
         "recalled left": dropped,
     }
     update["moved"] = next(cause for cause, is_so in causes.items() if is_so)
     return {**plan_update(state, plan), **update}
+
+
+@dataclass(frozen=True)
+class Shrinking:
+    """What one trim does, decided and not done yet."""
+
+    size: PromptSize
+    """Of what was planned for."""
+    eviction: EvictionPlan
+    recalled: Sequence[BaseMessage]
+    """Recalled messages that go."""
+    remaining: Sequence[BaseMessage]
+    """The messages that stay, as the prompt will show them."""
+    summary: Summary | None
+    """The summary by rules, when it changes."""
+
+
+def plan_shrinking(state: State, plan: PromptPlan, context: Context, deps: NodeDeps) -> Shrinking:
+    """Decide what leaves before a call; nothing is changed.
+
+    Raises:
+        BudgetError: what is pinned needs more than the budget.
+    """
+    messages = state.get("messages", [])
+    size = PromptSize.of(state, plan, deps.model_for(context))
+    try:
+        size, eviction, dropped = _fitted(size, context)
+    except BudgetError as failure:
+        if refusals := state.get("overflows", 0):
+            raise BudgetError(
+                f"the provider refused the prompt as too long {refusals} times, and it cannot get smaller: {failure}"
+            ) from failure
+        raise
+    gone = {str(message.id) for message in (*eviction.evicted, *dropped)}
+    remaining = [eviction.masked.get(str(one.id), one) for one in messages if str(one.id) not in gone]
+    summary = None
+    if eviction.evicted or eviction.tokens_after > size.room:
+        # By rules: there is no time for a model ahead of a call.
+        limits = size.limits_beside(eviction.tokens_after)
+        summary = absorb(
+            size.summary, eviction.evicted, remaining, limits=limits, counter=size.counter, rules=deps.rules
+        )
+    return Shrinking(size, eviction, dropped, remaining, summary)
 
 
 def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, EvictionPlan, list[BaseMessage]]:

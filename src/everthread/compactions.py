@@ -1,0 +1,319 @@
+"""The next compaction of a thread: what it would do, what it costs and saves; and to do it now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from langchain_core.messages import BaseMessage
+from langgraph.runtime import ExecutionInfo, Runtime
+
+from everthread.errors import BudgetError, NotFoundError, SettingsError
+from everthread.graph.guard import GuardedGraph
+from everthread.ledger import events
+from everthread.ledger.events import PromptAssembled
+from everthread.nodes.deps import NodeDeps
+from everthread.nodes.model_calls import ModelCalls, amake_calls, make_calls
+from everthread.nodes.prompt_plan import plan_of
+from everthread.nodes.sizes import PromptSize, calibration_of, is_full, needs_trim
+from everthread.nodes.summarize import Compaction, plan_compaction, price, summarize
+from everthread.nodes.trim import plan_shrinking, trim
+from everthread.state import Context, PromptPlan, State, Summary, Update, namespaces
+from everthread.storage.pruning import edit_metadata
+from everthread.window.assembly import reserved
+from everthread.window.compaction import line_sizes, numbered_lines, render_summary
+from everthread.window.pricing import CACHED_PRICE
+from everthread.window.turns import question_of
+
+__all__ = ["Preview", "acompact_now", "apreview", "compact_now", "preview"]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What the next compaction of a thread does to its working set; tokens are those of the messages, by our count."""
+
+    thread_id: str
+    policy: str
+    budget: int
+    """Tokens that the history may take."""
+    accuracy: str
+    """Of the counts: `exact`, `anchored` on what the provider reported, or `estimated`."""
+    is_due: bool
+    """It would happen after the next reply, or ahead of the next call, as the thread is now."""
+    room: int
+    """Tokens by which the history may still grow until it is due."""
+    put_off: bool
+    """It is due and would be put off, since it costs more than it saves and there is room to wait."""
+    evicted: tuple[str, ...]
+    """Ids of the messages that go to the transcript; under the policy `summarize` they are folded into the summary."""
+    masked: dict[str, int]
+    """Messages that keep a few words and a handle, by id: the tokens of what stands for each."""
+    recalled: tuple[str, ...]
+    """Ids of recalled messages that go."""
+    tokens_before: int
+    tokens_after: int
+    summary_before: str
+    summary_after: str
+    """As the rules write it."""
+    asks_model: bool
+    """A model is asked to write the summary anew, and may say it otherwise."""
+    saved: int
+    """Tokens that every later call has less."""
+    reread: int
+    """Tokens behind the change, which are read anew once instead of from the provider's cache."""
+    calls: int
+    """Calls until the one after it, at the rate at which the thread grows."""
+    summarizer_tokens: int
+    """Tokens that the model reads to write the summary, about."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would leave and nothing be masked."""
+        return not (self.evicted or self.masked or self.recalled)
+
+    @property
+    def price(self) -> int:
+        """What it costs, in tokens at the full input price: what is no longer cached, and what the summariser reads."""
+        return round(self.reread * (1 - CACHED_PRICE)) + self.summarizer_tokens
+
+    @property
+    def saves(self) -> int:
+        """What it saves until the next one, in tokens at the full input price; a cached token costs a tenth."""
+        return round(self.saved * CACHED_PRICE * self.calls)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one JSON object."""
+        return {**asdict(self), "price": self.price, "saves": self.saves}
+
+
+def preview(graph: GuardedGraph, thread_id: str, *, context: Context | None = None) -> Preview:
+    """Tell what the next compaction of a thread would do; nothing is changed and no model is asked.
+
+    It is planned by what does it, so it agrees with what then happens to the same working set under the same dials.
+
+    Args:
+        graph: from `build_graph(…, storage=storage)`.
+        thread_id: the thread.
+        context: dials of its runs; None: the window of its last call, and for all others the defaults.
+
+    Raises:
+        NotFoundError: there is no such thread.
+        SettingsError: the graph is not ours, the thread is another user's, or it has no message of the user.
+    """
+    return _Thread.read(graph, thread_id, context).preview()
+
+
+async def apreview(graph: GuardedGraph, thread_id: str, *, context: Context | None = None) -> Preview:
+    """Do what `preview` does without blocking the event loop."""
+    return await graph.storage.worker.call(lambda: preview(graph, thread_id, context=context))
+
+
+def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None = None) -> Preview:
+    """Compact a thread that has its answer, as the next compaction would, and do not put it off.
+
+    Args:
+        graph: from `build_graph(…, storage=storage)`.
+        thread_id: the thread, whose lock is held meanwhile.
+        context: as for `preview`.
+
+    Returns:
+        What `preview` said just before it.
+
+    Raises:
+        NotFoundError: there is no such thread.
+        SettingsError: as for `preview`; or the last turn has no answer yet.
+        ThreadBusyError: a run kept the thread for longer than the lock's timeout.
+    """
+    with graph.storage.locks.hold(thread_id):
+        thread = _Thread.read(graph, thread_id, context)
+        planned, calls = thread.preview(), thread.compaction()
+        thread.save(make_calls(calls, {}))
+    return planned
+
+
+async def acompact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None = None) -> Preview:
+    """Do what `compact_now` does without blocking the event loop."""
+    worker = graph.storage.worker
+    async with graph.storage.locks.hold(thread_id):
+        thread = await worker.call(_Thread.read, graph, thread_id, context)
+        planned, calls = await worker.call(thread.preview), thread.compaction()
+        await worker.call(thread.save, await amake_calls(calls, {}))
+    return planned
+
+
+@dataclass(frozen=True)
+class _Thread:
+    """A thread between two turns, with what its nodes would have."""
+
+    graph: GuardedGraph
+    state: State
+    runtime: Runtime[Context]
+    deps: NodeDeps
+    plan: PromptPlan
+    is_unfinished: bool
+
+    @classmethod
+    def read(cls, graph: GuardedGraph, thread_id: str, context: Context | None) -> "_Thread":
+        deps = getattr(graph.builder, "deps", None)
+        if not isinstance(deps, NodeDeps):
+            raise SettingsError("only a graph of `build_graph` or `pipeline` tells its next compaction")
+        store = graph.storage.store
+        session = store.get(namespaces.SESSIONS, thread_id)
+        if session is None:
+            raise NotFoundError(f"there is no thread {thread_id!r} in this database")
+        if context is None:
+            prompts = [one for one in events(store, thread_id) if isinstance(one, PromptAssembled)]
+            window = prompts[-1].window if prompts else None
+            context = Context(user_id=session.value.get("user_id") or Context.user_id, window=window)
+        info = ExecutionInfo("", "", "", thread_id=thread_id)
+        runtime = Runtime(context=context, store=store, execution_info=info)
+        snapshot = graph.graph.get_state(_config(thread_id))
+        state = cast(State, dict(snapshot.values))
+        if question_of(state.get("messages", [])) is None:
+            raise SettingsError(f"thread {thread_id!r} has no message of the user, so there is nothing to compact")
+        plan = plan_of(state, runtime, deps)
+        state = cast(State, {**state, "plan": plan})
+        return cls(graph, state, runtime, deps, plan, bool(snapshot.tasks))
+
+    @property
+    def context(self) -> Context:
+        return self.runtime.context
+
+    def preview(self) -> Preview:
+        """Plan the next compaction."""
+        size = PromptSize.of(self.state, self.plan, self.deps.model_for(self.context))
+        if self.context.policy == "summarize":
+            return self._folding(size)
+        return self._shrinking(size)
+
+    def compaction(self) -> ModelCalls[Update]:
+        """Compact, whatever it costs.
+
+        Raises:
+            SettingsError: the last turn has no answer yet.
+        """
+        if self.is_unfinished:
+            raise SettingsError(
+                f"the last turn of thread {self._thread_id!r} has no answer yet; finish it, and compact then"
+            )
+        if self.context.policy == "summarize":
+            return (yield from summarize(self.state, self.runtime, self.deps, is_asked_for=True))
+        size = PromptSize.of(self.state, self.plan, self.deps.model_for(self.context))
+        return trim(self._pressed(size), self.runtime, self.deps)
+
+    def save(self, update: Update) -> None:
+        """Save what a compaction changed as a checkpoint of the thread."""
+        values = {name: value for name, value in update.items() if name not in ("plan", "summary")}
+        if values:
+            config = {**_config(self._thread_id), "metadata": edit_metadata(is_own=True)}
+            self.graph.graph.update_state(cast(Any, config), values, as_node="summarize")
+
+    def _folding(self, size: PromptSize) -> Preview:
+        now = plan_compaction(self.state, self.plan, self.runtime, self.deps)
+        full = plan_compaction(self.state, self.plan, self.runtime, self.deps, is_asked_for=True)
+        fold = full.fold
+        over = size.used + size.budget.tokens - size.room
+        asked = sum(line_sizes(numbered_lines(full.unread), size.counter)) if full.unread else 0
+        return self._told(
+            size,
+            is_due=is_full(size, self.context),
+            room=max(int(size.budget.tokens * self.context.high_watermark) - over, 0),
+            put_off=now.deferred is not None,
+            evicted=fold.folded,
+            masked=fold.masked,
+            recalled=full.recalled,
+            before=fold.tokens_before,
+            after=fold.tokens_after,
+            remaining=_remaining(full),
+            summary=full.by_rules,
+            summarizer_tokens=asked,
+        )
+
+    def _shrinking(self, size: PromptSize) -> Preview:
+        is_due = needs_trim(size, self.context)
+        shrinking = plan_shrinking(self._pressed(size), self.plan, self.context, self.deps)
+        eviction = shrinking.eviction
+        return self._told(
+            size,
+            is_due=is_due and size.used > size.room,
+            room=max(size.room - size.used, 0),
+            put_off=False,
+            evicted=eviction.evicted,
+            masked=eviction.masked,
+            recalled=shrinking.recalled,
+            before=eviction.tokens_before,
+            after=eviction.tokens_after,
+            remaining=shrinking.remaining,
+            summary=shrinking.summary,
+            summarizer_tokens=0,
+        )
+
+    def _pressed(self, size: PromptSize) -> State:
+        """Return the state with a budget that is just too small, unless it is so already or nothing may leave."""
+        if size.used > size.room:
+            return self.state
+        ceiling = size.used + reserved(size.parts, size.counter) - 1
+        pressed = cast(State, {**self.state, "ceiling": ceiling})
+        try:
+            plan_shrinking(pressed, self.plan, self.context, self.deps)
+        except BudgetError:
+            return self.state
+        return pressed
+
+    def _told(
+        self,
+        size: PromptSize,
+        *,
+        is_due: bool,
+        room: int,
+        put_off: bool,
+        evicted: Sequence[BaseMessage],
+        masked: Mapping[str, BaseMessage],
+        recalled: Sequence[BaseMessage],
+        before: int,
+        after: int,
+        remaining: Sequence[BaseMessage],
+        summary: Summary | None,
+        summarizer_tokens: int,
+    ) -> Preview:
+        model, sections = self.deps.model_for(self.context), self.deps.agent.summary_sections
+        saved, reread, calls = price(before, after, remaining, size)
+        is_empty = not (evicted or masked or recalled)
+        return Preview(
+            thread_id=self._thread_id,
+            policy=self.context.policy,
+            budget=size.budget.tokens,
+            accuracy=calibration_of(self.state, model).accuracy,
+            is_due=is_due,
+            room=room,
+            put_off=is_due and put_off,
+            evicted=tuple(str(message.id) for message in evicted),
+            masked={name: size.counter.message(message) for name, message in masked.items()},
+            recalled=tuple(str(message.id) for message in recalled),
+            tokens_before=before,
+            tokens_after=after,
+            summary_before=self.plan.summary_text,
+            summary_after=render_summary(summary, sections) if summary else self.plan.summary_text,
+            asks_model=bool(summarizer_tokens),
+            saved=0 if is_empty else saved,
+            reread=0 if is_empty else reread,
+            calls=calls,
+            summarizer_tokens=summarizer_tokens,
+        )
+
+    @property
+    def _thread_id(self) -> str:
+        return str(self.runtime.execution_info.thread_id) if self.runtime.execution_info else ""
+
+
+def _remaining(compaction: Compaction) -> list[BaseMessage]:
+    """Return the messages that a compaction leaves, as the prompt will show them."""
+    gone = {str(message.id) for message in compaction.fold.folded}
+    return [
+        compaction.fold.masked.get(str(one.id), one)
+        for one in compaction.size.parts.working_set
+        if str(one.id) not in gone
+    ]
+
+
+def _config(thread_id: str) -> Any:
+    return {"configurable": {"thread_id": thread_id}}
