@@ -1,7 +1,7 @@
 """`langgraph dev` serves the graphs of `langgraph.json`: a real server on loopback, driven through `langgraph_sdk`."""
 
+import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -9,6 +9,7 @@ import time
 import urllib.request
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,9 @@ from typing import Any
 import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
+
+from everthread import open_storage
+from everthread.storage.reading import read_thread
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 15.0
@@ -40,16 +44,28 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with started(tmp_path_factory.mktemp("server")) as opened:
+        yield opened
+
+
+@contextmanager
+def started(folder: Path, more: dict[str, Any] | None = None, **settings: str) -> Iterator[Server]:
+    """Start a server with our `langgraph.json`, and more in it."""
     # The server keeps its data in `.langgraph_api` of the working directory, so it gets one of its own.
-    folder = tmp_path_factory.mktemp("server")
-    shutil.copy(ROOT / "langgraph.json", folder)
+    config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
+    (folder / "langgraph.json").write_text(json.dumps({**config, **(more or {})}))
     (folder / "src").symlink_to(ROOT / "src")
     port, log = _free_port(), folder / "log.txt"
     command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
     begin = time.monotonic()
     with log.open("w") as out:
         process = subprocess.Popen(
-            command, cwd=folder, env=_offline(), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+            command,
+            cwd=folder,
+            env={**_offline(), **settings},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
         )
     try:
         _await_start(process, f"http://127.0.0.1:{port}/ok", log, deadline=begin + START_SECONDS)
@@ -295,3 +311,20 @@ def _await_start(process: subprocess.Popen[bytes], url: str, log: Path, *, deadl
             time.sleep(0.05)
     process.kill()
     pytest.fail(f"the server did not answer {url} within {START_SECONDS:g} s:\n{log.read_text()[-4000:]}")
+
+
+@pytest.mark.slow
+def test_the_server_can_use_our_checkpointer_and_store(tmp_path: Path) -> None:
+    module, url = "everthread.graph.server_storage", f"sqlite:///{tmp_path}/own.db"
+    ours = {"checkpointer": {"path": f"{module}.checkpointer"}, "store": {"path": f"{module}.store"}}
+
+    with started(tmp_path, ours, EVERTHREAD_DATABASE=url) as opened, get_sync_client(url=opened.url) as client:
+        thread = new_thread(client)
+        say(client, thread, "Remember that I am vegetarian.", "ada")
+        again = say(client, thread, "What do you know about me?", "ada")
+
+    with open_storage(url, create=False) as storage:
+        view = read_thread(storage, thread)
+    assert "vegetarian" in again["messages"][-1]["content"]
+    assert view.messages[0].text == "Remember that I am vegetarian."
+    assert [note.text for note in view.notes] == ["Is vegetarian."]

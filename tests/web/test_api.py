@@ -12,7 +12,8 @@ from everthread import open_storage
 from everthread.storage.open import Storage
 from everthread.web.openapi import openapi
 from everthread.web.routes import OPERATIONS
-from small_agent import calls
+from everthread.web.sweeping import sweep
+from small_agent import AGENT, calls
 from web_worker import MakeWorker, new_thread, say
 
 
@@ -258,3 +259,16 @@ async def test_a_thread_that_is_busy_is_not_erased(worker: MakeWorker, in_file: 
         refused = await client.delete(f"/threads/{thread}")
 
     assert refused.status_code == 409
+
+
+async def test_idle_sessions_are_ended_by_a_round_of_the_timer(worker: MakeWorker) -> None:
+    saves = calls(call("save_memory_note", "c1", text="Prefers aisle seats.", keywords=["seat"]))
+    one = worker(saves, "Noted.")
+    client = one.client()
+    thread = await new_thread(client)
+    await say(client, thread, "I prefer aisle seats.")
+
+    ended = sweep(one.storage, {AGENT.name: AGENT}, 0.0)
+
+    assert ended == 1
+    assert [note["text"] for note in (await client.get("/notes")).json()["long_term"]] == ["Prefers aisle seats."]

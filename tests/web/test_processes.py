@@ -1,41 +1,22 @@
 """Workers in processes of their own, on a loopback port: killed, stopped, left by their clients."""
 
-import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
 
 from server import OpenAIServer
+from web_process import WorkerProcess, start_worker
 from web_worker import events_of
 
 pytestmark = pytest.mark.slow
-
-
-@dataclass
-class Process:
-    """A worker, and a client of it."""
-
-    process: subprocess.Popen[str]
-    client: httpx.Client
-    port: int
-
-    def new_thread(self) -> str:
-        return str(self.client.post("/threads").json()["id"])
-
-    def say(self, thread: str, message_id: str = "m-1", text: str = "Hello.", **more: Any) -> httpx.Response:
-        body = {"message": text, "message_id": message_id, **more}
-        return self.client.post(f"/threads/{thread}/runs", json=body)
 
 
 class Provider(OpenAIServer):
@@ -66,36 +47,14 @@ def provider() -> Iterator[Provider]:
 def start(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iterator[Any]:
     """Start workers on one database; it takes seconds, so those that nothing happens to are shared."""
     folder = tmp_path_factory.mktemp("workers")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("EVERTHREAD_")}
-    environment |= {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "sk-test", "PYTHONUTF8": "1"}
-    options = f"serve --agent travel --port 0 --wait 5s --model openai:{provider.models[0]}".split()
-
+    settings = {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "sk-test"}
+    options = f"--agent travel --wait 5s --model openai:{provider.models[0]}".split()
     with ExitStack() as started:
-
-        def one(*more: str) -> Process:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "everthread", *options, *more],
-                cwd=folder,
-                env=environment,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            readers: list[threading.Thread] = []
-            started.callback(_end, process, readers)
-            assert process.stderr is not None
-            lines = iter(process.stderr)
-            port = int(next(line for line in lines if line.startswith("http://")).split()[0].rpartition(":")[2])
-            next(line for line in lines if "startup complete" in line)
-            readers.append(threading.Thread(target=lambda: [None for _ in lines]))
-            readers[0].start()
-            client = started.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30))
-            return Process(process, client, port)
-
-        yield one
+        yield lambda *more: started.enter_context(start_worker(folder, *options, *more, **settings))
 
 
 @pytest.fixture(scope="module")
-def pair(start: Any) -> tuple[Process, Process]:
+def pair(start: Any) -> tuple[WorkerProcess, WorkerProcess]:
     """Two workers that go on."""
     with ThreadPoolExecutor() as threads:
         first, second = threads.map(lambda _: start(), range(2))
@@ -107,15 +66,6 @@ def _closed(provider: Provider) -> None:
     provider.gate.clear()
     while provider.called.acquire(blocking=False):
         pass
-
-
-def _end(process: subprocess.Popen[str], readers: list[threading.Thread]) -> None:
-    process.kill()
-    process.wait(timeout=30)
-    for reader in readers:
-        reader.join()
-    assert process.stderr is not None
-    process.stderr.close()
 
 
 def in_background(work: Any, *args: Any, **kwargs: Any) -> threading.Thread:

@@ -14,7 +14,7 @@ from everthread.graph.agent import recorded_agent
 from everthread.graph.guard import GuardedGraph
 from everthread.ledger.record import STREAM_KEY
 from everthread.nodes.consolidate import KEPT, end_session, preview
-from everthread.state import Context, Note, namespaces
+from everthread.state import Agent, Context, Note, namespaces
 from everthread.storage.open import Storage
 from everthread.storage.reading import long_term_notes, record_of, session_notes
 
@@ -113,7 +113,7 @@ def end_thread(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: s
     return _ending_of(events, before, storage.store, thread_id, user_id)
 
 
-def consolidated(storage: Storage, thread_id: str, user_id: str) -> Ending:
+def consolidated(storage: Storage, thread_id: str, user_id: str, agent: Agent | None = None) -> Ending:
     """End a session in the store alone; the caller holds the thread's lock."""
     store = storage.store
     before = _notes(store, thread_id, user_id)
@@ -126,7 +126,7 @@ def consolidated(storage: Storage, thread_id: str, user_id: str) -> Ending:
         write=events.append,
         turn=int(record.get("turns", 0)),
         lock=storage.locks.hold,
-        schema=recorded_agent(record).profile,
+        schema=(agent or recorded_agent(record)).profile,
     )
     return _ending_of(events, before, store, thread_id, user_id)
 
@@ -160,15 +160,25 @@ def _ending_of(
     return Ending.of(done, notes, thread_id=thread_id, user_id=user_id, failure=failure)
 
 
-def end_if_idle(storage: Storage, thread_id: str, idle_seconds: float) -> Ending | str:
-    """End one session, or say why not: `active`, `ended` or `busy`."""
+def end_if_idle(
+    storage: Storage, thread_id: str, idle_seconds: float, agents: Mapping[str, Agent] | None = None
+) -> Ending | str:
+    """End one session, or say why not: `active`, `ended` or `busy`.
+
+    Args:
+        storage: an open database.
+        thread_id: the thread.
+        idle_seconds: without activity.
+        agents: by their names in the records; others count as `recorded_agent` has them.
+    """
     try:
         # A session whose thread is locked is not idle, so nothing is waited for.
         with storage.locks.hold(thread_id, timeout_seconds=0):
             record = record_of(storage.store, thread_id) or {}
             reason = _not_due(storage, record, thread_id, idle_seconds)
             # The thread is not run: a turn that waits for an approval or a retry stays as it is.
-            return reason or consolidated(storage, thread_id, str(record["user_id"]))
+            agent = (agents or {}).get(str(record.get("agent")))
+            return reason or consolidated(storage, thread_id, str(record["user_id"]), agent)
     except ThreadBusyError:
         return "busy"
 

@@ -11,33 +11,29 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everthread.errors import EverthreadError, SettingsError
 from everthread.graph.agent import build_graph
-from everthread.graph.ending import Ending, end_if_idle
 from everthread.graph.guard import GuardedGraph
 from everthread.models.wrapped import ChatModel
 from everthread.state import Agent
 from everthread.storage.open import Storage
-from everthread.storage.reading import records
 from everthread.web.auth import LOOPBACK, Authenticator
 from everthread.web.limits import Limits, RateLimit
 from everthread.web.openapi import openapi
 from everthread.web.operations import Operation
 from everthread.web.problems import Problem, answer
 from everthread.web.routes import OPERATIONS
-from everthread.web.service import Service, in_thread
+from everthread.web.service import Service
+from everthread.web.sweeping import sweep_every
 
 __all__ = ["create_app", "stop_runs"]
 
 logger = logging.getLogger(__name__)
 
 _PUBLIC = frozenset({"/openapi.json", *(one.path for one in OPERATIONS if one.is_public)})
-_MOST_SWEPT = 100
-"""Sessions that one round of the timer ends."""
-
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -49,6 +45,7 @@ def create_app(
     model: ChatModel | str | None = None,
     fixed: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    routes: Sequence[BaseRoute] = (),
 ) -> Starlette:
     """Make the app of one worker; any number of them can share a database, and any answers any thread.
 
@@ -60,6 +57,7 @@ def create_app(
         model: of the agents' graphs, as in `build_graph`.
         fixed: dials that no request may set. `model` is always one of them: the server's key pays for it.
         limits: of this worker.
+        routes: more of them, behind the same sign-in; `request.state.identity` says who calls.
 
     Raises:
         SettingsError: no agent, or two of one name; or as in `build_graph`.
@@ -81,13 +79,14 @@ def create_app(
         return JSONResponse(document)
 
     app = Starlette(
-        routes=[*map(_route, OPERATIONS), Route("/openapi.json", described)],
+        routes=[*map(_route, OPERATIONS), Route("/openapi.json", described), *routes],
         middleware=[Middleware(_Gate, auth=auth, rate=RateLimit(limits.requests_per_minute))],
         exception_handlers={Problem: answer, EverthreadError: answer, HTTPException: _refusal, Exception: answer},
         lifespan=_lifespan,
     )
     app.state.service = Service(storage, graphs, most_runs=limits.runs)
     app.state.limits = limits
+    app.state.agents = {one.name: one for one in agents if isinstance(one, Agent)}
     return app
 
 
@@ -105,40 +104,18 @@ def _route(one: Operation) -> Route:
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
-    timer = asyncio.create_task(_sweep(app.state.service, app.state.limits.sweep_idle_seconds))
+    idle_seconds, service = app.state.limits.sweep_idle_seconds, app.state.service
+    timer = None
+    if idle_seconds is not None:
+        timer = asyncio.create_task(sweep_every(service.storage, app.state.agents, idle_seconds))
     try:
         yield
     finally:
-        timer.cancel()
-        with suppress(asyncio.CancelledError):
-            await timer
+        if timer is not None:
+            timer.cancel()
+            with suppress(asyncio.CancelledError):
+                await timer
         await stop_runs(app)
-
-
-async def _sweep(service: Service, idle_seconds: float | None) -> None:
-    """End idle sessions, a round at a time."""
-    while idle_seconds is not None:
-        await asyncio.sleep(min(max(idle_seconds / 4, 1.0), 60.0))
-        try:
-            ended = await in_thread(_swept, service, idle_seconds)
-        except EverthreadError as error:
-            logger.warning("idle sessions were not swept: %s", error)
-        else:
-            if ended:
-                logger.info("ended %d idle sessions", ended)
-
-
-def _swept(service: Service, idle_seconds: float) -> int:
-    ended = 0
-    for record in records(service.storage.store):
-        outcome = end_if_idle(service.storage, record["thread_id"], idle_seconds)
-        if isinstance(outcome, Ending):
-            ended += 1
-            if outcome.failure:
-                logger.warning("thread %r could not be consolidated: %s", outcome.thread_id, outcome.failure)
-        if ended == _MOST_SWEPT or service.runs.is_closed:
-            break
-    return ended
 
 
 async def _refusal(_: Request, error: Exception) -> Response:

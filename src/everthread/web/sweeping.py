@@ -1,0 +1,52 @@
+"""End idle sessions from a timer of the worker, where no job does."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from everthread.errors import EverthreadError
+from everthread.graph.ending import Ending, end_if_idle
+from everthread.state import Agent
+from everthread.storage.open import Storage
+from everthread.storage.reading import records
+from everthread.web.service import in_thread
+
+__all__ = ["sweep", "sweep_every"]
+
+logger = logging.getLogger(__name__)
+
+_MOST = 100
+"""Sessions that one round ends; the next round goes on."""
+
+
+async def sweep_every(storage: Storage, agents: Mapping[str, Agent], idle_seconds: float) -> None:
+    """End idle sessions, round by round, until it is cancelled."""
+    while True:
+        await asyncio.sleep(min(max(idle_seconds / 4, 1.0), 60.0))
+        try:
+            ended = await in_thread(sweep, storage, agents, idle_seconds)
+        except EverthreadError as error:
+            logger.warning("idle sessions were not swept: %s", error)
+        else:
+            if ended:
+                logger.info("ended %d idle sessions", ended)
+
+
+def sweep(storage: Storage, agents: Mapping[str, Agent], idle_seconds: float) -> int:
+    """End the sessions that nobody has gone on with, and return how many; those in use are left alone.
+
+    Args:
+        storage: an open database.
+        agents: by their names in the records; others count as `recorded_agent` has them.
+        idle_seconds: without activity.
+    """
+    ended = 0
+    for record in records(storage.store):
+        outcome = end_if_idle(storage, record["thread_id"], idle_seconds, agents)
+        if isinstance(outcome, Ending):
+            ended += 1
+            if outcome.failure:
+                logger.warning("thread %r could not be consolidated: %s", outcome.thread_id, outcome.failure)
+        if ended == _MOST:
+            break
+    return ended
