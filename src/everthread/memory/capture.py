@@ -29,6 +29,7 @@ def capture(
     subject: str = "",
     confidence: float = 1.0,
     origin: NoteOrigin,
+    is_own: bool = False,
     rules: Rules = BUILT_IN,
 ) -> tuple[Note | None, Verdict, list[PutOp]]:
     """Check a candidate and prepare the write of a session note.
@@ -45,16 +46,17 @@ def capture(
         confidence: how sure it is, in [0, 1].
         origin: whose words it is made of; what is not the user's is for this session and no constraint, which would be
             pinned, until the user has confirmed it.
+        is_own: nothing in the user's message looks pasted, so the guard leaves them their own wording.
         rules: the agent's.
 
     Returns:
         The note or None, the guard's verdict, and the writes to make.
     """
     text = normalised(text)
-    verdict = check(text, rules=rules) if text else Verdict("block", rule="empty")
+    verdict = check(text, rules=rules, is_own=is_own) if text else Verdict("block", rule="empty")
     if not verdict.allowed:
         return None, verdict, []
-    if not check(source.quote, rules=rules).allowed:
+    if not check(source.quote, rules=rules, is_own=is_own).allowed:
         # The ids still lead to the message; the store of notes does not repeat what it must not hold.
         source = source.model_copy(update={"quote": ""})
     is_now = is_for_this_time(text, rules) and not is_lasting(text, rules)

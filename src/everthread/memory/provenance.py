@@ -181,7 +181,7 @@ def tool_behind(text: str, results: Iterable[Said], said: Iterable[Said]) -> Sai
 
 def evidence_of(said: Said) -> list[Evidence]:
     """Return the sentences of a message that can show a note: the user's own, and the question that they agree to."""
-    own = own_sentences(said.text)[-_MOST_SENTENCES:]
+    own = own_sentences(said.text, at_semicolons=True)[-_MOST_SENTENCES:]
     evidence: list[Evidence] = []
     before = ""
     for sentence in own:

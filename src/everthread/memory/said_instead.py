@@ -28,6 +28,9 @@ _FEWEST_WORDS = 3
 _FEWEST_MATCHES = 2
 """Words that an earlier message has in common with a note; in the one that is being answered a single one is enough."""
 
+_PRONOUNS = frozenset(("he", "she", "they"))
+"""Whom they stand for was said ahead of them; a quoted sentence claims no more than was said."""
+
 _QUOTATION = re.compile("_{25}")
 """A quotation that was blanked, longer than a word or two: the sentence is not all the user's."""
 
@@ -103,7 +106,8 @@ def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
         evidence = evidence_in(sentence)
         if evidence is None or not evidence.is_lasting or is_answer(sentence.bare) or _QUOTATION.search(sentence.bare):
             continue
-        if evidence.who and not any(is_same(name, word) for name in evidence.who for word in noted.words):
+        who = evidence.who - _PRONOUNS
+        if who and not any(is_same(name, word) for name in who for word in noted.words):
             continue
         matches = sum(any(is_same(word, other) for other in evidence.wording.words) for word in telling)
         found.append(_Statement(sentence.quote, matches))

@@ -15,6 +15,7 @@ from everthread.memory.capture import capture
 from everthread.memory.distill import candidates, covers, keywords
 from everthread.memory.distill.proposals import refusals, together
 from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.text.own_words import is_typed
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.distiller import Read, questioned, read_with_model
 from everthread.nodes.model_calls import ModelCalls
@@ -192,6 +193,7 @@ def distilled(
                 subject=candidate.subject,
                 confidence=candidate.confidence,
                 origin="user",
+                is_own=is_typed(str(message.text)),
                 rules=rules,
             )
             if note is None:

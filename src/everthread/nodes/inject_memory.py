@@ -147,14 +147,16 @@ def _dated(message: BaseMessage) -> BaseMessage:
 def _refused(memory: StoredMemory, rules: Rules) -> list[Event]:
     """Return an event for each stored note that the guard keeps out of the prompt."""
     notes = [*memory.long_term, *memory.session]
-    refused = [note for note in notes if note.status == "active" and not is_safe(note.text, rules)]
+    refused = [
+        note for note in notes if note.status == "active" and not is_safe(note.text, rules, is_own=note.quotes_user)
+    ]
     return [
         NoteBlocked(
             category=verdict.category,
             rule=verdict.rule,
             message_ids=[name for source in note.sources for name in source.message_ids],
         )
-        for note, verdict in ((note, check(note.text, rules=rules)) for note in refused)
+        for note, verdict in ((note, check(note.text, rules=rules, is_own=note.quotes_user)) for note in refused)
     ]
 
 

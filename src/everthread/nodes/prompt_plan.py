@@ -178,7 +178,7 @@ def readable(items: Sequence[Item]) -> list[Note]:
 
 def usable_notes(notes: Sequence[Note], today: str, rules: Rules) -> list[Note]:
     """Return the notes that hold today and pass the guard: some are older than the guard, or come from elsewhere."""
-    return [note for note in holding(notes, today) if is_safe(note.text, rules)]
+    return [note for note in holding(notes, today) if is_safe(note.text, rules, is_own=note.quotes_user)]
 
 
 def _head_sizes(head: Sequence[BaseMessage], profile: str, notes: str, counter: TokenCounter) -> dict[str, int]:

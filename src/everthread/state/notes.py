@@ -63,6 +63,11 @@ class Note(BaseModel):
         """Tell whether the user has yet to confirm it: until then it is no rule, no pin and not durable."""
         return self.origin in ("tool", "assistant")
 
+    @property
+    def quotes_user(self) -> bool:
+        """Tell whether it is shown to be made of what the user typed."""
+        return self.origin == "user" and any(source.quote for source in self.sources)
+
     def value(self) -> dict[str, Any]:
         """Return the note as JSON for the store."""
         return self.model_dump(mode="json")

@@ -16,6 +16,7 @@ from everthread.memory.provenance import Said, Shown, own_keywords, shown_by, to
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.said_instead import said_instead
 from everthread.memory.text.consent import agrees
+from everthread.memory.text.own_words import is_typed
 from everthread.state import Context, State, namespaces
 from everthread.state.marks import is_synthetic
 from everthread.state.notes import NoteOrigin, Source
@@ -69,6 +70,7 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
             date=day,
             salt=salt,
             origin=origin,
+            is_own=origin == "user" and is_typed(quote),
             rules=rules,
         )
         own = None
@@ -88,6 +90,7 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
                 subject=candidate.subject,
                 confidence=candidate.confidence,
                 origin="user",
+                is_own=is_typed(stated.text),
                 rules=rules,
             )
             if in_own_words[0] is not None:

@@ -116,7 +116,7 @@ def reason_to_drop(note: Note, today: str) -> str:
         return FOR_THIS_SESSION
     if today and note.expires_at and note.expires_at[:10] <= today:
         return f"expired on {note.expires_at[:10]}"
-    return "" if check(note.text).allowed else BLOCKED
+    return "" if check(note.text, is_own=note.quotes_user).allowed else BLOCKED
 
 
 def plan_note(draft: Draft, note: Note) -> None:

@@ -28,7 +28,7 @@ _RANKED: tuple[Category, ...] = (
 """Which category names a text with several findings: what does the most harm, and the surest first."""
 
 
-def check(text: str, *, redact: Collection[Category] = (), rules: Rules = BUILT_IN) -> Verdict:
+def check(text: str, *, redact: Collection[Category] = (), rules: Rules = BUILT_IN, is_own: bool = False) -> Verdict:
     """Decide on one text, such as a candidate note.
 
     Args:
@@ -36,13 +36,15 @@ def check(text: str, *, redact: Collection[Category] = (), rules: Rules = BUILT_
         redact: categories to cut out instead of refusing the text, such as `phone` and `email`. The verdict is
             `redact` when the text has only such findings, in plain sight; see `redacted`.
         rules: the built-in rules, or those with packs of one's own: `Rules(["mine.yaml"])`.
+        is_own: it is shown to be what the user typed: how it is worded is their right, so the widest net, which weighs
+            words, is left out. Values and known attacks are looked for all the same.
 
     Returns:
         The verdict. It never raises: a text that the guard cannot judge is blocked as `unreadable`, so a failure
         costs the note and never the turn.
     """
     try:
-        return _judge(text, frozenset(redact), rules)
+        return _judge(text, frozenset(redact), rules, is_own)
     except Exception as error:  # noqa: BLE001 - a guard that fails must fail closed, whatever the reason
         # Neither the text nor the message of the error, which may quote it.
         logger.warning("the guard failed with %s; the text is blocked", type(error).__name__)
@@ -50,9 +52,9 @@ def check(text: str, *, redact: Collection[Category] = (), rules: Rules = BUILT_
 
 
 @lru_cache(maxsize=4_096)
-def is_safe(text: str, rules: Rules = BUILT_IN) -> bool:
+def is_safe(text: str, rules: Rules = BUILT_IN, *, is_own: bool = False) -> bool:
     """Tell whether a text may be shown as it is; cached, since the same notes are injected at every turn."""
-    return check(text, rules=rules).allowed
+    return check(text, rules=rules, is_own=is_own).allowed
 
 
 def redacted(text: str, verdict: Verdict) -> str:
@@ -76,7 +78,7 @@ def warm_up() -> None:
     load()
 
 
-def _judge(text: str, redact: frozenset[Category], rules: Rules) -> Verdict:
+def _judge(text: str, redact: frozenset[Category], rules: Rules, is_own: bool) -> Verdict:
     if len(text) > _LONGEST:
         return Verdict("block", "unreadable", "length", (0, len(text)))
     plain: list[Finding] = []
@@ -87,7 +89,7 @@ def _judge(text: str, redact: frozenset[Category], rules: Rules) -> Verdict:
             # Ligatures that stand for a sentence each: nobody writes so, and reading it takes too long.
             return Verdict("block", "unreadable", "length", (offset, offset + len(part)))
         for number, view in enumerate(readings(part)):
-            findings = [finding.moved(offset) for finding in _findings(view, rules)]
+            findings = [finding.moved(offset) for finding in _findings(view, rules, is_own)]
             if findings and not {finding.category for finding in findings} <= redact:
                 return _blocked(findings)
             (covert if number else plain).extend(findings)
@@ -100,10 +102,10 @@ def _judge(text: str, redact: frozenset[Category], rules: Rules) -> Verdict:
         return _blocked([*plain, *covert])
     verdict = Verdict("redact", cut[0].category, cut[0].rule, cut[0].span, cut)
     # What is left must pass on its own.
-    return verdict if _judge(redacted(text, verdict), frozenset(), rules).allowed else _blocked(plain)
+    return verdict if _judge(redacted(text, verdict), frozenset(), rules, is_own).allowed else _blocked(plain)
 
 
-def _findings(view: View, rules: Rules) -> Iterator[Finding]:
+def _findings(view: View, rules: Rules, is_own: bool) -> Iterator[Finding]:
     # Imported here, since few programs that import the guard check a text and the number plans take a while to load.
     from everthread.memory.guard.values import values
     from everthread.memory.guard.weighing import weighed
@@ -112,7 +114,8 @@ def _findings(view: View, rules: Rules) -> Iterator[Finding]:
     if not view.is_prose:
         yield from values(view, rules)
     yield from attacks(view, rules)
-    yield from weighed(view, rules)
+    if not is_own:
+        yield from weighed(view, rules)
 
 
 def _blocked(findings: list[Finding]) -> Verdict:

@@ -4,7 +4,7 @@ import re
 from typing import Literal
 
 from everthread.memory.rules import BUILT_IN
-from everthread.memory.text.words import fold, words
+from everthread.memory.text.words import STOP_WORDS, fold, words
 
 __all__ = ["agrees", "answer_of", "approves", "is_answer"]
 
@@ -25,6 +25,9 @@ _OWN_ORDER = re.compile(r"\W{0,20}(?:correct|confirm|approve)\s{1,9}(?:it|that|t
 
 _LONGEST_AGREEMENT = 80
 """Characters up to which an answer only agrees; a longer one says things of its own."""
+
+_FEWEST_OWN_WORDS = 2
+"""Words behind a yes or no that make it a statement."""
 
 _CLEAR = frozenset("yes y yep yeah approve approved confirm confirmed absolutely definitely proceed".split())  # noqa: SIM905
 _CLEAR_PHRASES = (
@@ -54,9 +57,14 @@ def answer_of(text: str) -> tuple[Literal["yes", "no", ""], str]:
 
 
 def is_answer(sentence: str) -> bool:
-    """Tell whether a sentence answers, and means little without what was asked: `No, not them`, but not `No emails`."""
+    """Tell whether a sentence answers, and means little without what was asked.
+
+    `No, not them` does; `No emails` answers nothing, and `Yes, but only window seats` says something of its own.
+    """
     answer, rest = answer_of(sentence)
-    return bool(answer) and (not rest or sentence[: len(sentence) - len(rest)].rstrip()[-1:] in (",", ".", "!"))
+    if not answer or (rest and sentence[: len(sentence) - len(rest)].rstrip()[-1:] not in (",", ".", "!")):
+        return False
+    return sum(word not in STOP_WORDS for word in words(rest)) < _FEWEST_OWN_WORDS
 
 
 def agrees(text: str, question: str = "") -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.sentences import sentences
 
-__all__ = ["Sentence", "is_reported", "own_sentences"]
+__all__ = ["Sentence", "is_reported", "is_typed", "own_sentences"]
 
 _MEMORY = re.compile(
     r"<(memories|user_profile|memory_policy|recalled|summary)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
@@ -73,6 +73,9 @@ _LONGEST_HEAD = 400
 _GREETING = 40
 """Characters ahead of a question up to which nothing stands there that it could be about."""
 
+_LONGEST_TYPED = 400
+"""Characters of a message that people type; a longer one may hold a paste that nothing shows."""
+
 _GAP = "\n"
 """Stands for what is not the user's, and ends a sentence."""
 
@@ -119,6 +122,11 @@ def own_sentences(text: str, *, at_semicolons: bool = False) -> list[Sentence]:
             found.append(_read(text[place : place + len(part)], part))
         place += len(part)
     return found
+
+
+def is_typed(text: str) -> bool:
+    """Tell whether a message is short and nothing in it looks quoted, pasted or handed over."""
+    return len(text) <= _LONGEST_TYPED and "\n\n" not in text and _masked(text) == text
 
 
 def is_reported(sentence: Sentence) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 from everthread.memory.text.constraints import constraints_in
-from everthread.memory.text.own_words import own_sentences
+from everthread.memory.text.own_words import is_typed, own_sentences
 
 RULE = "Never book anything before I approve it."
 
@@ -72,3 +72,17 @@ def test_blanks_stand_where_the_quotation_stands() -> None:
 
     assert (sentence.text, sentence.bare) == ("""I don't say "no nuts", ever.""", "I don't say _________, ever.")
     assert sentence.quote == 'I dont  say "no  nuts" , ever.'
+
+
+@pytest.mark.parametrize(
+    ("message", "is_so"),
+    [
+        ("I like tea. Never call me.", True),
+        ('She said "never call me".', False),
+        ("Hi Bo,\n\nnever call me.", False),
+        ("I like tea. " * 40, False),
+        ("Translate this: never call me.", False),
+    ],
+)
+def test_a_short_message_with_nothing_pasted_is_typed(message: str, is_so: bool) -> None:
+    assert is_typed(message) == is_so
