@@ -3,7 +3,7 @@
 import asyncio
 import io
 import json
-import signal
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,22 +43,31 @@ def adopted(storage: Any, replies: list[Any]) -> Any:
     return storage.guard(app(storage.checkpointer, replies, [middleware], store=storage.store))
 
 
-@pytest.fixture(params=["sync", "async"])
+@pytest.fixture(scope="module", params=["sync", "async"])
 def is_async(request: pytest.FixtureRequest) -> bool:
     return request.param == "async"
 
 
-@pytest.fixture
-def path(tmp_path: Path, is_async: bool) -> Path:
-    made = tmp_path / "app.db"
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory, is_async: bool) -> Path:
+    """Make what the app left behind once; tests change copies."""
+    made = tmp_path_factory.mktemp("stock") / "app.db"
     make(made, is_async=is_async)
     return made
 
 
 @pytest.fixture
+def path(tmp_path: Path, template: Path) -> Path:
+    return Path(shutil.copy(template, tmp_path))
+
+
+@pytest.fixture
 def with_middleware(path: Path, is_async: bool) -> Continue:
     """Run the app's graph with the middleware, in a storage of its own."""
+    return continued(path, is_async)
 
+
+def continued(path: Path, is_async: bool) -> Continue:
     def go_on(thread_id: str, sent: Any, *replies: Any) -> dict[str, Any]:
         with open_storage(url(path)) as storage:
             graph = adopted(storage, list(replies))
@@ -266,47 +275,66 @@ def test_our_graph_refuses_an_adopted_thread_and_changes_nothing(
 
 
 KILLED = """
-import os, signal, sys
+import asyncio, os, signal, sys
 from pathlib import Path
 from test_adopted_threads import LONG, adopted, ask, config, url
 from everthread import open_storage
 from stock_app import call
 
-path, puts, is_async = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "async"
-with open_storage(url(path)) as storage:
-    graph = adopted(storage, [call("spend", "k1", amount=1), LONG])
-    save = storage.checkpointer.put
+def play(path, puts, is_async):
+    with open_storage(url(path)) as storage:
+        graph = adopted(storage, [call("spend", "k1", amount=1), LONG])
+        save = storage.checkpointer.put
 
-    def put(*args):
-        global puts
-        if not puts:
-            os.kill(os.getpid(), signal.SIGKILL)
-        puts -= 1
-        return save(*args)
+        def put(*args):
+            nonlocal puts
+            if not puts:
+                os.kill(os.getpid(), signal.SIGKILL)
+            puts -= 1
+            return save(*args)
 
-    storage.checkpointer.put = put
-    if is_async:
-        import asyncio
-        asyncio.run(graph.ainvoke(ask("Spend it."), config("both")))
-    else:
-        graph.invoke(ask("Spend it."), config("both"))
+        storage.checkpointer.put = put
+        if is_async:
+            asyncio.run(graph.ainvoke(ask("Spend it."), config("both")))
+        else:
+            graph.invoke(ask("Spend it."), config("both"))
+
+# Each is killed in a process of its own, and the imports are made once.
+for puts, path in enumerate(sys.argv[2:]):
+    if (child := os.fork()) == 0:
+        play(Path(path), puts, sys.argv[1] == "async")
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
 """
-"""A turn with the middleware that is killed ahead of a checkpoint; what left the state is in the store by then."""
+"""A turn with the middleware that is killed ahead of each checkpoint; what left the state is in the store by then."""
+
+PUTS = range(5)
 
 
-@pytest.mark.parametrize("puts", range(5))
+@pytest.fixture(scope="module")
+def killed(template: Path, is_async: bool, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return the folders of a thread of four turns whose fifth was killed, ahead of one checkpoint more in each."""
+    talked = tmp_path_factory.mktemp("talked") / "app.db"
+    shutil.copy(template, talked)
+    for turn in range(4):
+        continued(talked, is_async)("both", ask(f"more {turn}"), f"{turn}: {LONG}")
+    folders = [tmp_path_factory.mktemp(f"killed-{puts}") for puts in PUTS]
+    paths = [shutil.copy(talked, folder) for folder in folders]
+    here = Path(__file__).parent
+    environment = {"PYTHONPATH": ":".join(map(str, [here, here.parent, *sys.path]))}
+    flavour = "async" if is_async else "sync"
+    subprocess.run([sys.executable, "-c", KILLED, flavour, *paths], env=environment, timeout=300, check=True)
+    return folders
+
+
+@pytest.mark.parametrize("puts", PUTS)
 @pytest.mark.parametrize("goes_on", ["with", "without"])
 def test_nothing_is_lost_when_the_process_is_killed_ahead_of_any_checkpoint(
-    path: Path, is_async: bool, with_middleware: Continue, without: Continue, puts: int, goes_on: str
+    path: Path, killed: list[Path], with_middleware: Continue, without: Continue, puts: int, goes_on: str
 ) -> None:
-    for turn in range(4):
-        with_middleware("both", ask(f"more {turn}"), f"{turn}: {LONG}")
-    before = said(path, "both")
-    arguments = [str(path), str(puts), "async" if is_async else "sync"]
-    folder = Path(__file__).parent
-    paths = ":".join(map(str, [folder, folder.parent, *sys.path]))
-    killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], env={"PYTHONPATH": paths}, timeout=120)
-    assert killed.returncode == -signal.SIGKILL
+    before = [*said(path, "both"), *(text for turn in range(4) for text in (f"more {turn}", f"{turn}: {LONG}"))]
+    shutil.copytree(killed[puts], path.parent, dirs_exist_ok=True)
 
     first, second = (with_middleware, without) if goes_on == "with" else (without, with_middleware)
     first("both", ask("And now?"), f"first: {LONG}")
