@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def storage(tmp_path: Path) -> Iterator[Storage]:
         yield opened
 
 
-@pytest.fixture(params=["invoke", "ainvoke"])
+@pytest.fixture(scope="module", params=["invoke", "ainvoke"])
 def ask(request: pytest.FixtureRequest) -> Ask:
     def send(graph: Any, payload: Any) -> dict[str, Any]:
         payload = {"messages": [HumanMessage(payload)]} if isinstance(payload, str) else payload
@@ -88,7 +89,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
     return send
 
 
-@pytest.fixture(params=["theirs outside", "ours outside"])
+@pytest.fixture(scope="module", params=["theirs outside", "ours outside"])
 def order(request: pytest.FixtureRequest) -> Order:
     return lambda theirs, ours: [theirs, ours] if request.param == "theirs outside" else [ours, theirs]
 
@@ -122,7 +123,6 @@ class Reminder(AgentMiddleware):
 
 
 STOCK: dict[str, Callable[[], Any]] = {
-    "summarization": lambda: SummarizationMiddleware(Shop(), trigger=("messages", 30), keep=("messages", 10)),
     "context editing": lambda: ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1_000, keep=2)]),
     "todo list": lambda: TodoListMiddleware(),
     "model retry": lambda: ModelRetryMiddleware(max_retries=1, initial_delay=0),
@@ -133,38 +133,46 @@ STOCK: dict[str, Callable[[], Any]] = {
     "tool call limit": lambda: ToolCallLimitMiddleware(run_limit=10),
     "approvals": lambda: HumanInTheLoopMiddleware(interrupt_on={"sell": True}),
     "reminder": lambda: Reminder(),
+    "summarization": lambda: SummarizationMiddleware(Shop(), trigger=("messages", 30), keep=("messages", 10)),
 }
 
 
-@pytest.mark.parametrize("name", STOCK)
-def test_beside_langchains_own_every_prompt_fits_and_is_whole(
-    storage: Storage, ask: Ask, order: Order, name: str
-) -> None:
+@dataclass(frozen=True)
+class Talk:
+    """What a thread of sixteen turns left: every prompt, what is in the state, and every message."""
+
+    prompts: list[list[BaseMessage]]
+    state: list[BaseMessage]
+    messages: list[BaseMessage]
+
+
+@pytest.fixture(scope="module")
+def talk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, ask: Ask, order: Order) -> Talk:
+    """Talk once beside a middleware of langchain's own; more than one test looks at the thread."""
     model = Shop()
-    graph = build(storage, model, order(STOCK[name](), ours()))
+    with open_storage(f"sqlite:///{tmp_path_factory.mktemp('talk')}/a.db", lock_timeout_seconds=0) as storage:
+        graph = build(storage, model, order(STOCK[request.param](), ours()))
+        for number in range(TURNS):
+            state = ask(graph, f"Where is order {number}? " * 5)["messages"]
+        messages = transcript(storage.store, "t", thread_messages(storage.store, "t", state))
+    return Talk(model.prompts, state, messages)
 
-    for number in range(TURNS):
-        values = ask(graph, f"Where is order {number}? " * 5)
 
-    for index, prompt in enumerate(model.prompts):
+@pytest.mark.parametrize("talk", STOCK, indirect=True)
+def test_beside_langchains_own_every_prompt_fits_and_is_whole(talk: Talk) -> None:
+    for index, prompt in enumerate(talk.prompts):
         assert counter_for(None).messages(prompt) < WINDOW
         assert any(message.text.startswith(f"Where is order {index // 2}?") for message in prompt)
         calls = [call["id"] for message in prompt if isinstance(message, AIMessage) for call in message.tool_calls]
         assert calls == [message.tool_call_id for message in prompt if isinstance(message, ToolMessage)]
-    assert len(model.prompts) == 2 * TURNS
-    assert values["messages"][-1].text.startswith("It is packed.")
+    assert len(talk.prompts) == 2 * TURNS
+    assert talk.state[-1].text.startswith("It is packed.")
 
 
-@pytest.mark.parametrize("name", [name for name in STOCK if name != "summarization"])
-def test_beside_langchains_own_nothing_is_lost(storage: Storage, ask: Ask, order: Order, name: str) -> None:
-    graph = build(storage, Shop(), order(STOCK[name](), ours()))
-
-    for number in range(TURNS):
-        values = ask(graph, f"Where is order {number}? " * 5)
-
-    messages = transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))
-    assert [message.type for message in messages] == ["human", "ai", "tool", "ai"] * TURNS
-    assert all(line in messages[2].text for line in ("order 0 line 0", "order 0 line 19"))
+@pytest.mark.parametrize("talk", [name for name in STOCK if name != "summarization"], indirect=True)
+def test_beside_langchains_own_nothing_is_lost(talk: Talk) -> None:
+    assert [message.type for message in talk.messages] == ["human", "ai", "tool", "ai"] * TURNS
+    assert all(line in talk.messages[2].text for line in ("order 0 line 0", "order 0 line 19"))
 
 
 def test_an_approval_is_asked_and_answered(storage: Storage, ask: Ask, order: Order) -> None:
