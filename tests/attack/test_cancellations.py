@@ -73,7 +73,6 @@ def storage(tmp_path: Path) -> Iterator[Storage]:
         gc.collect()
         gc.freeze()
         yield opened
-        gc.unfreeze()
 
 
 async def attack(talk: Talk, way: str, durability: str, at: int) -> int:

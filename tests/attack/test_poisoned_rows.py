@@ -16,7 +16,7 @@ import pytest
 
 from attack.conftest import AttackRow
 from attack.poisoned import DAMAGES, SECRETS, TARGETS, copied, make_database
-from attack.scale import PARTS, part_of, tries
+from attack.scale import PARTS, SCALE, part_of, tries
 from everthread import Context, build_graph, open_storage
 from everthread.cli import main
 from everthread.errors import EverthreadError, UnreadableError
@@ -328,6 +328,7 @@ def _crafted() -> Iterator[tuple[str, str, bytes]]:
 
 
 CRAFTED = list(_crafted())
+assert len(CRAFTED) == 40
 PLACES: dict[str, Callable[[sqlite3.Connection, str, bytes], Any]] = {
     "checkpoint": lambda database, kind, value: database.execute(
         "UPDATE checkpoints SET type = ?, checkpoint = ? WHERE thread_id = 't-ada'", (kind, value)
@@ -361,7 +362,9 @@ async def test_a_crafted_row_executes_nothing(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-deployment")
     executed = []
-    for name, kind, value in CRAFTED:
+    # In the short form each row stands in one of the places.
+    crafted = CRAFTED if SCALE > 1 else CRAFTED[list(PLACES).index(place) :: len(PLACES)]
+    for name, kind, value in crafted:
         path = copied(healthy, tmp_path)
         with closing(sqlite3.connect(path)) as database:
             PLACES[place](database, kind, value)
@@ -375,7 +378,6 @@ async def test_a_crafted_row_executes_nothing(
         main(["forget", "--user", "ada", "--yes"])
         if "sk-of-the-deployment" in capsys.readouterr().out or _left_a_mark():
             executed.append(name)
-    attack_row("a crafted row: code executed", len(CRAFTED), len(executed))
+    attack_row("a crafted row: code executed", len(crafted), len(executed))
 
-    assert len(CRAFTED) == 40
     assert executed == []
