@@ -4,7 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from everthread.calls import PromptPart, SentPrompt, aprompt_at, asent_prompts, prompt_at, sent_prompts
+    from everthread.calls import (
+        PromptChange,
+        PromptPart,
+        SentPrompt,
+        aprompt_at,
+        asent_prompts,
+        prompt_at,
+        prompt_changes,
+        sent_prompts,
+    )
     from everthread.compactions import Preview, acompact_now, apreview, compact_now, preview
     from everthread.fitting import fit
     from everthread.graph.agent import build_graph, pipeline
@@ -22,6 +31,7 @@ __all__ = [
     "EverthreadMiddleware",
     "EverthreadState",
     "Preview",
+    "PromptChange",
     "PromptPart",
     "SentPrompt",
     "Storage",
@@ -41,6 +51,7 @@ __all__ = [
     "pipeline",
     "preview",
     "prompt_at",
+    "prompt_changes",
     "sent_prompts",
     "set_profile",
 ]
@@ -55,7 +66,11 @@ _HOMES = {
     "Transcript": "everthread.transcript",
     **dict.fromkeys(("aget_profile", "aset_profile", "get_profile", "set_profile"), "everthread.profiles"),
     **dict.fromkeys(
-        ("PromptPart", "SentPrompt", "aprompt_at", "asent_prompts", "prompt_at", "sent_prompts"), "everthread.calls"
+        (
+            *("PromptChange", "PromptPart", "SentPrompt", "aprompt_at", "asent_prompts", "prompt_at", "prompt_changes"),
+            "sent_prompts",
+        ),
+        "everthread.calls",
     ),
     **dict.fromkeys(("Preview", "acompact_now", "apreview", "compact_now", "preview"), "everthread.compactions"),
     "build_graph": "everthread.graph.agent",

@@ -1,25 +1,38 @@
 """The calls of a thread: what each one sent to the model, made again from the transcript, the store and the ledger."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage, SystemMessage, messages_from_dict
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore, GetOp
+from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError
 from everthread.ledger import events
-from everthread.ledger.events import Event, PromptAssembled
+from everthread.ledger.events import Compacted, Event, Evicted, Masked, PromptAssembled
 from everthread.ledger.recipes import Call, calls_of, is_text
 from everthread.state import namespaces
-from everthread.state.marks import is_masked, marks
+from everthread.state.marks import MARK, is_masked, marks
 from everthread.state.messages import Messages
 from everthread.storage.open import Storage
+from everthread.storage.reading import role_of
+from everthread.storage.transcript import brief
 from everthread.window.assembly import message_checksum
 from everthread.window.prompt_cache import mark_cache
+from everthread.window.tokens import counter_for
 
-__all__ = ["PromptPart", "SentPrompt", "aprompt_at", "asent_prompts", "prompt_at", "sent_prompts"]
+__all__ = [
+    "PromptChange",
+    "PromptPart",
+    "SentPrompt",
+    "aprompt_at",
+    "asent_prompts",
+    "prompt_at",
+    "prompt_changes",
+    "sent_prompts",
+]
 
 _CHECKSUM = 8
 """Digits of the checksum in the name of a part."""
@@ -53,6 +66,26 @@ class PromptPart:
             return "system"
         return str(marks(self.message).get("kind", "unanswered"))
 
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one JSON object."""
+        value: dict[str, Any] = {"id": self.id, "form": self.form}
+        if self.message is None:
+            return {**value, "missing": self.missing}
+        data = brief(self.message)["data"]
+        kwargs = {name: one for name, one in data.pop("additional_kwargs", {}).items() if name != MARK}
+        return {**value, "role": role_of(self.message), **data, **({"additional_kwargs": kwargs} if kwargs else {})}
+
+
+@dataclass(frozen=True)
+class PromptChange:
+    """One difference between the prompts of two calls."""
+
+    kind: Literal["came", "left", "changed"]
+    before: PromptPart | None
+    after: PromptPart | None
+    why: str = ""
+    """What the ledger says of it; empty when it says nothing."""
+
 
 @dataclass(frozen=True)
 class SentPrompt:
@@ -79,6 +112,26 @@ class SentPrompt:
     def is_exact(self) -> bool:
         """Whether nothing is missing."""
         return not self.problems
+
+    def sizes(self) -> tuple[int | None, ...]:
+        """Return the tokens of each part by our own count for the call's model; None for one that is missing."""
+        counter = counter_for(self.model)
+        return tuple(None if one.message is None else counter.message(one.message) for one in self.parts or ())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one JSON object, each message with all that a provider got of it."""
+        parts = zip(self.parts or (), self.sizes(), strict=True)
+        return {
+            "number": self.number,
+            "call": self.name,
+            "parent": self.parent,
+            "model": self.model,
+            "tools": None if self.tools is None else list(self.tools),
+            "exact": self.is_exact,
+            "problems": list(self.problems),
+            "prompt": self.event.model_dump(mode="json", exclude={"recipe"}),
+            "parts": None if self.parts is None else [{**one.as_json(), "tokens": size} for one, size in parts],
+        }
 
 
 def prompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPrompt:
@@ -122,6 +175,49 @@ async def asent_prompts(storage: Storage, thread_id: str) -> list[SentPrompt]:
 
 class _State(TypedDict):
     messages: Messages
+
+
+def prompt_changes(before: SentPrompt, after: SentPrompt, recorded: Iterable[Event] = ()) -> list[PromptChange]:
+    """Return what differs between the prompts of two calls, in the order of the later one; what left comes first.
+
+    Args:
+        before: as a rule the parent of the later call.
+        after: the later call.
+        recorded: events of the thread, which say why a message left or was masked.
+    """
+    old, new = ({_identity(part): part for part in sent.parts or ()} for sent in (before, after))
+    reasons = _reasons(recorded, before.event.at, after.event.at)
+    left = [PromptChange("left", part, None, reasons.get(name, "")) for name, part in old.items() if name not in new]
+    came: list[PromptChange] = []
+    for name, part in new.items():
+        earlier = old.get(name)
+        if earlier is None:
+            came.append(PromptChange("came", None, part))
+        elif earlier.id != part.id or earlier.form != part.form:
+            came.append(PromptChange("changed", earlier, part, reasons.get(name, "")))
+    return [*left, *came]
+
+
+def _identity(part: PromptPart) -> str:
+    """Return what a part is in any form: the id of its message; of what Everthread adds, its kind."""
+    if part.message is None or not is_text(part.id):
+        return part.id
+    return str(part.message.id or part.form)
+
+
+def _reasons(recorded: Iterable[Event], after: str, until: str) -> dict[str, str]:
+    """Return why messages left or were masked between two times, by their ids."""
+    reasons: dict[str, str] = {}
+    for event in recorded:
+        if not after <= event.at <= until:
+            continue
+        if isinstance(event, Evicted):
+            reasons |= dict.fromkeys(event.message_ids, f"evicted: {event.reason}")
+        elif isinstance(event, Compacted):
+            reasons |= dict.fromkeys(event.message_ids, f"folded into summary {event.version}: {event.reason}")
+        elif isinstance(event, Masked):
+            reasons[event.message_id] = f"masked: {event.reason}"
+    return reasons
 
 
 @dataclass(frozen=True)

@@ -278,6 +278,15 @@ def test_a_thread_that_is_in_use_is_one_sentence(chat: Chat, monkeypatch: pytest
     assert err.startswith("error: thread 't' is busy")
 
 
+def test_context_shows_the_last_prompt_its_changes_and_the_next_compaction(chat: Chat) -> None:
+    _, out, err = chat("/context", "Hello!", "/context", "And you?", "/context diff", "/context preview")
+
+    assert "no prompt has been sent yet" in err
+    assert "  kept       user: Hello!" in out
+    assert "+ kept       user: And you?" in out
+    assert "next compaction by `summarize`" in out
+
+
 def test_a_message_over_the_budget_is_one_sentence_and_the_next_one_works(chat: Chat) -> None:
     code, out, err = chat("word " * 6000, "hi", options=("--thread", "t", "--window", "4000"))
 

@@ -12,6 +12,8 @@ import yaml
 from langchain_core.language_models import BaseChatModel
 from langgraph.types import Interrupt
 
+from everthread.calls import prompt_at, prompt_changes
+from everthread.cli.context import print_call, print_changes, print_preview
 from everthread.cli.conversation import Call, Conversation, Turn, Watcher
 from everthread.cli.end import print_ending
 from everthread.cli.options import (
@@ -25,6 +27,7 @@ from everthread.cli.options import (
 from everthread.cli.output import counted, error, note, out, plain, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.reading import check_owner, print_notes
+from everthread.compactions import preview
 from everthread.errors import EverthreadError
 from everthread.graph.agent import build_graph, node_deps
 from everthread.graph.ending import end_thread
@@ -47,6 +50,7 @@ _HELP = f"""\
 /end     end the session: what lasts becomes long-term, the rest goes; the thread can go on
 /notes   what is remembered about you
 /budget  what was in the last prompt
+/context the last prompt message by message; /context diff and /context preview as the command of that name
 /retry   go on with a turn that failed or was stopped
 /quit    leave; everything that was answered is saved
 {_FENCE}      on a line of its own opens and closes a message of several lines"""
@@ -71,8 +75,8 @@ def chat(
 ) -> None:
     """Talk with an agent; lines from a pipe work too, one message each.
 
-    Inside: /end ends the session, /notes, /budget, /retry, /help, /quit. Three double quotes on a line of their own
-    open and close a message of several lines.
+    Inside: /end ends the session, /notes, /budget, /context, /retry, /help, /quit. Three double quotes on a line
+    of their own open and close a message of several lines.
     """
     # Everything that can be wrong with the command line is found before a file is made.
     context = Context(user_id="local" if user is None else user, window=window)
@@ -97,6 +101,7 @@ class _Dialogue:
         self._model_name = describe(model)
         self._user_id = context.user_id
         self._thread_id = thread_id
+        self._dials = context
         self._failed = False
         self._screen = Screen()
         self._graph = build_graph(agent, model=model, storage=storage)
@@ -132,6 +137,8 @@ class _Dialogue:
                 commands[text]()
             elif text == "/help":
                 say(_HELP)
+            elif text.split(" ")[0] == "/context":
+                self._context(text.removeprefix("/context").strip())
             elif text.startswith("/") and " " not in text and "\n" not in text:
                 note(f"there is no command {text}; /help lists them")
             elif text:
@@ -227,6 +234,27 @@ class _Dialogue:
         say(headline(prompt))
         out().print(bar(prompt))
         say(legend(prompt))
+
+    def _context(self, wanted: str) -> None:
+        """Show the last prompt, what changed in it, or the next compaction."""
+        storage, thread_id = self._storage, self._thread_id
+        if not exists(storage, thread_id):
+            note("no prompt has been sent yet")
+            return
+        try:
+            if wanted == "preview":
+                print_preview(preview(self._graph, thread_id, context=self._dials))
+                return
+            sent = prompt_at(storage, thread_id)
+            if wanted != "diff":
+                print_call(thread_id, sent)
+            elif sent.parent is None:
+                note("there is no call before it")
+            else:
+                before = prompt_at(storage, thread_id, sent.parent)
+                print_changes(before, sent, prompt_changes(before, sent, events(storage.store, thread_id)))
+        except EverthreadError as failure:
+            note(str(failure))
 
 
 def _check_window(agent: Agent, model: BaseChatModel, context: Context, storage: Storage, thread_id: str) -> None:

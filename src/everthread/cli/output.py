@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 import textwrap
 import time
@@ -17,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from everthread.errors import SettingsError, StorageError
+from everthread.state.plain import CONTROL, plain
 
 __all__ = [
     "check_writable",
@@ -35,10 +35,6 @@ __all__ = [
     "write_json",
     "write_page",
 ]
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-"""What could move the cursor, change colours, turn text around or hide it, except tab and line feed. Rich removes only
-some."""
 
 _PLAIN_WIDTH = 120
 """Columns of text that goes to a file or a pipe."""
@@ -210,14 +206,9 @@ def progress(task: str = "", *, hidden: bool = False) -> Iterator[Report]:
         note(f"{task}: done after {time.monotonic() - began:.1f} s")
 
 
-def plain(text: str) -> str:
-    """Replace control characters in a text of others by a visible one."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
-
-
 def _escaped(document: str) -> str:
     """Write control characters inside the strings of a JSON document as `\\u009b`; it means the same."""
-    return _CONTROL.sub(lambda match: json.dumps(match.group())[1:-1], document)
+    return CONTROL.sub(lambda match: json.dumps(match.group())[1:-1], document)
 
 
 def counted(number: int, noun: str) -> str:

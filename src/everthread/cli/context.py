@@ -1,0 +1,246 @@
+"""`context`: what a call of a thread was sent, how it differs from the call before, what the next compaction does."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from everthread.agents import AGENTS
+from everthread.calls import PromptChange, PromptPart, SentPrompt, prompt_at, prompt_changes
+from everthread.cli.options import DEFAULT_DATABASE, AgentName, AsJson, DatabaseUrl, ModelName, ThreadId, agent_of
+from everthread.cli.output import counted, note, out, print_json, say, shortened
+from everthread.cli.prompt_view import bar, headline, legend
+from everthread.cli.reading import when
+from everthread.compactions import Preview, preview
+from everthread.errors import SettingsError
+from everthread.graph.agent import build_graph
+from everthread.ledger import events
+from everthread.state import Context
+from everthread.state.stored import message_text
+from everthread.storage.open import Storage
+from everthread.storage.reading import record_of, role_of
+from everthread.storage.to_read import storage_to_read
+
+__all__ = ["TAGS", "context", "print_call", "print_changes", "print_preview"]
+
+TAGS = {
+    "whole": "kept",
+    "shortened": "masked",
+    "system": "system",
+    "memory": "injected",
+    "session_notes": "injected",
+    "summary_request": "summary",
+    "summary": "summary",
+    "recalled": "recalled",
+    "unanswered": "no result",
+    "missing": "missing",
+}
+"""What people read of the form of a part."""
+
+_WIDTH = 96
+_COLOURS = {"-": "red", "+": "green", "~": "yellow"}
+_SIGNS = {"left": "-", "came": "+", "changed": "~"}
+
+
+def context(
+    thread: ThreadId,
+    call: Annotated[
+        str | None,
+        typer.Option("--call", metavar="N", help="Number of the call, -2 for the last but one.  [default: the last]"),
+    ] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="What changed since the call before it on its branch.")] = False,
+    next_compaction: Annotated[
+        bool, typer.Option("--preview", help="What the next compaction would do, with its price and what it saves.")
+    ] = False,
+    window: Annotated[
+        int | None,
+        typer.Option("--window", metavar="N", help="With --preview: input limit.  [default: of the last call]"),
+    ] = None,
+    agent: AgentName = None,
+    model: ModelName = None,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a model call was sent, message by message.
+
+    It is made again from transcript, store and ledger, also after pruning; what was erased or changed since is named.
+    For --preview, --agent and --model name what the thread is run with.
+    """
+    if next_compaction and (call is not None or diff):
+        raise SettingsError("`--preview` looks ahead from the newest state; leave out `--call` and `--diff`")
+    with storage_to_read(database) as storage:
+        if next_compaction:
+            told = _preview(storage, thread, agent, model, window)
+            print_json(told.as_json()) if as_json else print_preview(told)
+            return
+        sent = prompt_at(storage, thread, _named(call))
+        before = prompt_at(storage, thread, sent.parent) if diff and sent.parent is not None else None
+        changes = prompt_changes(before, sent, events(storage.store, thread)) if before else []
+    if as_json:
+        print_json({**sent.as_json(), **({"changes": list(map(_as_json, changes))} if diff else {})})
+    elif not diff:
+        print_call(thread, sent)
+    elif before is None:
+        note(f"call {sent.number} of thread {thread!r} has no call before it in the ledger")
+    else:
+        print_changes(before, sent, changes)
+
+
+def _named(call: str | None) -> int | str:
+    """Return a number, or the name that the ledger has for a call."""
+    if call is None:
+        return -1
+    return int(call) if call.lstrip("-").isdigit() and len(call) < 12 else call
+
+
+def _preview(storage: Storage, thread: str, agent: str | None, model: str | None, window: int | None) -> Preview:
+    record = record_of(storage.store, thread) or {}
+    chosen = agent_of(record, agent)
+    if chosen.name not in AGENTS and agent is None:
+        raise SettingsError(
+            f"thread {thread!r} is run by the agent {chosen.name!r}, which only your code has; name it by "
+            "`--agent module:attribute`"
+        )
+    graph = build_graph(chosen, model=model or "offline", storage=storage)
+    if window is None:
+        return preview(graph, thread)
+    user = str(record.get("user_id") or "local")
+    return preview(graph, thread, context=Context(user_id=user, window=window))
+
+
+def print_call(thread: str, sent: SentPrompt) -> None:
+    """Print one prompt: its size, its tools, and a line for each part."""
+    _heading(thread, sent)
+    prompt = sent.event.model_dump(mode="json")
+    say(headline(prompt))
+    out().print(bar(prompt, 60))
+    for line in _wrapped(legend(prompt).split("  ")):
+        say(line, "dim")
+    if sent.tools is not None:
+        for line in _wrapped([f"tools ({len(sent.tools)}):", *sent.tools], between=" "):
+            say(line, "dim")
+    say()
+    sizes = sent.sizes()
+    say(f"{'':>4}  {'tokens':>6}  {'tag':<9}  message", "bold")
+    for place, (part, size) in enumerate(zip(sent.parts or (), sizes, strict=True), start=1):
+        say(f"{place:>4}  {_size(size):>6}  {_line(part)}", "red" if part.missing else "")
+    counts = "exactly" if prompt["accuracy"] == "exact" else "by our own count"
+    say(f"\nTokens of each message are counted {counts}, without the schemas of the tools.", "dim")
+    _print_problems(sent)
+
+
+def _heading(thread: str, sent: SentPrompt) -> None:
+    parent = f" · after call {sent.parent}" if sent.parent is not None else ""
+    model = f" · {sent.model}" if sent.model else ""
+    title = f"thread {thread} · call {sent.number}{parent} · turn {sent.event.turn} · {when(sent.event.at)}{model}"
+    say(shortened(title, _WIDTH), "bold")
+
+
+def _print_problems(sent: SentPrompt) -> None:
+    for problem in sent.problems:
+        say(shortened(f"not as it was sent: {problem}", _WIDTH), "red")
+
+
+def _line(part: PromptPart) -> str:
+    tag = f"{TAGS.get(part.form, part.form):<9}"
+    if part.message is None:
+        return f"{tag}  {shortened(f'{part.missing} ({part.id})', 70)}"
+    role = role_of(part.message)
+    name = f" {part.message.name}" if part.message.name and role == "tool" else ""
+    return f"{tag}  {shortened(f'{role}{name}: {message_text(part.message)}', 70)}"
+
+
+def _size(size: int | None) -> str:
+    return "?" if size is None else f"{size:,}"
+
+
+def _wrapped(words: Sequence[str], between: str = "  ") -> Iterator[str]:
+    """Yield lines that are no wider than a page."""
+    line = ""
+    for word in words:
+        if line and len(line) + len(between) + len(word) > _WIDTH:
+            yield line
+            line = "  "
+        line = f"{line}{between}{word}" if line.strip() else f"{line}{shortened(word, _WIDTH - 2)}"
+    if line.strip():
+        yield line
+
+
+def print_changes(before: SentPrompt, sent: SentPrompt, changes: Sequence[PromptChange]) -> None:
+    """Print what came, left or changed between two calls; of what Everthread adds, which lines."""
+    tokens, earlier = sent.event.tokens, before.event.tokens
+    accuracy = sent.event.accuracy
+    say(f"call {before.number} → call {sent.number} · {earlier:,} → {tokens:,} tokens ({accuracy} count)", "bold")
+    moved = sent.event.head_moved
+    cached = f"{sent.event.cacheable_tokens:,} tokens at the head are as they were"
+    say(f"{cached}{f'; the rest moved: {moved}' if moved else ''}", "dim")
+    for change in changes:
+        part = change.after or change.before
+        if part is None:
+            continue
+        sign, why = _SIGNS[change.kind], f"  ({change.why})" if change.why else ""
+        say(f"{sign} {_line(part)}", _COLOURS[sign])
+        if why:
+            say(f"  {'':<9}  {shortened(why.strip(), 80)}", "dim")
+        if change.kind == "changed":
+            for line in _line_changes(change):
+                say(f"    {shortened(line, 90)}", _COLOURS[line[0]])
+    if not changes:
+        say("nothing changed", "dim")
+    _print_problems(sent)
+
+
+def _line_changes(change: PromptChange) -> list[str]:
+    """Return the lines of a text that differ, the first of them."""
+    if change.before is None or change.after is None or not (change.before.message and change.after.message):
+        return []
+    old, new = (message_text(part.message).splitlines() for part in (change.before, change.after) if part.message)
+    if change.after.form == "shortened":
+        return []  # head and tail of what was whole
+    return [line for line in difflib.ndiff(old, new) if line[0] in "+-"][:20]
+
+
+def _as_json(change: PromptChange) -> dict[str, Any]:
+    return {
+        "kind": change.kind,
+        "before": change.before and change.before.as_json(),
+        "after": change.after and change.after.as_json(),
+        "why": change.why,
+    }
+
+
+def print_preview(told: Preview) -> None:
+    """Print what the next compaction would do."""
+    due = "due now" if told.is_due else f"due in {told.room:,} tokens"
+    if told.put_off:
+        due = "due, and put off: it costs more than it saves, and there is room to wait"
+    say(f"thread {told.thread_id} · next compaction by `{told.policy}`: {due}", "bold")
+    if told.is_empty:
+        say("nothing can leave the prompt or be masked in it")
+        return
+    goes = "folded into the summary" if told.policy == "summarize" else "to the transcript"
+    say(f"messages   {told.tokens_before:,} → {told.tokens_after:,} of {told.budget:,} tokens ({told.accuracy} count)")
+    if told.evicted:
+        say(f"leave      {counted(len(told.evicted), 'message')}, {goes}: {_ids(told.evicted)}")
+    if told.masked:
+        say(f"masked     {counted(len(told.masked), 'result')}: {_ids(list(told.masked))}")
+    if told.recalled:
+        say(f"recalled   what was recalled for {counted(len(told.recalled), 'question')} goes")
+    say(
+        f"price      {told.price:,} tokens at the full input price, estimated: {told.reread:,} no longer cached"
+        + (f", {told.summarizer_tokens:,} for the summariser" if told.summarizer_tokens else "")
+    )
+    say(f"saves      {told.saves:,} until the one after it, estimated: {told.saved:,} in each of {told.calls:,} calls")
+    lines = difflib.ndiff(told.summary_before.splitlines(), told.summary_after.splitlines())
+    changes = [line for line in lines if line[0] in "+-"]
+    if changes:
+        by = "a model may say it otherwise" if told.asks_model else "by rules"
+        say(f"\nThe summary ({by})", "bold")
+        for line in changes:
+            say(f"  {shortened(line, 94)}", _COLOURS[line[0]])
+
+
+def _ids(names: Sequence[str]) -> str:
+    shown = ", ".join(name if len(name) <= 14 else name[:12] + "…" for name in names[:3])
+    return shown + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
