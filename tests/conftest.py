@@ -2,9 +2,13 @@
 
 import gc
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import postgres_server
 
 LOOPBACK = ["127.0.0.1", "::1", "localhost"]
 
@@ -17,9 +21,27 @@ settings.register_profile("everthread", derandomize=True, deadline=None, databas
 settings.load_profile("everthread")
 
 
+CORE = ("test_checkpointer", "test_prune", "test_postgres", "test_pipeline", "test_runs", "test_guard")
+"""Modules whose tests `make test` runs on Postgres too; `.ci/run` runs all of them."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin what the processes of a session share."""
+    postgres_server.begin_session()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End it in the process that began it, and not in a worker of `pytest-xdist`."""
+    if not hasattr(config, "workerinput"):
+        postgres_server.end_session()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Close sockets to every other machine; only live tests may leave this one."""
     for item in items:
+        if item.get_closest_marker("postgres") and item.path.stem not in CORE:
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("live") is None:
             item.add_marker(pytest.mark.allow_hosts(LOOPBACK))
 
@@ -36,3 +58,25 @@ def _no_settings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     if request.node.get_closest_marker("live") is None:
         for name in [name for name in os.environ if name.startswith(("EVERTHREAD_", "OPENAI_"))]:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> str:
+    """Return the URL of a Postgres server of this session."""
+    if postgres_server.binaries() is None:
+        pytest.skip(postgres_server.MISSING)
+    return postgres_server.server()
+
+
+@pytest.fixture
+def postgres_url(postgres: str) -> Iterator[str]:
+    """Give the URL of an empty Postgres database, a schema of its own."""
+    with postgres_server.database(postgres) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of an empty database, of each kind."""
+    url: str = request.getfixturevalue("postgres_url") if request.param == "postgres" else f"sqlite:///{tmp_path}/a.db"
+    return url

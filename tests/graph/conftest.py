@@ -8,8 +8,8 @@ from everthread import open_storage
 from everthread.storage.open import Storage
 
 
-@pytest.fixture
-def storage() -> Iterator[Storage]:
-    """Open a database in memory."""
-    with open_storage("sqlite://") as opened:
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def storage(request: pytest.FixtureRequest) -> Iterator[Storage]:
+    """Open an empty database, of each kind."""
+    with open_storage("sqlite://" if request.param == "sqlite" else request.getfixturevalue("postgres_url")) as opened:
         yield opened

@@ -42,10 +42,12 @@ def locate(url: str) -> Location:
     Raises:
         SettingsError: the URL is not one of the known forms.
     """
-    if url.startswith(("postgresql://", "postgres://")):
-        raise SettingsError("Postgres is not supported by this version yet; use " + _FORMS)
+    if is_postgres(url):
+        raise SettingsError("this is for a database file, and the URL is one of Postgres; use " + _FORMS)
     if not url.startswith("sqlite://"):
-        raise SettingsError(f"database URL {url!r} is not understood; use {_FORMS}")
+        raise SettingsError(
+            f"database URL {url!r} is not understood; use {_FORMS}, or `postgresql://user:password@host:5432/name`"
+        )
     rest, _, parameters = url.removeprefix("sqlite://").partition("?")
     synchronous = _synchronous(url, parameters)
     if rest in ("", "/", "/:memory:"):
@@ -53,6 +55,11 @@ def locate(url: str) -> Location:
     if not rest.startswith("/"):
         raise SettingsError(f"database URL {url!r} needs three slashes before a path; use {_FORMS}")
     return Location(url, Path(rest[1:]).expanduser(), synchronous)
+
+
+def is_postgres(url: str) -> bool:
+    """Tell whether a URL names a Postgres database."""
+    return url.startswith(("postgresql://", "postgres://"))
 
 
 def _synchronous(url: str, parameters: str) -> Synchronous:

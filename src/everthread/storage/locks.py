@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
+from typing import Protocol
 
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.storage.worker import check_process
@@ -24,10 +25,46 @@ from everthread.storage.worker import check_process
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["Hold", "ThreadLocks"]
+__all__ = ["Hold", "Lock", "Locks", "ThreadLocks", "described", "digest"]
 
 _FIRST_WAIT_SECONDS = 0.002
 _LONGEST_WAIT_SECONDS = 0.05
+
+
+class Lock(Protocol):
+    """A lock that may be held by another run, here or elsewhere."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this one holds it."""
+
+    def take(self) -> bool:
+        """Take the lock; False while somebody else holds it."""
+
+    async def atake(self) -> bool:
+        """Do what `take` does without blocking the event loop."""
+
+    def release(self) -> None:
+        """Give the lock back; safe at any moment, also when `take` was interrupted, and again."""
+
+    def holder(self) -> str:
+        """Name who holds the lock, as far as it can be known."""
+
+
+class Locks(Protocol):
+    """The locks of one database."""
+
+    timeout_seconds: float
+    """How long a run waits for another one on the same thread; 0 never waits."""
+
+    def hold(self, key: str, *, timeout_seconds: float | None = None) -> "Hold":
+        """Return what holds a thread's lock for the length of a block, sync or async; None: the timeout of all."""
+
+    def are_free(self) -> bool:
+        """Tell whether nobody holds a lock now, as far as it can be known."""
+
+    def close(self) -> None:
+        """Give up what is only there for taking locks."""
 
 
 class ThreadLocks:
@@ -63,7 +100,10 @@ class ThreadLocks:
         """
         check_process(self._process)
         seconds = self.timeout_seconds if timeout_seconds is None else timeout_seconds
-        return Hold(self._lock(_name(key)), _described(key), seconds)
+        return Hold(self._lock(digest(key).hex()[:32]), key, seconds)
+
+    def close(self) -> None:
+        """Do nothing: a lock that is still held is given back by whoever holds it."""
 
     def are_free(self) -> bool:
         """Tell whether nobody holds a lock now; what a dead process left behind is removed."""
@@ -89,8 +129,8 @@ class Hold:
         ThreadBusyError: another run kept the lock for longer than the timeout.
     """
 
-    def __init__(self, lock: "_FileLock | _MemoryLock", what: str, timeout_seconds: float) -> None:
-        self._lock, self._what, self._timeout_seconds = lock, what, timeout_seconds
+    def __init__(self, lock: Lock, key: str, timeout_seconds: float) -> None:
+        self._lock, self._key, self._timeout_seconds = lock, key, timeout_seconds
 
     @property
     def is_held(self) -> bool:
@@ -104,6 +144,8 @@ class Hold:
     def __enter__(self) -> None:
         try:
             for pause in self._pauses():
+                if self._lock.is_held or self._lock.take():
+                    break
                 time.sleep(pause)
         except BaseException:
             self.release()
@@ -115,6 +157,8 @@ class Hold:
     async def __aenter__(self) -> None:
         try:
             for pause in self._pauses():
+                if self._lock.is_held or await self._lock.atake():
+                    break
                 await asyncio.sleep(pause)
         except BaseException:
             self.release()
@@ -124,15 +168,17 @@ class Hold:
         self.release()
 
     def _pauses(self) -> Iterator[float]:
-        """Yield the seconds to wait between two tries, until the lock is taken."""
+        """Yield the seconds to wait after each try that fails, until the timeout."""
         deadline, pause = time.monotonic() + self._timeout_seconds, _FIRST_WAIT_SECONDS
-        while not self._lock.is_held and not self._lock.take():
-            if time.monotonic() >= deadline:
+        while True:
+            # A try comes first, so that a timeout of 0 is one try.
+            is_last = time.monotonic() >= deadline
+            yield 0 if is_last else pause
+            if is_last:
                 raise ThreadBusyError(
-                    f"{self._what} is busy: {self._lock.holder()} held its lock for {self._timeout_seconds:g} s; "
-                    "wait for that run or raise `lock_timeout_seconds`"
+                    f"{described(self._key)} is busy: {self._lock.holder()} held its lock for "
+                    f"{self._timeout_seconds:g} s; wait for that run or raise `lock_timeout_seconds`"
                 )
-            yield pause
             pause = min(pause * 1.5, _LONGEST_WAIT_SECONDS)
 
 
@@ -167,6 +213,10 @@ class _FileLock:
         if not self.is_held:
             self.release()
         return self.is_held
+
+    async def atake(self) -> bool:
+        """Do what `take` does; it never waits."""
+        return self.take()
 
     def release(self) -> None:
         """Give the lock back; a forked child has the file open too, and leaves it alone."""
@@ -230,6 +280,10 @@ class _MemoryLock:
         """Take the lock; False while somebody else holds it."""
         return self._holders.setdefault(self._name, self._holder) is self._holder
 
+    async def atake(self) -> bool:
+        """Do what `take` does."""
+        return self.take()
+
     def release(self) -> None:
         """Give the lock back."""
         if self.is_held:
@@ -240,10 +294,11 @@ class _MemoryLock:
         return "another run of this process"
 
 
-def _name(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def digest(key: str) -> bytes:
+    """Return what names the lock of a thread, or of a user's notes, whatever its id looks like."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
-def _described(key: str) -> str:
+def described(key: str) -> str:
     """Name what a key locks: a thread, or the notes of a user."""
     return f"the memory of {key[1:].replace('/', ' ')!r}" if key.startswith("\x00") else f"thread {key!r}"

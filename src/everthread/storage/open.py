@@ -1,22 +1,15 @@
 """Open one database as a checkpointer, a store and the thread locks."""
 
 import os
-import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from langgraph.graph.state import CompiledStateGraph
 
-from everthread.errors import StorageError
-from everthread.storage.checkpointer import Checkpointer
-from everthread.storage.locations import Location, Synchronous, level, locate, prepare
-from everthread.storage.locks import ThreadLocks
-from everthread.storage.sqlite.checkpointer import SqliteCheckpointRows
-from everthread.storage.sqlite.database import SqliteDatabase
-from everthread.storage.sqlite.formats import refuse_newer, upgrade
-from everthread.storage.sqlite.store import SqliteSearchStore
-from everthread.storage.worker import Worker
+from everthread.errors import SettingsError
+from everthread.storage.locations import Synchronous, is_postgres
+from everthread.storage.parts import Parts
+from everthread.storage.sqlite.opening import open_sqlite
 
 if TYPE_CHECKING:
     from everthread.graph.guard import GuardedGraph
@@ -27,22 +20,14 @@ __all__ = ["Storage", "open_storage"]
 class Storage:
     """One open database, for `invoke` and `ainvoke` alike; use it with `with`, `async with` or `close()`."""
 
-    def __init__(self, location: Location, *, lock_timeout_seconds: float, allowed_types: Sequence[type] = ()) -> None:
-        self.url = location.url
+    def __init__(self, parts: Parts) -> None:
+        self.url = parts.url
         self._process = os.getpid()
-        self.locks = ThreadLocks(location.path, timeout_seconds=lock_timeout_seconds)
-        self.worker = Worker()
-        self.database = SqliteDatabase(location)
-        try:
-            refuse_newer(self.database.connection, location.path)
-            self.checkpointer = Checkpointer(
-                self.database, SqliteCheckpointRows(self.database), self.worker, allowed_types
-            )
-            self.store = SqliteSearchStore(self.database, self.worker, self.locks)
-            self.database.write(upgrade, self.database.connection)
-        except BaseException:
-            self.close()
-            raise
+        self.database = parts.database
+        self.checkpointer = parts.checkpointer
+        self.store = parts.store
+        self.locks = parts.locks
+        self.worker = parts.worker
 
     def guard(self, graph: CompiledStateGraph[Any, Any, Any, Any]) -> "GuardedGraph":
         """Return a compiled graph whose runs hold the lock of their thread; it may be anybody's graph."""
@@ -56,6 +41,7 @@ class Storage:
         if self._process != os.getpid():
             return
         self.worker.close()
+        self.locks.close()
         self.database.close()
 
     def __enter__(self) -> Self:
@@ -78,29 +64,71 @@ def open_storage(
     lock_timeout_seconds: float = 600.0,
     synchronous: Synchronous | None = None,
     allowed_types: Sequence[type] = (),
+    schema: str | None = None,
+    pool_size: int | None = None,
+    statement_timeout: float | None = None,
+    pgbouncer: bool | None = None,
+    direct_url: str | None = None,
 ) -> Storage:
     """Open a database.
 
+    What is only for Postgres may also be in the URL: `postgresql://…/name?schema=agents&pool_size=4`.
+
     Args:
-        url: `sqlite:///path`, `sqlite:////absolute/path` or `sqlite://` for one in memory.
-        create: make the file when it does not exist, readable by its owner only.
+        url: `sqlite:///path`, `sqlite:////absolute/path`, `sqlite://` for one in memory, or
+            `postgresql://user:password@host:5432/name`.
+        create: make the file, readable by its owner only, or the tables when they do not exist.
         lock_timeout_seconds: how long a run waits for another one on the same thread before it raises
             `ThreadBusyError`; 0 raises it at once.
-        synchronous: `full` waits for the disk at every commit, so that a loss of power takes nothing that was
-            acknowledged; `normal` survives the death of the process. None: what the URL says, as in
+        synchronous: of SQLite. `full` waits for the disk at every commit, so that a loss of power takes nothing that
+            was acknowledged; `normal` survives the death of the process. None: what the URL says, as in
             `sqlite:///a.db?synchronous=full`, else `normal`.
         allowed_types: classes of an app's own whose values come back from its checkpoints as such. A guarded graph
             needs none for those that its state schema declares.
+        schema: of Postgres; made when it is missing.
+        pool_size: connections to Postgres at most, 8 by default, without the one that holds the locks.
+        statement_timeout: seconds that one statement in Postgres may take.
+        pgbouncer: the URL is that of a pooler: nothing is prepared and no pipeline used.
+        direct_url: of Postgres itself when `url` is a pooler's; locks need a session of their own.
 
     Raises:
-        SettingsError: the URL is not understood.
-        StorageError: the file cannot be opened, is not SQLite, or belongs to another program.
+        SettingsError: the URL is not understood, or an option is not for this database.
+        StorageError: the database cannot be opened, or belongs to another program.
     """
-    location = locate(url)
-    if synchronous is not None:
-        location = replace(location, synchronous=level(synchronous))
-    prepare(location, create=create)
-    try:
-        return Storage(location, lock_timeout_seconds=lock_timeout_seconds, allowed_types=allowed_types)
-    except sqlite3.Error as error:
-        raise StorageError(f"cannot open the database {location.url!r}: {error}; it was left as it is") from error
+    options = {
+        "schema": schema,
+        "pool_size": pool_size,
+        "statement_timeout": statement_timeout,
+        "pgbouncer": pgbouncer,
+        "direct_url": direct_url,
+    }
+    if is_postgres(url):
+        if synchronous is not None:
+            raise SettingsError("`synchronous` is for SQLite; Postgres has `synchronous_commit`")
+        try:
+            # Taken when called: its driver is an extra.
+            from everthread.storage.postgres.opening import open_postgres
+        except ImportError as error:
+            raise SettingsError(
+                f"Postgres needs packages that are not installed ({error.name}): pip install 'everthread[postgres]'"
+            ) from error
+        return Storage(
+            open_postgres(
+                url,
+                create=create,
+                lock_timeout_seconds=lock_timeout_seconds,
+                allowed_types=allowed_types,
+                options=options,
+            )
+        )
+    if named := [name for name, value in options.items() if value is not None]:
+        raise SettingsError(f"`{named[0]}` is for Postgres, and the URL is not one of it")
+    return Storage(
+        open_sqlite(
+            url,
+            create=create,
+            lock_timeout_seconds=lock_timeout_seconds,
+            synchronous=synchronous,
+            allowed_types=allowed_types,
+        )
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from everthread.storage.sqlite.index import space_name
+from everthread.storage.candidates import space_name
 
 __all__ = ["Hit", "in_files", "in_index", "in_tables", "samples", "texts_of"]
 

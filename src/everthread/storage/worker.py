@@ -1,4 +1,4 @@
-"""Async calls to a synchronous database: one hop per call, to the one worker thread of a storage.
+"""Async calls to a synchronous database: one hop per call, to a worker thread of the storage.
 
 LangGraph goes on saving after `ainvoke` has raised `CancelledError`. A run that holds a thread's lock therefore sets
 `current_run` to a `RunScope`; before it gives the lock back, it closes the scope and waits for what is under way.
@@ -136,11 +136,15 @@ def let_in() -> Iterator[None]:
 
 
 class Worker:
-    """The thread on which a storage answers async calls; one, since SQLite does one thing at a time anyway."""
+    """The threads on which a storage answers async calls.
 
-    def __init__(self) -> None:
+    Args:
+        threads: how many; one for SQLite, which does one thing at a time anyway.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
         self._process: int | None = os.getpid()
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="everthread-storage")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="everthread-storage")
 
     async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function on the worker, with the caller's context variables; it ends even if the caller is cancelled.

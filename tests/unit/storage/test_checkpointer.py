@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -19,14 +18,15 @@ from everthread.errors import SettingsError, StorageError
 from everthread.state import Context, PromptPlan
 from everthread.state.messages import reduce_messages
 from everthread.storage.open import Storage
+from sql import is_sqlite, sql
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
-async def test_it_conforms_in_all_eight_capabilities() -> None:
+async def test_it_conforms_in_all_eight_capabilities(database_url: str) -> None:
     @checkpointer_test(name="everthread")
     async def registered() -> AsyncIterator[Any]:
-        with open_storage("sqlite://") as storage:
+        with open_storage(database_url) as storage:
             yield storage.checkpointer
 
     report = await validate(registered)
@@ -46,8 +46,8 @@ def act(state: Any) -> Any:
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Iterator[Storage]:
-    with open_storage(f"sqlite:///{tmp_path}/a.db") as opened:
+def storage(database_url: str) -> Iterator[Storage]:
+    with open_storage(database_url) as opened:
         yield opened
 
 
@@ -165,7 +165,8 @@ def test_an_exception_is_saved_without_its_secrets(storage: Storage) -> None:
     error = Secret("header was Authorization: Bearer SECRETSECRET")
     storage.checkpointer.put_writes(config, [("__error__", error)], "task")
 
-    rows = storage.database.connection.execute("SELECT value FROM writes").fetchall()
+    value = "value" if is_sqlite(storage.database) else "blob"
+    rows = sql(storage.database, f"SELECT {value} FROM {{writes}}")
 
     assert b"Authorization" in rows[0][0]
     assert b"SECRETSECRET" not in rows[0][0]
@@ -176,7 +177,7 @@ def test_the_plan_of_a_turn_is_not_saved_with_a_run_that_was_cut_off(storage: St
     plan = PromptPlan(context=Context(), today="2027-01-01", system=SystemMessage("Be brief."))
     storage.checkpointer.put_writes(config, [("plan", plan), ("turns", 1)], "task")
 
-    rows = storage.database.connection.execute("SELECT channel FROM writes").fetchall()
+    rows = sql(storage.database, "SELECT channel FROM {writes}")
 
     assert rows == [("turns",)]
 

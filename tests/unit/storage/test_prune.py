@@ -1,6 +1,7 @@
 """Pruning: whatever stays reads as if nothing had gone."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import pytest
@@ -13,10 +14,13 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
+import postgres_server
 from everthread import open_storage
 from everthread.errors import StorageError
 from everthread.state.messages import reduce_messages
 from everthread.storage.checkpointer import Checkpointer
+from everthread.storage.open import Storage
+from sql import is_sqlite, sql
 
 OURS = {"everthread": 1}
 CONFIG: Any = {"configurable": {"thread_id": "t"}, "metadata": OURS}
@@ -69,8 +73,8 @@ def small(saver: Any, state: type = Small) -> Any:
 
 
 @pytest.fixture
-def saver() -> Iterator[Checkpointer]:
-    with open_storage("sqlite://") as opened:
+def saver(database_url: str) -> Iterator[Checkpointer]:
+    with open_storage(database_url) as opened:
         yield opened.checkpointer
 
 
@@ -79,21 +83,31 @@ def say(graph: Any, text: str = "hi", config: Any = CONFIG, **options: Any) -> A
 
 
 def rows(saver: Checkpointer, table: str) -> list[Any]:
-    return saver.database.rows(f"SELECT * FROM {table} ORDER BY thread_id, checkpoint_ns, checkpoint_id")
+    return sql(saver.database, f"SELECT * FROM {table} ORDER BY thread_id, checkpoint_ns, checkpoint_id")
 
 
 def size(saver: Checkpointer, thread_id: str = "t") -> int:
-    ((found,),) = saver.database.rows("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (thread_id,))
+    ((found,),) = sql(saver.database, "SELECT count(*) FROM checkpoints WHERE thread_id = ?", thread_id)
     return int(found)
 
 
 def copy(source: Checkpointer, target: Checkpointer) -> None:
     """Add what the source holds now; nothing ever leaves the target."""
+    if not is_sqlite(source.database):
+        copy_on_postgres(source, target)
+        return
     for table in ("checkpoints", "writes"):
         for row in rows(source, table):
-            target.database.connection.execute(
-                f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row
-            )
+            sql(target.database, f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+
+
+def copy_on_postgres(source: Checkpointer, target: Checkpointer) -> None:
+    place, schema = "thread_id, checkpoint_ns", source.database.location.schema  # type: ignore[attr-defined]
+    keys = {"checkpoints": "checkpoint_id", "checkpoint_blobs": "channel, version"}
+    for table, key in {**keys, "checkpoint_writes": "checkpoint_id, task_id, idx"}.items():
+        whole = f"({place}, {key})"
+        sql(target.database, f"DELETE FROM {table} WHERE {whole} IN (SELECT {place}, {key} FROM {schema}.{table})")
+        sql(target.database, f"INSERT INTO {table} SELECT * FROM {schema}.{table}")
 
 
 def seen(graph: Any, config: Any) -> Any:
@@ -141,6 +155,12 @@ def take(graph: Any, kind: str, text: str, place: int) -> None:
         graph.update_state(config, None, as_node="__copy__")
 
 
+@contextmanager
+def on_postgres(url: str) -> Iterator[Storage]:
+    with postgres_server.database(url) as here, open_storage(here) as storage:
+        yield storage
+
+
 @settings(max_examples=12)
 @given(STEPS)
 def test_what_stays_reads_and_goes_on_as_in_an_unpruned_thread(steps: list[Any]) -> None:
@@ -160,6 +180,32 @@ def test_what_stays_reads_and_goes_on_as_in_an_unpruned_thread(steps: list[Any])
             assert seen(graph, config) == seen(twin, config)
         for config in kept[:: max(len(kept) // 4, 1)]:
             assert branched(graph, config) == branched(twin, config)
+
+
+WALKS = [
+    ["turn hi 0", "turn ask 0", "turn be 1", "turn evict 0", "fork hi 0", "turn hi 0", "turn empty 0", "turn hi 0"],
+    ["turn hi 0", "turn hi 0", "update hi 0", "turn evict 0", "back hi 5", "turn hi 0", "replay hi 2", "turn hi 0"],
+]
+"""What is done, with which text, at which checkpoint from the newest."""
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("walk", WALKS)
+def test_what_stays_on_postgres_reads_and_goes_on_too(postgres: str, walk: list[str]) -> None:
+    with on_postgres(postgres) as one, on_postgres(postgres) as other:
+        pruned, whole = one.checkpointer, other.checkpointer
+        graph, twin = small(pruned), small(whole)
+        for step in walk:
+            kind, text, place = step.split()
+            take(graph, kind, text, int(place))
+            copy(pruned, whole)
+            wanted = travelable(graph)
+            pruned.prune_turns("t", KEEP)
+            assert [config for config in wanted if config not in checkpoints(graph)] == []
+
+        kept = checkpoints(graph)
+        assert [seen(graph, config) for config in kept] == [seen(twin, config) for config in kept]
+        assert [branched(graph, config) for config in kept[::4]] == [branched(twin, config) for config in kept[::4]]
 
 
 def travelable(graph: Any) -> list[Any]:
@@ -238,11 +284,13 @@ def test_other_threads_stay_as_they_are(saver: Checkpointer) -> None:
     graph = small(saver)
     for thread_id in ["t", "t2", "s"] * 10:
         say(graph, config={"configurable": {"thread_id": thread_id}, "metadata": OURS})
-    others = [row for table in ("checkpoints", "writes") for row in rows(saver, table) if row[0] != "t"]
+    tables = ("checkpoints", "writes" if is_sqlite(saver.database) else "checkpoint_writes")
+    others = sorted((row for table in tables for row in rows(saver, table) if row[0] != "t"), key=repr)
 
     saver.prune_turns("t", KEEP)
 
-    assert [row for table in ("checkpoints", "writes") for row in rows(saver, table) if row[0] != "t"] == others
+    after = (row for table in tables for row in rows(saver, table) if row[0] != "t")
+    assert sorted(after, key=repr) == others
     assert size(saver) < size(saver, "s")
 
 
@@ -257,17 +305,29 @@ def test_a_pending_approval_can_be_answered_after_pruning(saver: Checkpointer) -
     assert graph.get_state(CONFIG).values["messages"][-1].text == "so be it"
 
 
+FULL = {
+    True: ["CREATE TRIGGER full BEFORE DELETE ON writes BEGIN SELECT RAISE(ABORT, 'disk is full'); END"],
+    False: [
+        "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk is full'; END $$",
+        'CREATE TRIGGER "full" BEFORE DELETE ON checkpoint_writes FOR EACH ROW EXECUTE FUNCTION fail()',
+    ],
+}
+"""By whether it is SQLite."""
+
+
 def test_a_failure_half_way_removes_nothing(saver: Checkpointer) -> None:
     graph = small(saver)
     for _ in range(10):
         say(graph)
-    saver.database.rows("CREATE TRIGGER full BEFORE DELETE ON writes BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
-    before = rows(saver, "checkpoints"), rows(saver, "writes")
+    writes = "writes" if is_sqlite(saver.database) else "checkpoint_writes"
+    for statement in FULL[is_sqlite(saver.database)]:
+        sql(saver.database, statement)
+    before = rows(saver, "checkpoints"), rows(saver, writes)
 
     with pytest.raises(StorageError, match="disk is full"):
         saver.prune_turns("t", KEEP)
 
-    assert (rows(saver, "checkpoints"), rows(saver, "writes")) == before
+    assert (rows(saver, "checkpoints"), rows(saver, writes)) == before
 
 
 def parent_of(saver: Checkpointer, *, memory: bool) -> Any:
@@ -286,7 +346,7 @@ def parent_of(saver: Checkpointer, *, memory: bool) -> Any:
 
 
 def namespaces_of(saver: Checkpointer) -> set[str]:
-    return {row[0] for row in saver.database.rows("SELECT DISTINCT checkpoint_ns FROM checkpoints") if row[0]}
+    return {row[0] for row in sql(saver.database, "SELECT DISTINCT checkpoint_ns FROM checkpoints") if row[0]}
 
 
 def test_subgraphs_of_pruned_steps_go_with_them(saver: Checkpointer) -> None:
@@ -343,11 +403,12 @@ def test_a_thread_of_another_app_is_left_alone(saver: Checkpointer) -> None:
     assert rows(saver, "checkpoints") == before
 
 
-def test_no_blob_is_decoded(saver: Checkpointer) -> None:
+def test_no_value_is_decoded(saver: Checkpointer) -> None:
     graph = small(saver)
     for _ in range(10):
         say(graph)
-    saver.database.rows("UPDATE checkpoints SET checkpoint = x'c1'")
+    broken = "x'c1'" if is_sqlite(saver.database) else "'{}'"
+    sql(saver.database, f"UPDATE checkpoints SET checkpoint = {broken}")
 
     assert saver.prune_turns("t", KEEP).checkpoints > 0
 

@@ -14,7 +14,7 @@ from langgraph.store.sqlite import SqliteStore
 
 from everthread import open_storage
 from everthread.memory.text.words import index_words
-from everthread.storage.sqlite import index
+from everthread.storage import candidates
 from everthread.storage.sqlite.store import SqliteSearchStore
 
 SPACE = ("threads", "t", "transcript")
@@ -192,7 +192,7 @@ def test_a_large_namespace_ranks_like_one_that_is_read_whole(
     query = "alpha1 beta7 gamma47"
     found = keys(store, query, limit=10)
     for name in ("PROBE", "READ", "MOST_RANKED"):
-        monkeypatch.setattr(index, name, 1 << 40)
+        monkeypatch.setattr(candidates, name, 1 << 40)
 
     assert found == keys(store, query, limit=10)
 
@@ -201,7 +201,7 @@ def test_a_large_namespace_ranks_like_one_that_is_read_whole(
 def few_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a word be frequent from 50 items on."""
     for name, bound in (("PROBE", 8), ("READ", 50)):
-        monkeypatch.setattr(index, name, bound)
+        monkeypatch.setattr(candidates, name, bound)
 
 
 def answers(store: SqliteSearchStore, query: str) -> list[tuple[str, float | None]]:

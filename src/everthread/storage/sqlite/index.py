@@ -23,38 +23,21 @@ What is not plain FTS5, and why (`benchmarks/stores.py`, 100,000 messages in one
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 
 from everthread.errors import StorageError
 from everthread.memory.text.words import index_words
-from everthread.storage.ranking import bm25, inverse_frequency
+from everthread.storage.candidates import Groups, Read, Spaces, entries, entry, search
 from everthread.storage.sqlite.formats import INDEX_VERSION as VERSION
 from everthread.storage.texts import Paths, text_fields, texts
 
 __all__ = ["VERSION", "DamagedIndexError", "Index", "below"]
 
-OFTEN = "²"
-"""Ends the word of an item that holds it twice or more; without positions the index cannot count."""
-
-PROBE = 300
-"""Entries read of every word to learn how rare it is; 100,000 items: median 3 ms of CPU for eight words."""
-
-READ = 5_000
-"""Entries read of all words together, the rarest first. With 2,000 a fifth of the best fifty items were others."""
-
-MOST_RANKED = 1_000
-"""Items that are ranked at most."""
-
-_MOST_MET = 8
-"""Frequent words that are looked for among the items of the rare ones."""
-
 _MANY_SPACES = 24
 """From so many namespaces on a word is looked up in all of them at once and the strangers are left out."""
-
-_ALL = 1 << 62
 
 _CHUNK = 500
 """Changes carried over in one transaction."""
@@ -115,22 +98,9 @@ _CHANGED = f"""
 PathsByItem = Mapping[tuple[str, str], Paths]
 """What `put` asked to index, by namespace text and key."""
 
-Read = Callable[[Sequence[int]], Mapping[int, Any]]
-"""Reads the rows of items by their numbers; those that a filter leaves out are not in the answer."""
-
 
 class DamagedIndexError(StorageError):
     """The index holds what it cannot have written; `clear` or `make_again` mends it."""
-
-
-class _Spaces(NamedTuple):
-    """The namespaces that a search may see."""
-
-    numbers: tuple[int, ...]
-    docs: int
-    words: int
-    first: int
-    last: int
 
 
 class Index:
@@ -241,88 +211,20 @@ class Index:
             read: see `Read`.
         """
         spaces = self._spaces(prefix)
-        if spaces is None:
-            return []
-        found: list[tuple[Any, float]] = []
-        for budget in (READ, _ALL):
-            hits, holders, is_whole = self._hits(spaces, words, wanted, budget)
-            scores = self._scores(spaces, hits, holders, MOST_RANKED if budget == READ else _ALL)
-            found = []
-            for start in range(0, len(scores), size := max(2 * wanted, 100)):
-                part = scores[start : start + size]
-                rows = read([item for item, _ in part])
-                found += [(rows[item], score) for item, score in part if item in rows]
-                if len(found) >= wanted:
-                    return found[:wanted]
-            if is_whole and len(scores) < MOST_RANKED:
-                break
-        return found
+        return [] if spaces is None else search(self, spaces, words, wanted, read)
 
-    def _hits(
-        self, spaces: _Spaces, words: Sequence[str], wanted: int, budget: int
-    ) -> tuple[dict[str, set[int]], dict[str, float], bool]:
-        """Read the entries of the rarest words; of the others only as many as fill the page.
+    def items(
+        self, spaces: Spaces, asked: Sequence[Groups], limit: int, *, newest: bool = False
+    ) -> Sequence[Sequence[int]]:
+        """Return for each expression its items; see `WordIndex`."""
+        return [self._items(spaces, groups, limit, newest=newest) for groups in asked]
 
-        Returns:
-            Items by word, how many items hold each word, and whether every entry was read.
-        """
-        probes: list[tuple[float, str, list[int]]] = []
-        for word in words:
-            items = self._items(spaces, [[word]], PROBE)
-            if items:
-                probes.append((self._holders(spaces, items), word, items))
-        hits: dict[str, set[int]] = {}
-        frequent: list[str] = []
-        for holders, word, items in sorted(probes):
-            if len(items) < PROBE:
-                hits[word] = set(items)
-            elif holders <= budget:
-                hits[word] = set(self._items(spaces, [[word]], _ALL))
-            else:
-                frequent.append(word)
-                continue
-            budget -= len(hits[word])
-        size = max(2 * wanted, 100)
-        if rare := [word for word in hits if len(hits[word]) <= PROBE]:
-            # A frequent word tells the items of a rare one apart; here it costs nothing but the rare one's length.
-            hits |= {word: set(self._items(spaces, [rare, [word]], _ALL)) for word in frequent[:_MOST_MET]}
-        if frequent and len(set().union(*hits.values())) < wanted:
-            # The newest items that hold the two rarest of them, or else the rarest.
-            items = self._items(spaces, [[word] for word in frequent[:2]], size, newest=True)
-            more = self._items(spaces, [frequent[:1]], size, newest=True) if len(items) < wanted else []
-            for place, word in enumerate(frequent[:2]):
-                hits[word] = hits.get(word, set()).union(items, more if place == 0 else ())
-        return hits, {word: holders for holders, word, _ in probes}, not frequent
-
-    def _scores(
-        self, spaces: _Spaces, hits: Mapping[str, set[int]], holders: Mapping[str, float], most: int
-    ) -> list[tuple[int, float]]:
-        """Rank items, best first; of equals the newest first."""
-        weights = {word: inverse_frequency(spaces.docs, holders[word]) for word in hits}
-        items = set().union(*hits.values())
-        if len(items) > most:
-            sums = Counter[int]()
-            for word, found in hits.items():
-                sums.update(dict.fromkeys(found, weights[word]))
-            items = set(_best_first(sums)[:most])
-        often = {word: set(self._items(spaces, [[word + OFTEN]], _ALL)) for word in hits if len(hits[word]) < READ}
+    def lengths(self, items: Sequence[int]) -> Mapping[int, int]:
+        """Return how many words each item has."""
         sql = "SELECT doc, CAST(words AS INTEGER) FROM lexical_docs WHERE doc IN (SELECT value FROM json_each(?))"
-        lengths = dict(self._rows(sql, (json.dumps(sorted(items)),)))
-        near = {word: found & items for word, found in hits.items()}
-        scores = bm25(near, often, weights, lengths, spaces.words / max(spaces.docs, 1))
-        return [(item, scores[item]) for item in _best_first(scores)]
+        return dict(self._rows(sql, (json.dumps([*items]),)))
 
-    def _holders(self, spaces: _Spaces, items: list[int]) -> float:
-        """Estimate how many items hold a word, of which these are the oldest."""
-        if len(items) < PROBE:
-            return len(items)
-        passed = max(items[-1] - spaces.first + 1, len(items))
-        return min(len(items) * (spaces.last - spaces.first + 1) / passed, spaces.docs)
-
-    def _items(
-        self, spaces: _Spaces, groups: Sequence[Sequence[str]], limit: int, *, newest: bool = False
-    ) -> list[int]:
-        """Return the items that hold a word of each group, the oldest first unless asked for the newest."""
+    def _items(self, spaces: Spaces, groups: Groups, limit: int, *, newest: bool) -> list[int]:
         source = "lexical_index i WHERE lexical_index MATCH ?"
         if len(spaces.numbers) >= _MANY_SPACES:
             numbers = ",".join(map(str, spaces.numbers))
@@ -330,7 +232,7 @@ class Index:
             source += " WHERE lexical_index MATCH ?"
             forms = [[f'"{word}_" *' for word in group] for group in groups]
         else:
-            forms = [[f'"{_entry(word, ns)}"' for word in group for ns in spaces.numbers] for group in groups]
+            forms = [[f'"{entry(word, ns)}"' for word in group for ns in spaces.numbers] for group in groups]
         expression = " AND ".join(f"({' OR '.join(form)})" for form in forms)
         order = "DESC" if newest else ""
         sql = f"SELECT i.rowid AS doc FROM {source} ORDER BY i.rowid {order} LIMIT ?"
@@ -339,13 +241,13 @@ class Index:
         items: list[int] = orjson.loads(rows[0][0])
         return items
 
-    def _spaces(self, prefix: str) -> _Spaces | None:
+    def _spaces(self, prefix: str) -> Spaces | None:
         condition, values = below(prefix)
         rows = self._rows(f"SELECT {_SPACE} FROM lexical_spaces WHERE {condition}", values)
         if not rows:
             return None
         numbers, docs, words, first, last = zip(*rows, strict=True)
-        return _Spaces(numbers, sum(docs), sum(words), min(first), max(last))
+        return Spaces(numbers, sum(docs), sum(words), min(first), max(last))
 
     def _add(self, space: str, key: str, words: Mapping[str, int], paths: Sequence[str] | None) -> None:
         if not words:
@@ -358,7 +260,7 @@ class Index:
         if not rows:
             self._rows("INSERT INTO lexical_spaces VALUES (?, ?, 0, 0, ?, 0)", (ns, space, doc))
         self._rows("INSERT INTO lexical_docs VALUES (?, ?, ?, ?, ?)", (doc, ns, key, length, self._paths_id(paths)))
-        self._rows("INSERT INTO lexical_index (rowid, words) VALUES (?, ?)", (doc, _entries(words, ns)))
+        self._rows("INSERT INTO lexical_index (rowid, words) VALUES (?, ?)", (doc, " ".join(entries(words, ns))))
         self._rows(
             "UPDATE lexical_spaces SET docs = docs + 1, words = words + ?, last = max(last, ?) WHERE ns = ?",
             (length, doc, ns),
@@ -373,7 +275,7 @@ class Index:
             words = Counter(index_words(texts(_loads(old), _paths(paths))))
             self._rows(
                 "INSERT INTO lexical_index (lexical_index, rowid, words) VALUES ('delete', ?, ?)",
-                (doc, _entries(words, ns)),
+                (doc, " ".join(entries(words, ns))),
             )
 
     def _next(self, name: str) -> int:
@@ -408,37 +310,12 @@ class Index:
             raise
 
 
-def _best_first(scores: Mapping[int, float]) -> list[int]:
-    """Return items by score, of equals the newest first; two sorts by numbers take half the time of one by pairs."""
-    return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
-
-
 def below(prefix: str, column: str = "prefix") -> tuple[str, tuple[str, ...]]:
     """Return the condition for a namespace and those below it; an empty prefix has all of them below it."""
     if not prefix:
         return "TRUE", ()
     # The slash is the character after the period: whole labels, and by the table's own index.
     return f"({column} = ? OR ({column} > ? AND {column} < ?))", (prefix, f"{prefix}.", f"{prefix}/")
-
-
-def _entry(word: str, ns: int) -> str:
-    return f"{word}_{space_name(ns)}"
-
-
-def _entries(words: Mapping[str, int], ns: int) -> str:
-    """Return the words as the index holds them: each with its namespace."""
-    end = "_" + space_name(ns)
-    often = [word + OFTEN for word, count in words.items() if count > 1]
-    return f"{end} ".join([*words, *often]) + end
-
-
-def space_name(ns: int) -> str:
-    """Return the number of a namespace as it ends the words of its items, in base 36."""
-    name = ""
-    while ns:
-        ns, digit = divmod(ns, 36)
-        name = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + name
-    return name
 
 
 def _loads(value: Any) -> Any:

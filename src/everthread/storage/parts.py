@@ -1,0 +1,25 @@
+"""What an open database is made of, whichever it is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from everthread.storage.checkpointer import Checkpointer
+from everthread.storage.locks import Locks
+from everthread.storage.store import SearchStore
+from everthread.storage.worker import Worker
+
+__all__ = ["Parts"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a `Storage`."""
+
+    url: str
+    """As it may be shown: without any password."""
+    database: Any
+    """A `Database`, and what erasing and reading need of this one."""
+    checkpointer: Checkpointer
+    store: SearchStore
+    locks: Locks
+    worker: Worker

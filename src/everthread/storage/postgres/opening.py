@@ -1,0 +1,51 @@
+"""Open a Postgres database as the parts of a storage."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from everthread.storage.checkpointer import Checkpointer
+from everthread.storage.parts import Parts
+from everthread.storage.postgres.checkpointer import PostgresCheckpointRows
+from everthread.storage.postgres.database import PostgresDatabase
+from everthread.storage.postgres.formats import set_up
+from everthread.storage.postgres.location import locate_postgres
+from everthread.storage.postgres.locks import SessionLocks
+from everthread.storage.postgres.store import PostgresSearchStore
+from everthread.storage.worker import Worker
+
+__all__ = ["open_postgres"]
+
+
+def open_postgres(
+    url: str,
+    *,
+    create: bool,
+    lock_timeout_seconds: float,
+    allowed_types: Sequence[type],
+    options: Mapping[str, Any],
+) -> Parts:
+    """Open a database; see `open_storage`.
+
+    Args:
+        url: of the database.
+        create: make the tables when there are none.
+        lock_timeout_seconds: how long a run waits for another one on the same thread.
+        allowed_types: see `Checkpointer`.
+        options: see `locate_postgres`.
+    """
+    location = locate_postgres(url, **options)
+    set_up(location, create=create)
+    locks = SessionLocks(location, timeout_seconds=lock_timeout_seconds)
+    database = PostgresDatabase(location, locks.check)
+    # As many as there are connections: one more would only wait for one.
+    worker = Worker(location.pool_size)
+    try:
+        checkpointer = Checkpointer(database, PostgresCheckpointRows(database), worker, allowed_types)
+        store = PostgresSearchStore(database, worker, locks)
+        store.catch_up()
+    except BaseException:
+        locks.close()
+        worker.close()
+        database.close()
+        raise
+    return Parts(location.url, database, checkpointer, store, locks, worker)

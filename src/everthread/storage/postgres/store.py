@@ -1,0 +1,136 @@
+"""The store in Postgres: SQL on the table of LangGraph's `PostgresStore`.
+
+A database that LangGraph's own store made can be opened, and the other way round.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.store.base import PutOp, SearchItem, SearchOp
+
+from everthread.storage.locks import Locks
+from everthread.storage.postgres.database import PostgresDatabase
+from everthread.storage.postgres.index import PostgresIndex, below
+from everthread.storage.postgres.texts import read_json, text_in, text_out, written_json
+from everthread.storage.store import SearchStore, comparisons, item_or_none
+from everthread.storage.worker import Worker
+
+__all__ = ["PostgresSearchStore"]
+
+_COLUMNS = "s.prefix, s.key, s.value::text, s.created_at, s.updated_at"
+_PUT = (
+    "INSERT INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
+    " SELECT prefix, key, value::jsonb, now(), now(), now() + ttl * interval '1 minute', ttl"
+    " FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[]) AS n (prefix, key, value, ttl)"
+    " ON CONFLICT (prefix, key) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.updated_at,"
+    " expires_at = EXCLUDED.expires_at, ttl_minutes = EXCLUDED.ttl_minutes"
+)
+_DELETE = (
+    "DELETE FROM store s USING unnest(%s::text[], %s::text[]) AS o (prefix, key)"
+    " WHERE s.prefix = o.prefix AND s.key = o.key"
+)
+_INDEXED = (
+    f"SELECT d.doc, {_COLUMNS} FROM everthread_docs d JOIN everthread_spaces n USING (ns)"
+    " JOIN store s ON s.prefix = n.prefix AND s.key = d.key WHERE d.doc = ANY(%s)"
+)
+_NUMBER = "CASE jsonb_typeof(s.value #> %s::text[]) WHEN 'number' THEN (s.value #>> %s::text[])::numeric END"
+_TEXT = "CASE jsonb_typeof(s.value #> %s::text[]) WHEN 'string' THEN s.value #>> %s::text[] END"
+
+
+class PostgresSearchStore(SearchStore):
+    """A store in Postgres; see `SearchStore`."""
+
+    loads = staticmethod(read_json)
+
+    def __init__(self, database: PostgresDatabase, worker: Worker, locks: Locks | None = None) -> None:
+        super().__init__(database, worker, locks)
+        self._postgres = database
+        self._index = PostgresIndex(database)
+
+    def catch_up(self) -> None:
+        """Carry over what others changed, a transaction a chunk so that they need not wait long."""
+        while self.database.read(self._index.has_changes):
+            self.database.write(self._index.catch_up)
+
+    def settle(self) -> None:
+        """Build the index of words anew: GIN keeps the words of rows that are gone."""
+        self._postgres.outside("REINDEX INDEX CONCURRENTLY everthread_words")
+
+    def build_index(self, *, is_damaged: bool = False) -> None:
+        """Build the full-text index from the items."""
+        self.database.write(self._index.clear)
+        self.catch_up()
+
+    def _rows_of(self, namespace: tuple[str, ...], keys: Sequence[str]) -> list[Sequence[Any]]:
+        sql = f"SELECT {_COLUMNS} FROM store s WHERE s.prefix = %s AND s.key = ANY(%s)"
+        return self._read(sql, (text_in(".".join(namespace)), [text_in(key) for key in keys]))
+
+    def _listed(self, op: SearchOp) -> list[SearchItem]:
+        under, prefixes = below(text_in(".".join(op.namespace_prefix)), "s.prefix")
+        condition, values = _conditions(op.filter)
+        # `jsonb` may hold something else than an object. Items of one transaction have the same time: without the key,
+        # two pages could have the same one.
+        rows = self._read(
+            f"SELECT {_COLUMNS} FROM store s WHERE {under}{condition} AND jsonb_typeof(s.value) = 'object'"
+            " ORDER BY s.updated_at DESC, s.prefix, s.key LIMIT %s OFFSET %s",
+            (*prefixes, *values, op.limit, op.offset),
+        )
+        return [item for row in rows if (item := item_or_none(row, read_json)) is not None]
+
+    def _ranked(self, op: SearchOp, words: Sequence[str]) -> list[tuple[SearchItem, float]]:
+        condition, values = _conditions(op.filter)
+
+        def read(docs: Sequence[int]) -> Mapping[int, Any]:
+            rows = self.database.rows(_INDEXED + condition, ([*docs], *values))
+            return {row[0]: item for row in rows if (item := item_or_none(_row(row[1:]), read_json)) is not None}
+
+        return self._index.search(text_in(".".join(op.namespace_prefix)), words, op.offset + op.limit, read)
+
+    def _prefixes(self) -> list[str]:
+        return [text_out(row[0]) for row in self.database.rows("SELECT DISTINCT prefix FROM store")]
+
+    def _put(self, ops: Mapping[tuple[str, str], PutOp]) -> None:
+        # In one order everywhere: two batches that change the same items wait for each other, and not in a circle.
+        stored = {(text_in(prefix), text_in(key)): op for (prefix, key), op in sorted(ops.items(), key=lambda o: o[0])}
+        if gone := [place for place, op in stored.items() if op.value is None]:
+            self.database.rows(_DELETE, [[prefix for prefix, _ in gone], [key for _, key in gone]])
+        kept = [(*place, written_json(op.value), op.ttl) for place, op in stored.items() if op.value is not None]
+        if kept:
+            self.database.rows(_PUT, [[row[column] for row in kept] for column in range(4)])
+        self._index.update(
+            {place: op.value for place, op in stored.items()}, {place: op.index for place, op in stored.items()}
+        )
+
+    def _sweep(self) -> int:
+        swept = self.database.rows("DELETE FROM store WHERE expires_at < now() RETURNING prefix, key")
+        self._index.update(dict.fromkeys(((prefix, key) for prefix, key in swept), None))
+        return len(swept)
+
+    def _read(self, sql: str, values: Sequence[Any]) -> list[Sequence[Any]]:
+        return [_row(row) for row in self.database.rows(sql, values)]
+
+
+def _row(row: Sequence[Any]) -> Sequence[Any]:
+    """Return a row of the store as `item_of` reads it."""
+    prefix, key, *rest = row
+    return text_out(prefix), text_out(key), *rest
+
+
+def _conditions(filters: Mapping[str, Any] | None) -> tuple[str, list[Any]]:
+    """Return the SQL of a filter and its parameters."""
+    sql, values = "", list[Any]()
+    for key, operator, operand in comparisons(filters):
+        one, parameters = _condition(key.split("."), operator, operand)
+        sql += f" AND {one}"
+        values += parameters
+    return sql, values
+
+
+def _condition(path: list[str], operator: str, operand: Any) -> tuple[str, list[Any]]:
+    if operand is None:
+        return f"s.value #>> %s::text[] IS {'NOT ' if operator == '!=' else ''}NULL", [path]
+    if operator in ("=", "!=") or not isinstance(operand, str | int | float) or isinstance(operand, bool):
+        return f"s.value #> %s::text[] {operator} %s::jsonb", [path, written_json({"": operand})[4:-1]]
+    if isinstance(operand, str):
+        return f'{_TEXT} COLLATE "C" {operator} %s', [path, path, text_in(operand)]
+    return f"{_NUMBER} {operator} %s::numeric", [path, path, operand]

@@ -1,0 +1,213 @@
+"""The store: LangGraph's `BaseStore` with an answer to `search(query=...)`, the same on every database.
+
+A subclass has the SQL, on the tables of LangGraph's own store.
+"""
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import orjson
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    validate_op_namespace,
+)
+
+from everthread.memory.text.words import query_words
+from everthread.state import namespaces
+from everthread.state.reducer import clean_content
+from everthread.storage.database import Database
+from everthread.storage.locks import Locks
+from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
+from everthread.storage.worker import Worker
+
+__all__ = ["SearchStore", "as_json", "comparisons", "item_of", "item_or_none"]
+
+_FILTER_KEY = re.compile(r"[a-zA-Z0-9_.-]+")
+_COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+AnyItem = TypeVar("AnyItem", bound=Item)
+
+
+class SearchStore(BaseStore):
+    """A store for sync and async callers: each batch is one transaction, or one read.
+
+    A query ranks items by the words they share with it; a blank one is no query. A row that cannot be read is left out
+    with a warning; only a session's, which says whose its thread is, is an `UnreadableError`.
+    """
+
+    supports_ttl = True
+
+    loads: Callable[[Any], Any] = staticmethod(orjson.loads)
+    """Reads a value as it is stored."""
+
+    def __init__(self, database: Database, worker: Worker, locks: Locks | None = None) -> None:
+        self.database = database
+        self.locks = locks
+        self._worker = worker
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Execute operations; see LangGraph's `BaseStore.batch`. Reads of a batch come before its writes."""
+        ops = list(ops)
+        for op in ops:
+            validate_op_namespace(op)
+        if any(isinstance(op, SearchOp) and op.query for op in ops):
+            self.catch_up()
+        if any(isinstance(op, PutOp) for op in ops):
+            return self.database.write(self._answer, ops)
+        return self.database.read(self._answer, ops)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do what `batch` does without blocking the event loop."""
+        return await self._worker.call(self.batch, list(ops))
+
+    def sweep_ttl(self) -> int:
+        """Delete expired items; return how many."""
+        return self.database.write(self._sweep)
+
+    @abstractmethod
+    def catch_up(self) -> None:
+        """Bring the index up to date with what other connections wrote."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Drop what the index still knows of deleted items, inside a caller's lock."""
+
+    @abstractmethod
+    def build_index(self, *, is_damaged: bool = False) -> None:
+        """Build the full-text index from the items.
+
+        Args:
+            is_damaged: make its tables anew, which forgets by which paths `put` was asked to index; without it, only
+                when nothing else helps.
+        """
+
+    @abstractmethod
+    def _rows_of(self, namespace: tuple[str, ...], keys: Sequence[str]) -> list[Sequence[Any]]:
+        """Return rows of items, as `item_of` reads them."""
+
+    @abstractmethod
+    def _listed(self, op: SearchOp) -> list[SearchItem]:
+        """Return the readable items below a prefix, the newest first; limit and offset count these only."""
+
+    @abstractmethod
+    def _ranked(self, op: SearchOp, words: Sequence[str]) -> list[tuple[SearchItem, float]]:
+        """Return the items below a prefix that hold any of the words, best first."""
+
+    @abstractmethod
+    def _prefixes(self) -> list[str]:
+        """Return the namespaces of all items, each as text."""
+
+    @abstractmethod
+    def _put(self, ops: Mapping[tuple[str, str], PutOp]) -> None:
+        """Write, delete and index items, by namespace text and key."""
+
+    @abstractmethod
+    def _sweep(self) -> int:
+        """Delete expired items; return how many."""
+
+    def _answer(self, ops: Sequence[Op]) -> list[Result]:
+        results: list[Result] = [None] * len(ops)
+        items = self._get([op for op in ops if isinstance(op, GetOp)])
+        for place, op in enumerate(ops):
+            if isinstance(op, GetOp):
+                results[place] = items.get((op.namespace, op.key))
+            elif isinstance(op, SearchOp):
+                results[place] = self._search(op)
+            elif isinstance(op, ListNamespacesOp):
+                results[place] = self._list_namespaces(op)
+        # Of two writes of an item in one batch, the last one counts.
+        if puts := {(".".join(op.namespace), op.key): op for op in ops if isinstance(op, PutOp)}:
+            self._put(puts)
+        return results
+
+    def _get(self, ops: Sequence[GetOp]) -> dict[tuple[tuple[str, ...], str], Item]:
+        items: dict[tuple[tuple[str, ...], str], Item] = {}
+        for namespace in {op.namespace: None for op in ops}:
+            for row in self._rows_of(namespace, [op.key for op in ops if op.namespace == namespace]):
+                try:
+                    items[namespace, row[1]] = item_of(Item, row, self.loads)
+                except FAULTS as error:
+                    damaged = described(record_name(namespace, row[1]), error)
+                    if namespace == namespaces.SESSIONS:
+                        raise damaged from error
+                    leave_out("", damaged)
+        return items
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        if op.limit <= 0:
+            return []
+        words = query_words(op.query or "")
+        if not words:
+            return self._listed(op)
+        ranked = self._ranked(op, words)
+        for item, score in ranked:
+            item.score = score
+        return [item for item, _ in ranked[op.offset :]]
+
+    def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        names = [tuple(prefix.split(".")) for prefix in self._prefixes()]
+        matching = (name for name in names if all(_matches(name, one) for one in op.match_conditions or ()))
+        cut = sorted({name[: op.max_depth] for name in matching})
+        return cut[op.offset : op.offset + op.limit]
+
+
+def as_json(value: Mapping[str, Any]) -> bytes:
+    """Return a value as JSON."""
+    try:
+        return orjson.dumps(dict(value))
+    except TypeError:  # an integer over 64 bits, kept as text
+        return orjson.dumps(clean_content(dict(value)))
+
+
+def item_of(kind: type[AnyItem], row: Sequence[Any], loads: Callable[[Any], Any] = orjson.loads) -> AnyItem:
+    """Read a row: namespace text, key, value, both times; one of the `FAULTS` is raised when it cannot be."""
+    prefix, key, blob, *times = row
+    value = loads(blob)
+    if type(value) is not dict:
+        raise TypeError(f"its value is no JSON object but a {type(value).__name__}")
+    if type(key) is not str:
+        raise TypeError("its key is no text")
+    created, updated = (time if isinstance(time, datetime) else datetime.fromisoformat(time.decode()) for time in times)
+    return kind(namespace=tuple(prefix.split(".")), key=key, value=value, created_at=created, updated_at=updated)
+
+
+def item_or_none(row: Sequence[Any], loads: Callable[[Any], Any] = orjson.loads) -> SearchItem | None:
+    """Read a row; None, and a warning, when it cannot be read."""
+    try:
+        return item_of(SearchItem, row, loads)
+    except FAULTS as error:
+        leave_out(record_name(row[0], row[1]), error)
+        return None
+
+
+def comparisons(filters: Mapping[str, Any] | None) -> Iterable[tuple[str, str, Any]]:
+    """Yield the comparisons of a filter: key with dots, operator of SQL, operand.
+
+    Raises:
+        ValueError: a key or an operator is none.
+    """
+    for key, wanted in (filters or {}).items():
+        if not _FILTER_KEY.fullmatch(key):
+            raise ValueError(f"filter key {key!r} may hold letters, digits, `_`, `.` and `-` only")
+        for operator, operand in wanted.items() if isinstance(wanted, dict) else [("$eq", wanted)]:
+            if operator not in _COMPARISONS:
+                raise ValueError(f"Unsupported operator: {operator}")
+            yield key, _COMPARISONS[operator], operand
+
+
+def _matches(name: tuple[str, ...], condition: MatchCondition) -> bool:
+    """Tell whether a namespace begins or ends with a path, whose `*` stands for any one label."""
+    path = tuple(condition.path)
+    part = name[: len(path)] if condition.match_type == "prefix" else name[max(len(name) - len(path), 0) :]
+    return len(part) == len(path) and all(want in ("*", label) for want, label in zip(path, part, strict=True))

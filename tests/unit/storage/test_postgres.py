@@ -1,0 +1,185 @@
+"""Postgres: what a URL may say, how it fails, and locks that die with their session."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_core.messages import HumanMessage
+
+from everthread import Context, build_graph, open_storage
+from everthread.errors import SettingsError, StorageError, ThreadBusyError
+from everthread.models.scripted import ScriptedModel
+from everthread.state import Agent
+from everthread.storage.open import Storage
+from everthread.storage.postgres.location import locate_postgres
+from postgres_server import end_sessions
+from sql import sql
+
+pytestmark = pytest.mark.postgres
+
+AGENT = Agent(name="test", title="Test", instructions="Be brief.")
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+@pytest.fixture
+def storage(postgres_url: str) -> Iterator[Storage]:
+    with open_storage(postgres_url, lock_timeout_seconds=0) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(postgres_url: str, storage: Storage) -> Iterator[Storage]:
+    """The same database, as another worker opens it."""
+    with open_storage(postgres_url, lock_timeout_seconds=0) as opened:
+        yield opened
+
+
+def graph_of(storage: Storage, *replies: str) -> Any:
+    return build_graph(AGENT, model=ScriptedModel([*replies]), summarizer="offline", storage=storage)
+
+
+async def test_a_thread_goes_on_from_sync_to_async_and_in_another_worker(storage: Storage, other: Storage) -> None:
+    graph_of(storage, "One.").invoke({"messages": "Hello."}, CONFIG, context=Context(user_id="u"))
+    await graph_of(storage, "Two.").ainvoke({"messages": "And?"}, CONFIG, context=Context(user_id="u"))
+
+    state = await graph_of(other).aget_state(CONFIG)
+
+    assert [message.text for message in state.values["messages"]] == ["Hello.", "One.", "And?", "Two."]
+
+
+async def test_threads_run_side_by_side(storage: Storage) -> None:
+    graph = graph_of(storage, *["Yes."] * 24)
+
+    async def talk(thread: int) -> list[str]:
+        config: Any = {"configurable": {"thread_id": f"t{thread}"}}
+        for turn in range(3):
+            await graph.ainvoke({"messages": HumanMessage(f"q{turn}")}, config, context=Context(user_id="u"))
+        return [message.text for message in (await graph.aget_state(config)).values["messages"]]
+
+    found = await asyncio.gather(*map(talk, range(8)))
+
+    assert found == [["q0", "Yes.", "q1", "Yes.", "q2", "Yes."]] * 8
+
+
+@pytest.mark.parametrize("character", ["\x00", "\ufdd0", "\ufdd00", "\\u0000"])
+def test_the_store_keeps_characters_that_jsonb_refuses(storage: Storage, character: str) -> None:
+    value = {"text": f"tea {character} milk", f"k{character}": [character]}
+    storage.store.put(("a",), f"k{character}", value)
+
+    found = storage.store.get(("a",), f"k{character}")
+
+    assert found is not None
+    assert found.value == value
+    assert [item.value for item in storage.store.search(("a",), query="milk")] == [value]
+
+
+def test_one_run_of_all_workers_holds_a_thread(storage: Storage, other: Storage) -> None:
+    with storage.locks.hold("t"):
+        for locks in (storage.locks, other.locks):
+            with pytest.raises(ThreadBusyError, match="thread 't' is busy"), locks.hold("t"):
+                pass
+        with other.locks.hold("another"):
+            pass
+
+    with other.locks.hold("t"):
+        pass
+
+
+def test_a_lock_is_free_when_its_session_ends(postgres_url: str, storage: Storage, other: Storage) -> None:
+    hold = storage.locks.hold("t")
+    with hold:
+        end_sessions(postgres_url)
+
+        with other.locks.hold("t"):
+            pass
+
+
+def test_a_run_that_lost_its_lock_saves_nothing_more(postgres_url: str, storage: Storage, other: Storage) -> None:
+    storage.store.put(("a",), "k", {"n": 1})
+    with storage.locks.hold("t"):
+        end_sessions(postgres_url)
+
+        with pytest.raises(StorageError, match="the lock of thread 't' was lost"):
+            storage.store.put(("a",), "k", {"n": 2})
+
+    found = other.store.get(("a",), "k")
+    assert found is not None
+    assert found.value == {"n": 1}
+
+
+async def test_a_wait_that_is_cancelled_leaves_no_lock(postgres_url: str, storage: Storage, other: Storage) -> None:
+    with open_storage(postgres_url, lock_timeout_seconds=60) as patient, storage.locks.hold("t"):
+
+        async def wait() -> None:
+            async with patient.locks.hold("t"):
+                pass
+
+        task = asyncio.create_task(wait())
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        storage.locks.hold("other")
+
+    with other.locks.hold("t"):
+        pass
+
+
+def test_reads_go_on_after_all_connections_were_cut(postgres_url: str, storage: Storage) -> None:
+    storage.store.put(("a",), "k", {"n": 1})
+    end_sessions(postgres_url)
+
+    assert storage.store.get(("a",), "k") is not None
+
+
+def test_many_workers_may_open_an_empty_database_at_once(postgres_url: str) -> None:
+    def opened(_: int) -> str:
+        with open_storage(postgres_url) as storage:
+            return type(storage).__name__
+
+    with ThreadPoolExecutor(6) as pool:
+        assert [*pool.map(opened, range(6))] == ["Storage"] * 6
+
+
+def test_a_database_of_a_newer_version_is_refused(postgres_url: str, storage: Storage) -> None:
+    sql(storage.database, "UPDATE everthread SET value = '99' WHERE key = 'format'")
+
+    with pytest.raises(StorageError, match="made by a newer everthread"):
+        open_storage(postgres_url)
+
+
+def test_a_table_of_another_program_is_left_alone(postgres_url: str) -> None:
+    schema = locate_postgres(postgres_url).schema
+    with psycopg.connect(postgres_url.partition("?")[0], autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}".encode())
+        connection.execute(f"CREATE TABLE {schema}.store (goods text)".encode())
+
+    with pytest.raises(StorageError, match=r"`store` at .* belongs to another program"):
+        open_storage(postgres_url)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("postgresql://u:se@cret@127.0.0.1:port/d", "is not understood"),
+        ("postgresql://u:s3cret@127.0.0.1:1/d", "Connection refused"),
+        ("postgresql://u:s3cret@127.0.0.1:1/d?schema=a-b", "`schema` is 'a-b'"),
+        ("postgresql://u:s3cret@127.0.0.1:1/d?pool_size=no", "`pool_size` is 'no'"),
+        ("postgresql://u:s3cret@127.0.0.1:1/d?pgbouncer=1", "add `direct_url"),
+        ("postgresql://u:s3cret@127.0.0.1:1/d?nonsense=1", "is not understood"),
+    ],
+)
+def test_a_url_that_does_not_work_is_refused_without_its_password(url: str, reason: str) -> None:
+    with pytest.raises((SettingsError, StorageError), match=reason) as raised:
+        open_storage(url)
+
+    assert "cret" not in str(raised.value)
+
+
+def test_a_password_is_in_no_text_of_a_storage(postgres: str) -> None:
+    location = locate_postgres(postgres.replace("postgres@", "postgres:s3cret@"))
+
+    assert "s3cret" not in repr(location)
+    assert "s3cret" in location.conninfo()
