@@ -48,7 +48,7 @@ from everthread.state.messages import Messages
 from everthread.storage.call_records import prune_unguarded_calls
 from everthread.storage.kept_checkpoints import OURS
 from everthread.tools import OWN_TOOLS, READERS
-from everthread.tools.save_memory_note import memory_tool
+from everthread.tools.save_memory_note import memory_tool, save_memory_note
 from everthread.window.tokens import TokenCounter, counter_for
 from everthread.window.turns import question_of
 
@@ -113,7 +113,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         self._name = name
         self._counted: dict[Any, tuple[int, Sequence[str]]] = {}
         self._has_warned = False
-        self.tools = [memory_tool(self._rules), *READERS]
+        self.tools = [memory_tool(self._rules) if rules else save_memory_note, *READERS]
 
     @property
     def name(self) -> str:

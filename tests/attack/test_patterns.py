@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,13 +15,11 @@ import yaml
 import everthread.memory.rules
 from attack.conftest import AttackRow
 from attack.scale import SCALE
+from growth import LINEAR, cpu_seconds, growth
 
 ROOT = Path(__file__).parents[2]
-SIZES = (1_000, 10_000) if SCALE <= 1 else (10_000, 100_000)
-GROWTH = 15
-"""Times that ten times the text may take; in linear time it is 10."""
-FLOOR = 0.004
-"""Seconds of CPU below which a measurement says nothing."""
+SIZE = 1_000 if SCALE <= 1 else 10_000
+"""Letters of the smaller text; the larger one is ten times as long."""
 TOO_LONG = 3.0
 """Seconds of CPU for the smaller text after which the growth up to it has to do."""
 
@@ -73,11 +70,12 @@ def _text(unit: str, size: int) -> str:
     return (unit * (size // len(unit) + 1))[:size]
 
 
-def _seconds(pattern: re.Pattern[str], where: str, text: str, repeats: int = 1) -> float:
-    """Return the CPU time that a pattern takes where it is looked for: at the start of a text, or all over it."""
-    best = float("inf")
-    for _ in range(repeats):
-        begin = time.thread_time()
+def _growth(pattern: re.Pattern[str], where: str, unit: str) -> float:
+    """Return how many times longer a pattern takes for ten times the text; a text that takes too long is not tried."""
+
+    def look(size: int) -> None:
+        """Look for the pattern where its rule does: at the start of a text, or all over it."""
+        text = _text(unit, size)
         if where == "anywhere":
             for _match in pattern.finditer(text):
                 pass
@@ -85,22 +83,13 @@ def _seconds(pattern: re.Pattern[str], where: str, text: str, repeats: int = 1) 
             pattern.match(text)
         else:
             pattern.fullmatch(text)
-        best = min(best, time.thread_time() - begin)
-    return best
 
-
-def _growth(pattern: re.Pattern[str], where: str, unit: str) -> float:
-    """Return how many times longer a pattern takes for ten times the text; a text that takes too long is not tried."""
-    small, large = (_text(unit, size) for size in SIZES)
-    first, before = _seconds(pattern, where, _text(unit, SIZES[0] // 10)), 0.0
+    first, before = cpu_seconds(look, SIZE // 10), 0.0
     if first < TOO_LONG / 10:
-        before = _seconds(pattern, where, small)
+        before = cpu_seconds(look, SIZE)
     if first >= TOO_LONG / 10 or before >= TOO_LONG:
         return before / first or float("inf")
-    after = _seconds(pattern, where, large)
-    if FLOOR < after > GROWTH * before:
-        after, before = _seconds(pattern, where, large, 3), _seconds(pattern, where, small, 9)
-    return after / before if after > FLOOR else 0.0
+    return growth(look, SIZE)
 
 
 def _files(collected: dict[str, list[list[str]]]) -> set[str]:
@@ -127,8 +116,8 @@ def test_no_pattern_grows_faster_than_the_text(
         pattern = re.compile(text, int(flags))
         for unit in dict.fromkeys(_units(number, text, place)):
             tries += 1
-            if (growth := _growth(pattern, where, unit)) > GROWTH:
-                grown.append(f"{place}: {growth:.0f} times for ten times {unit!r}: {text[:100]}")
+            if (times := _growth(pattern, where, unit)) > LINEAR:
+                grown.append(f"{place}: {times:.0f} times for ten times {unit!r}: {text[:100]}")
                 break
     attack_row("patterns in linear time", tries, len(grown))
 

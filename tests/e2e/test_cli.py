@@ -160,7 +160,7 @@ def test_ctrl_c_ends_a_chat_with_130_and_no_traceback(tmp_path: Path, environmen
         assert process.poll() is None
 
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
 
     assert (process.returncode, err) == (130, "")
 

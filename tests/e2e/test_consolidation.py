@@ -74,5 +74,5 @@ def end_at_once(url: str, thread_ids: list[str]) -> None:
         worker.stdin.write("go\n")
         worker.stdin.flush()
     for worker in workers:
-        worker.communicate(timeout=30)
+        worker.communicate(timeout=120)
         assert worker.returncode == 0

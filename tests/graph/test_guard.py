@@ -260,7 +260,9 @@ async def test_what_a_reader_of_a_stream_does_is_not_of_its_run(storage: Storage
         break
     await asyncio.sleep(0)
     gc.collect()
-    await asyncio.sleep(0.01)
+    # The event loop closes what nobody reads in a task of its own.
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(others)
 
     await storage.store.aput(("notes",), "a", {"text": "written by the reader"})
     assert (await graph.aget_state(CONFIG)).values["messages"][0].text == "one"
@@ -283,9 +285,10 @@ async def test_streams_that_are_read_in_turn_may_end_in_any_order(storage: Stora
 
 
 async def test_nothing_of_a_stream_goes_on_after_it_was_closed(storage: Storage) -> None:
-    ended: list[str] = []
+    began, ended = asyncio.Event(), list[str]()
 
     async def slow(state: Chat) -> Chat:
+        began.set()
         try:
             await asyncio.sleep(60)
         finally:
@@ -295,7 +298,8 @@ async def test_nothing_of_a_stream_goes_on_after_it_was_closed(storage: Storage)
     stream = chat(storage, slow).astream({"messages": "one"}, CONFIG, stream_mode="values")
     await anext(stream)
     reading = asyncio.ensure_future(anext(stream))
-    await asyncio.sleep(0.05)
+    await began.wait()
+    await asyncio.sleep(0)  # the reader is under way, too
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
