@@ -18,7 +18,6 @@ from everthread.memory.selection import overruled
 from everthread.nodes.deps import NodeDeps, context_of, is_nested, store_of, thread_of
 from everthread.nodes.prompt_plan import (
     StoredMemory,
-    checked_session,
     make_plan,
     plan_update,
     read_memory,
@@ -48,13 +47,13 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     messages = state.get("messages", [])
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
-    session = checked_session(store, thread_id, context)
+    memory = read_memory(store, thread_id, context, state.get("summary_id"))
+    session = memory.session_record
     arrived = _Arrived.of(messages, store, thread_id)
     turn = state.get("turns", 0) + sum(map(opens_turn, arrived.new))
     # Under `ainvoke` this is a thread: the edges, on the event loop, find these counts in the cache.
     deps.model_for(context).counter.sizes(arrived.new)
     shared = shared_past(session, turn, messages, len(arrived.new))
-    memory = read_memory(store, thread_id, context, state.get("summary_id"))
     plan = make_plan(memory, messages, store, thread_id, context, deps)
     passages, recalled = recall(state, plan, runtime, deps, shared)
     stale = outdated(messages, usable_notes(memory.long_term, plan.today, deps.rules))

@@ -1,7 +1,7 @@
 """Make the plan of a turn: what the store knows of user and thread, rendered and measured."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -35,6 +35,8 @@ _MANY = 1_000
 class StoredMemory:
     """What the store knows of a user and a thread."""
 
+    session_record: Mapping[str, Any]
+    """Of the thread; empty for a new one."""
     profile: dict[str, Any] | None
     long_term: Sequence[Note]
     session: Sequence[Note]
@@ -51,7 +53,6 @@ def plan_of(state: State, runtime: Runtime[Context], deps: NodeDeps) -> PromptPl
     if plan is not None:
         return plan
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    checked_session(store, thread_id, context)
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
     return make_plan(memory, state.get("messages", []), store, thread_id, context, deps)
 
@@ -64,15 +65,21 @@ def plan_update(state: State, plan: PromptPlan) -> Update:
 
 
 def read_memory(store: BaseStore, thread_id: str, context: Context, summary_id: str | None) -> StoredMemory:
-    """Read profile and notes of the user, session notes and summary of the thread."""
+    """Read profile and notes of the user, session notes, summary and session record of the thread.
+
+    Raises:
+        SettingsError: the thread belongs to another user.
+    """
     operations: list[GetOp | SearchOp] = [
+        GetOp(namespaces.SESSIONS, thread_id),
         get_operation(thread_id, summary_id or ""),
         GetOp(namespaces.profile(context.user_id), "profile"),
         SearchOp(namespaces.notes(context.user_id), limit=_MANY),
         SearchOp(namespaces.session_notes(thread_id), limit=_MANY),
     ]
-    summary, profile, long_term, session = map(_as_any, store.batch(operations))
+    record, summary, profile, long_term, session = map(_as_any, store.batch(operations))
     return StoredMemory(
+        session_record=_checked(record, thread_id, context),
         profile=profile.value if profile else None,
         long_term=readable(long_term),
         session=readable(session),
@@ -155,7 +162,10 @@ def checked_session(store: BaseStore, thread_id: str, context: Context) -> dict[
     Raises:
         SettingsError: the thread belongs to another user, whose messages and notes it holds.
     """
-    item = store.get(namespaces.SESSIONS, thread_id)
+    return _checked(store.get(namespaces.SESSIONS, thread_id), thread_id, context)
+
+
+def _checked(item: Item | None, thread_id: str, context: Context) -> dict[str, Any]:
     session = dict(item.value) if item else {}
     if session and session.get("user_id") not in (None, context.user_id):
         raise SettingsError(
