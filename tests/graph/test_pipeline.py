@@ -342,7 +342,7 @@ async def test_a_long_message_is_not_counted_on_the_event_loop(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph, _ = graph_of(storage, "hello")
-    text = "a long message that nobody has sent before " * 50
+    text = f"a long message that nobody has sent to {storage.url} " * 50
     counted_on: list[int] = []
     encode = Encoding.encode_ordinary
 
