@@ -1,6 +1,6 @@
 """The user's standing rules, such as "don't book before I approve", and how long a wish holds."""
 
-from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.rules import BUILT_IN, RulePack, Rules
 from everthread.memory.text.own_words import is_reported, own_sentences
 
 __all__ = ["constraints_in", "is_constraint", "is_for_this_time", "is_lasting", "is_prohibition", "keeps_approval"]
@@ -13,7 +13,8 @@ _LONGEST = 300
 def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
     """Return the sentences of a user's message that are standing rules, word for word.
 
-    Questions are none, and neither is what the user quotes, pastes, reports or wants to have translated.
+    Questions and what is wanted once are none, and neither is what the user quotes, pastes, reports or wants to have
+    translated. A sentence that may be one or not is kept: too many rules cost tokens, a lost one costs trust.
     """
     pack = rules.pack("constraints")
     return [
@@ -21,9 +22,16 @@ def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
         for sentence in own_sentences(text, at_semicolons=True)
         if _SHORTEST <= len(sentence.quote) <= _LONGEST
         and not sentence.is_question
-        and pack.fits("standing", sentence.bare)
+        and _is_standing(sentence.bare, pack)
         and not is_reported(sentence)
     ]
+
+
+def _is_standing(bare: str, pack: RulePack) -> bool:
+    """Tell whether a sentence is a rule by its words, or is built like one and not about this once."""
+    if pack.fits("standing", bare):
+        return True
+    return pack.fits("likely", bare) and not pack.fits("one_off", bare)
 
 
 def is_prohibition(sentence: str, rules: Rules = BUILT_IN) -> bool:
