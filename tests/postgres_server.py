@@ -69,7 +69,7 @@ def database(url: str) -> Iterator[str]:
     schema = f"t_{uuid4().hex[:12]}"
     yield f"{url}?schema={schema}&pool_size=4&application_name={schema}"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+        connection.execute(f'DROP SCHEMA IF EXISTS "{schema}", "{schema}_jobs" CASCADE'.encode())
 
 
 def end_sessions(url: str) -> None:

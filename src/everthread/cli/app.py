@@ -38,6 +38,7 @@ COMMANDS = {
     "replay": ("replay", "Send recorded conversations through the real graph and check every prompt."),
     "simulate": ("simulate", "Try policies and windows on recorded conversations, or on threads of a database."),
     "eval": ("evaluate", "Measure on recorded conversations, with baselines beside our figures."),
+    "worker": ("worker", "Do the jobs of a Postgres database: end idle sessions, prune their threads."),
     "serve": ("serve", "Serve agents over HTTP: threads, runs, streams, notes."),
     "serve-key": ("serve_key", "Make an API key for a user of `serve`."),
     "export": ("export", "Export everything that is held of a user, as JSON."),

@@ -65,7 +65,10 @@ def serve(
     wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="For another run on the same thread.")] = "10s",
     grace: Annotated[str, typer.Option("--grace", metavar="TIME", help="For runs to finish after SIGTERM.")] = "30s",
     idle: Annotated[
-        str, typer.Option("--idle", metavar="TIME", help="After which a session ends, on SQLite; 0s: never.")
+        str,
+        typer.Option(
+            "--idle", metavar="TIME", help="After which a session ends, on Postgres by `everthread worker`; 0s: never."
+        ),
     ] = "30m",
     rate: Annotated[int, typer.Option("--rate", min=0, help="Requests a minute for each key; 0: no limit.")] = 600,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs at a time.")] = 100,
@@ -78,22 +81,31 @@ def serve(
     """
     needs_web()
     from everthread.graph.server import fixed_dials
+    from everthread.storage.locations import is_postgres
     from everthread.storage.open import open_storage
     from everthread.web import Limits, create_app
 
     auth = _auth(host, user, api_keys, _secret(jwt_secret), jwks, jwt_audience, jwt_issuer)
     agents = [load_agent(name) for name in agent or ("travel", "support")]
+    on_postgres, idle_seconds = is_postgres(database), duration_seconds(idle) or None
     limits = Limits(
         body_bytes=max_body * _MEGABYTE,
         requests_per_minute=rate,
         runs=runs,
         grace_seconds=duration_seconds(grace),
-        # On Postgres it is a job, for one worker at a time.
-        sweep_idle_seconds=duration_seconds(idle) or None if database.startswith("sqlite") else None,
+        sweep_idle_seconds=None if on_postgres else idle_seconds,
     )
+    if on_postgres and idle_seconds and find_spec("procrastinate") is None:
+        note("no session ends by itself: pip install 'everthread[jobs]', and start `everthread worker`")
+        idle_seconds = None
     with (
         _socket(host, port) as listening,
-        open_storage(database, lock_timeout_seconds=duration_seconds(wait)) as storage,
+        open_storage(
+            database,
+            lock_timeout_seconds=duration_seconds(wait),
+            # On Postgres it is a job, for one worker at a time.
+            end_idle_seconds=idle_seconds if on_postgres else None,
+        ) as storage,
     ):
         fixed = fixed_dials(os.environ.get("EVERTHREAD_FIXED", ""))
         app = create_app(storage, agents, auth=auth, model=model, fixed=fixed, limits=limits)

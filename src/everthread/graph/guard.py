@@ -292,6 +292,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         snapshot = self.graph.get_state(run.config)
         self._check_graph(run.config, snapshot)
         self._claim(run, session)
+        if self.storage.timers is not None and _begins(session):
+            self.storage.timers.arm(run.thread_id)
         self._note_fork(run.config, snapshot, session)
         config = run.config
         if run.is_new and START in snapshot.next:
@@ -668,6 +670,11 @@ def _step_limit(config: RunnableConfig) -> Iterator[None]:
             f"the turn took {limit} and was not done; it is kept: run the thread again to go on, and raise "
             "`recursion_limit` in the config if the turn needs more (each model call and each round of tools is a step)"
         ) from error
+
+
+def _begins(session: Item | None) -> bool:
+    """Tell whether a run begins a session: all turns before it are consolidated."""
+    return session is None or session.value.get("consolidated_turns", 0) >= session.value.get("turns", 0)
 
 
 def _is_nested(config: RunnableConfig | None) -> bool:

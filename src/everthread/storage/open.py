@@ -28,6 +28,7 @@ class Storage:
         self.store = parts.store
         self.locks = parts.locks
         self.worker = parts.worker
+        self.timers = parts.timers
 
     def guard(self, graph: CompiledStateGraph[Any, Any, Any, Any]) -> "GuardedGraph":
         """Return a compiled graph whose runs hold the lock of their thread; it may be anybody's graph."""
@@ -41,6 +42,8 @@ class Storage:
         if self._process != os.getpid():
             return
         self.worker.close()
+        if self.timers is not None:
+            self.timers.close()
         self.locks.close()
         self.database.close()
 
@@ -69,6 +72,7 @@ def open_storage(
     statement_timeout: float | None = None,
     pgbouncer: bool | None = None,
     direct_url: str | None = None,
+    end_idle_seconds: float | None = None,
 ) -> Storage:
     """Open a database.
 
@@ -90,6 +94,8 @@ def open_storage(
         statement_timeout: seconds that one statement in Postgres may take.
         pgbouncer: the URL is that of a pooler: nothing is prepared and no pipeline used.
         direct_url: of Postgres itself when `url` is a pooler's; locks need a session of their own.
+        end_idle_seconds: of Postgres: without activity for so long, a session ends by a job of `everthread worker`.
+            None: no timer is set.
 
     Raises:
         SettingsError: the URL is not understood, or an option is not for this database.
@@ -119,7 +125,12 @@ def open_storage(
                 lock_timeout_seconds=lock_timeout_seconds,
                 allowed_types=allowed_types,
                 options=options,
+                end_idle_seconds=end_idle_seconds,
             )
+        )
+    if end_idle_seconds is not None:
+        raise SettingsError(
+            "`end_idle_seconds` is for Postgres; on SQLite use `everthread sweep`, or `everthread serve`"
         )
     if named := [name for name, value in options.items() if value is not None]:
         raise SettingsError(f"`{named[0]}` is for Postgres, and the URL is not one of it")

@@ -1,12 +1,15 @@
 """What an open database is made of, whichever it is."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.locks import Locks
 from everthread.storage.store import SearchStore
 from everthread.storage.worker import Worker
+
+if TYPE_CHECKING:
+    from everthread.storage.postgres.timers import SessionTimers
 
 __all__ = ["Parts"]
 
@@ -23,3 +26,5 @@ class Parts:
     store: SearchStore
     locks: Locks
     worker: Worker
+    timers: "SessionTimers | None" = None
+    """Where a session's end is asked for when it is idle; None: nobody asks."""

@@ -1,17 +1,21 @@
 """Open a Postgres database as the parts of a storage."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from everthread.errors import SettingsError
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.parts import Parts
 from everthread.storage.postgres.checkpointer import PostgresCheckpointRows
 from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.formats import set_up
-from everthread.storage.postgres.location import locate_postgres
+from everthread.storage.postgres.location import PostgresLocation, locate_postgres
 from everthread.storage.postgres.locks import SessionLocks
 from everthread.storage.postgres.store import PostgresSearchStore
 from everthread.storage.worker import Worker
+
+if TYPE_CHECKING:
+    from everthread.storage.postgres.timers import SessionTimers
 
 __all__ = ["open_postgres"]
 
@@ -23,6 +27,7 @@ def open_postgres(
     lock_timeout_seconds: float,
     allowed_types: Sequence[type],
     options: Mapping[str, Any],
+    end_idle_seconds: float | None = None,
 ) -> Parts:
     """Open a database; see `open_storage`.
 
@@ -32,9 +37,11 @@ def open_postgres(
         lock_timeout_seconds: how long a run waits for another one on the same thread.
         allowed_types: see `Checkpointer`.
         options: see `locate_postgres`.
+        end_idle_seconds: when the timers of sessions go off; None sets none.
     """
     location = locate_postgres(url, **options)
     set_up(location, create=create)
+    timers = None if end_idle_seconds is None else _timers(location, end_idle_seconds)
     locks = SessionLocks(location, timeout_seconds=lock_timeout_seconds)
     database = PostgresDatabase(location, locks.check)
     # As many as there are connections: one more would only wait for one.
@@ -48,4 +55,15 @@ def open_postgres(
         worker.close()
         database.close()
         raise
-    return Parts(location.url, database, checkpointer, store, locks, worker)
+    return Parts(location.url, database, checkpointer, store, locks, worker, timers)
+
+
+def _timers(location: PostgresLocation, idle_seconds: float) -> "SessionTimers":
+    try:
+        # Taken when called: an extra of its own.
+        from everthread.storage.postgres.timers import SessionTimers
+    except ImportError as error:
+        raise SettingsError(
+            f"timers of sessions need a package that is not installed ({error.name}): pip install 'everthread[jobs]'"
+        ) from error
+    return SessionTimers(location, idle_seconds)

@@ -1,0 +1,43 @@
+"""`worker`: do the jobs of a Postgres database."""
+
+import asyncio
+import logging
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from everthread.cli.options import DatabaseUrl, duration_seconds
+from everthread.cli.output import note
+from everthread.errors import SettingsError
+
+__all__ = ["worker"]
+
+
+def worker(
+    database: DatabaseUrl,
+    idle: Annotated[
+        str, typer.Option("--idle", metavar="TIME", help="After which a session ends, such as 30m or 2h.")
+    ] = "30m",
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Jobs at a time.")] = 4,
+    once: Annotated[bool, typer.Option("--once", help="Do what is due, and stop.")] = False,
+) -> None:
+    """End idle sessions and prune their threads, as jobs on Postgres.
+
+    Start one beside your workers, or several: each job is done once, and those of a worker that is killed are taken
+    over. On SQLite use `sweep`.
+    """
+    if find_spec("procrastinate") is None:
+        raise SettingsError("'procrastinate' is not installed: pip install 'everthread[jobs]'")
+    from everthread.storage.locations import is_postgres
+
+    if not is_postgres(database):
+        raise SettingsError("jobs are for Postgres; on SQLite use `everthread sweep --idle 30m`")
+    from everthread.jobs import work
+    from everthread.storage.open import open_storage
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    seconds = duration_seconds(idle)
+    with open_storage(database, lock_timeout_seconds=0, end_idle_seconds=seconds) as storage:
+        note(f"doing the jobs of {storage.url}; sessions end after {idle}")
+        asyncio.run(work(storage, concurrency=concurrency, is_once=once))
