@@ -13,12 +13,13 @@ from everthread.errors import NotFoundError
 from everthread.ledger import events
 from everthread.ledger.events import Compacted, Event, Evicted, Masked, PromptAssembled
 from everthread.ledger.recipes import Call, calls_of, is_text
+from everthread.pages import render
 from everthread.state import namespaces
 from everthread.state.marks import MARK, is_masked, marks
 from everthread.state.messages import Messages
 from everthread.storage.open import Storage
 from everthread.storage.reading import role_of
-from everthread.storage.transcript import brief
+from everthread.storage.transcript import brief, message_text
 from everthread.window.assembly import message_checksum
 from everthread.window.prompt_cache import mark_cache
 from everthread.window.tokens import counter_for
@@ -33,6 +34,15 @@ __all__ = [
     "prompt_changes",
     "sent_prompts",
 ]
+
+_TAGS = {
+    "whole": "kept",
+    "shortened": "masked",
+    "memory": "injected",
+    "session_notes": "injected",
+    "summary_request": "summary",
+    "unanswered": "no result",
+}
 
 _CHECKSUM = 8
 """Digits of the checksum in the name of a part."""
@@ -65,6 +75,24 @@ class PromptPart:
         if isinstance(self.message, SystemMessage):
             return "system"
         return str(marks(self.message).get("kind", "unanswered"))
+
+    @property
+    def tag(self) -> str:
+        """What people read of its form, such as `kept`, `masked` or `injected`."""
+        return _TAGS.get(self.form, self.form)
+
+    @property
+    def role(self) -> str:
+        """Such as `user`; with the name of a tool, `tool search`; empty when it is missing."""
+        if self.message is None:
+            return ""
+        role = role_of(self.message)
+        return f"{role} {self.message.name}" if role == "tool" and self.message.name else role
+
+    @property
+    def text(self) -> str:
+        """What it says, calls of tools included; empty when it is missing."""
+        return "" if self.message is None else message_text(self.message)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as one JSON object."""
@@ -113,6 +141,12 @@ class SentPrompt:
         """Whether nothing is missing."""
         return not self.problems
 
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        if self.parts is None:
+            return render("nothing.html", text=f"Call {self.number}: {'; '.join(self.problems)}")
+        return render("prompt.html", sent=self)
+
     def sizes(self) -> tuple[int | None, ...]:
         """Return the tokens of each part by our own count for the call's model; None for one that is missing."""
         counter = counter_for(self.model)
@@ -158,19 +192,25 @@ async def aprompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> 
     return await storage.worker.call(prompt_at, storage, thread_id, call)
 
 
-def sent_prompts(storage: Storage, thread_id: str) -> list[SentPrompt]:
-    """Return the prompts of all calls that the ledger has, oldest first; see `prompt_at`.
+def sent_prompts(storage: Storage, thread_id: str, *, newest: int | None = None) -> list[SentPrompt]:
+    """Return the prompts of the calls that the ledger has, oldest first; see `prompt_at`.
+
+    Args:
+        storage: an open database.
+        thread_id: the thread.
+        newest: only so many, the newest; None returns all.
 
     Raises:
         NotFoundError: there is no such thread.
     """
     history = _History.read(storage, thread_id)
-    return [history.sent(call) for call in history.calls]
+    first = 0 if newest is None else max(len(history.calls) - newest, 0)
+    return [history.sent(call) for call in history.calls[first:]]
 
 
-async def asent_prompts(storage: Storage, thread_id: str) -> list[SentPrompt]:
+async def asent_prompts(storage: Storage, thread_id: str, *, newest: int | None = None) -> list[SentPrompt]:
     """Do what `sent_prompts` does without blocking the event loop."""
-    return await storage.worker.call(sent_prompts, storage, thread_id)
+    return await storage.worker.call(lambda: sent_prompts(storage, thread_id, newest=newest))
 
 
 class _State(TypedDict):
@@ -252,25 +292,25 @@ class _History:
 
     def sent(self, call: Call) -> SentPrompt:
         """Make the prompt of a call again."""
-        parent = next((one.number for one in self.calls[: call.number - 1][::-1] if one.name == call.parent), None)
-        sent = SentPrompt(
-            call.number, call.name, parent, call.event, call.model, None, None, (), tuple(filter(None, [call.problem]))
-        )
+        earlier = (self.calls[place] for place in range(call.number - 2, -1, -1) if call.parent)
+        parent = next((one.number for one in earlier if one.name == call.parent), None)
+        problems = (call.problem,) if call.problem else ()
+        sent = SentPrompt(call.number, call.name, parent, call.event, call.model, None, None, (), problems)
         if call.parts is None:
             return sent
         records = self._records([*call.parts, call.tools])
         parts = tuple(self._part(name, records) for name in call.parts)
         messages = [part.message for part in parts if part.message is not None]
-        problems = [f"{part.id}: {part.missing}" for part in parts if part.missing]
+        missing = [f"{part.id}: {part.missing}" for part in parts if part.missing]
         tools = records.get(call.tools, {}).get("tools")
         if tools is None:
-            problems.append("the names of its tools are not kept any more")
+            missing.append("the names of its tools are not kept any more")
         return replace(
             sent,
             tools=None if tools is None else tuple(map(str, tools)),
             parts=parts,
             messages=tuple(mark_cache(messages, slots=call.marks) if call.marks else messages),
-            problems=tuple(problems),
+            problems=tuple(missing),
         )
 
     def _records(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -43,7 +43,7 @@ def test_every_link_of_readme_and_docs_leads_somewhere() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["how-to", "tutorial", "stores", "parts"])
+@pytest.mark.parametrize("name", ["how-to", "tutorial", "stores", "parts", "context"])
 def test_the_code_of_the_docs_runs(name: str, tmp_path: Path) -> None:
     for code in blocks(README.parent / "docs" / f"{name}.md"):
         run(code, tmp_path)

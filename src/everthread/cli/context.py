@@ -17,26 +17,11 @@ from everthread.errors import SettingsError
 from everthread.graph.agent import build_graph
 from everthread.ledger import events
 from everthread.state import Context
-from everthread.state.stored import message_text
 from everthread.storage.open import Storage
-from everthread.storage.reading import record_of, role_of
+from everthread.storage.reading import record_of
 from everthread.storage.to_read import storage_to_read
 
-__all__ = ["TAGS", "context", "print_call", "print_changes", "print_preview"]
-
-TAGS = {
-    "whole": "kept",
-    "shortened": "masked",
-    "system": "system",
-    "memory": "injected",
-    "session_notes": "injected",
-    "summary_request": "summary",
-    "summary": "summary",
-    "recalled": "recalled",
-    "unanswered": "no result",
-    "missing": "missing",
-}
-"""What people read of the form of a part."""
+__all__ = ["context", "print_call", "print_changes", "print_preview"]
 
 _WIDTH = 96
 _COLOURS = {"-": "red", "+": "green", "~": "yellow"}
@@ -125,8 +110,7 @@ def print_call(thread: str, sent: SentPrompt) -> None:
     say(f"{'':>4}  {'tokens':>6}  {'tag':<9}  message", "bold")
     for place, (part, size) in enumerate(zip(sent.parts or (), sizes, strict=True), start=1):
         say(f"{place:>4}  {_size(size):>6}  {_line(part)}", "red" if part.missing else "")
-    counts = "exactly" if prompt["accuracy"] == "exact" else "by our own count"
-    say(f"\nTokens of each message are counted {counts}, without the schemas of the tools.", "dim")
+    say("\nTokens of one message are by our own count, without the schemas of the tools.", "dim")
     _print_problems(sent)
 
 
@@ -143,12 +127,8 @@ def _print_problems(sent: SentPrompt) -> None:
 
 
 def _line(part: PromptPart) -> str:
-    tag = f"{TAGS.get(part.form, part.form):<9}"
-    if part.message is None:
-        return f"{tag}  {shortened(f'{part.missing} ({part.id})', 70)}"
-    role = role_of(part.message)
-    name = f" {part.message.name}" if part.message.name and role == "tool" else ""
-    return f"{tag}  {shortened(f'{role}{name}: {message_text(part.message)}', 70)}"
+    shown = f"{part.missing} ({part.id})" if part.missing else f"{part.role}: {part.text}"
+    return f"{part.tag:<9}  {shortened(shown, 70)}"
 
 
 def _size(size: int | None) -> str:
@@ -193,11 +173,9 @@ def print_changes(before: SentPrompt, sent: SentPrompt, changes: Sequence[Prompt
 
 def _line_changes(change: PromptChange) -> list[str]:
     """Return the lines of a text that differ, the first of them."""
-    if change.before is None or change.after is None or not (change.before.message and change.after.message):
-        return []
-    old, new = (message_text(part.message).splitlines() for part in (change.before, change.after) if part.message)
-    if change.after.form == "shortened":
-        return []  # head and tail of what was whole
+    if change.before is None or change.after is None or change.after.form == "shortened":
+        return []  # of a masked result, head and tail are left of what was whole
+    old, new = change.before.text.splitlines(), change.after.text.splitlines()
     return [line for line in difflib.ndiff(old, new) if line[0] in "+-"][:20]
 
 

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
-from everthread.cli.output import note, print_json, say, shortened
+from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, Page
+from everthread.cli.output import check_writable, note, print_json, say, shortened, write_page
 from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.ledger import schema as event_schema
@@ -13,6 +13,24 @@ from everthread.storage.reading import exists, unknown
 from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["ledger"]
+
+_CALLS = 50
+"""Calls that a page shows."""
+
+_COLOURS = {
+    "system": "#0072b2",
+    "profile": "#009e73",
+    "notes": "#d9b834",
+    "tools": "#56b4e9",
+    "summary": "#b8589a",
+    "session_notes": "#8a6d00",
+    "recalled": "#d98cc0",
+    "history": "#d55e00",
+    "free": "#8882",
+    "safety": "#8884",
+    "reply_reserve": "#8886",
+}
+"""Of the parts of a bar, in order; they hold on light and on dark."""
 
 _HIDDEN = frozenset({"event", "at", "turn", "thread_id", "recipe"})
 
@@ -25,19 +43,25 @@ def ledger(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="N", help="Only the newest N events.  [default: all]")
     ] = None,
+    html: Page = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of an event and leave.")] = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
     """List the events of a thread: what was evicted, masked, injected, saved, blocked, and with which numbers.
 
-    --json prints one event a line.
+    --json prints one event a line. --html writes a page with every prompt as it was sent, of the newest 50 calls or of
+    as many as --limit says.
     """
     if schema:
         print_json(event_schema())
         return
     if not thread:
         raise SettingsError("which thread? `everthread ledger THREAD`; `everthread threads` lists them")
+    if html is not None:
+        check_writable(html)
+        write_page(html, _page(database, thread, limit or _CALLS))
+        return
     kinds = event_schema()["discriminator"]["mapping"]
     if unknown_kinds := [one for one in kind or () if one not in kinds]:
         raise SettingsError(f"unknown kind of event {unknown_kinds[0]!r}; choose from {', '.join(kinds)}")
@@ -53,6 +77,25 @@ def ledger(
             say(f"turn {value['turn']}  {value['at'][:19]}  {value['event']}  {_figures(value)}")
     if not chosen and not as_json:
         note(f"thread {thread!r} has no such events")
+
+
+def _page(database: str, thread: str, limit: int) -> str:
+    """Return the page of a thread as it was."""
+    # Taken when called: it brings LangChain, which the rest of `ledger` does without.
+    from everthread.calls import prompt_changes, sent_prompts
+    from everthread.pages import render
+    from everthread.storage.to_read import storage_to_read
+
+    with storage_to_read(database) as storage:
+        recorded, prompts = events(storage.store, thread), sent_prompts(storage, thread, newest=limit)
+    by_number = {sent.number: sent for sent in prompts}
+    calls = [
+        (sent, prompt_changes(by_number[sent.parent], sent, recorded) if sent.parent in by_number else [])
+        for sent in prompts
+    ]
+    return render(
+        "thread.html", thread_id=thread, calls=calls, total=prompts[-1].number if prompts else 0, colours=_COLOURS
+    )
 
 
 def _figures(event: dict[str, Any]) -> str:

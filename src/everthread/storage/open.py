@@ -13,6 +13,7 @@ from everthread.storage.sqlite.opening import open_sqlite
 
 if TYPE_CHECKING:
     from everthread.graph.guard import GuardedGraph
+    from everthread.storage.reading import ThreadView
 
 __all__ = ["Storage", "open_storage"]
 
@@ -36,6 +37,17 @@ class Storage:
         from everthread.graph.guard import GuardedGraph
 
         return GuardedGraph(graph, self)
+
+    def thread(self, thread_id: str) -> "ThreadView":
+        """Return a thread as it is in the database, which a notebook shows as a table.
+
+        Raises:
+            NotFoundError: there is no such thread.
+        """
+        # Taken when called, as above: reading knows the storage.
+        from everthread.storage.reading import read_thread
+
+        return read_thread(self, thread_id)
 
     def close(self) -> None:
         """Finish what async calls have asked for, and close the database; a forked child leaves it alone."""

@@ -10,7 +10,7 @@ from everthread.state.marks import is_masked, marks
 from everthread.state.places import in_view, newest_record, placed, places_in, places_of, with_renamed_reply
 from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.reducer import Message
-from everthread.state.stored import StoredMessage, whole_thread
+from everthread.state.stored import StoredMessage, message_text, whole_thread
 from everthread.storage.damage import session_record
 from everthread.storage.sqlite.reader import Reader, ThreadState
 from everthread.storage.unreadable import FAULTS, described, leave_out, readable, record_name
@@ -47,6 +47,8 @@ Source = Union[Reader, "Storage"]
 """A database that is open to be read, or to run threads in."""
 
 _PAGE = 500
+_SHOWN = 100
+"""Messages that a notebook shows."""
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 
@@ -87,6 +89,18 @@ class ThreadView:
             "unfinished": self.unfinished,
             "waiting_for": self.asked,
         }
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook, the newest messages of a long one."""
+        # Taken when called: nothing else here makes a page.
+        from everthread.pages import render
+
+        rows = []
+        for message in self.newest(_SHOWN):
+            place = "in the prompt" if str(message.id) in self.working_set else "transcript"
+            text = "\n".join(filter(None, (message_text(message), *(f"[{one}]" for one in message.attachments))))
+            rows.append((role_of(message), "masked in the prompt" if self.is_masked(message) else place, text))
+        return render("messages.html", view=self, rows=rows, more=len(self.messages) > _SHOWN)
 
     def newest(self, limit: int | None) -> list[StoredMessage]:
         """Return the newest messages, oldest first; None returns all."""
