@@ -42,6 +42,7 @@ from everthread.nodes.thread_view import ThreadView
 from everthread.nodes.tools import is_of_note, kept, with_id
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, state_after
+from everthread.state.agent import OTHERS
 from everthread.state.context import named_user, set_dials
 from everthread.state.marks import is_masked
 from everthread.state.messages import Messages
@@ -108,7 +109,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         self._dials = dials
         self._summarizer = None if summarizer is None else resolve(summarizer)
         self._rules = Rules(rules) if rules else BUILT_IN
-        agent = Agent("agent", "Agent", "An agent of somebody else.", profile=profile)
+        agent = Agent(OTHERS, "Agent", "An agent of somebody else.", profile=profile)
         self._agent = replace(agent, summary_sections=tuple(summary_sections)) if summary_sections else agent
         self._name = name
         self._counted: dict[Any, tuple[int, Sequence[str]]] = {}

@@ -4,10 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 
 from conversation import call
+from everthread import EverthreadMiddleware
 from everthread.errors import ModelError
-from small_agent import calls
+from everthread.models.scripted import ScriptedModel
+from everthread.storage.open import Storage
+from small_agent import calls, look
 from web_worker import MakeWorker, events_of, new_thread, say
 
 APPROVALS = calls(call("approve", "c1", what="tea"), call("approve", "c2", what="cake"))
@@ -274,3 +278,47 @@ async def test_more_runs_than_allowed_are_refused(worker: MakeWorker) -> None:
     assert (await say(client, second)).status_code == 503
     gate.set()
     await request
+
+
+async def test_an_answer_beside_a_run_that_goes_on_is_not_lost(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+    one = worker(APPROVALS, "Done.", gate=gate)
+    client = one.client()
+    thread = await new_thread(client)
+    gate.set()
+    first, second = (await say(client, thread)).json()["interrupts"]
+    gate.clear()
+    both = {first["id"]: "yes", second["id"]: "no"}
+    request = asyncio.create_task(client.post(f"/threads/{thread}/resume", json={"answers": both}))
+    await one.until(lambda: len(one.model.prompts) == 2)
+
+    beside = await client.post(f"/threads/{thread}/resume", json={"answers": {second["id"]: "yes"}})
+    gate.set()
+
+    assert beside.status_code == 409
+    assert (await request).json()["status"] == "done"
+
+
+async def test_a_graph_of_ones_own_is_served(worker: MakeWorker, storage: Storage) -> None:
+    model = ScriptedModel([calls(call("look", "c1", n=2)), "Two rows."])
+    own = create_agent(
+        model,
+        [look],
+        middleware=[EverthreadMiddleware(window=16_000)],
+        checkpointer=storage.checkpointer,
+        store=storage.store,
+        name="own",
+    )
+    client = worker(agents=[storage.guard(own)]).client()
+    thread = await new_thread(client)
+
+    streamed = events_of((await say(client, thread, "How many?", message_id="m-1", stream=True)).text)
+    refused = await say(client, thread, context={"window": 8_000})
+    ended = await client.post(f"/threads/{thread}/end")
+
+    assert streamed[-1][2]["reply"] == "Two rows."
+    assert [data["content"] for _, kind, data in streamed if kind == "tool_result"] == [
+        "row 0 of the table\nrow 1 of the table"
+    ]
+    assert (await client.get(f"/threads/{thread}/messages")).json()["total"] == 4
+    assert (refused.status_code, ended.status_code) == (422, 200)

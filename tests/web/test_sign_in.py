@@ -2,7 +2,11 @@
 
 import json
 import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +145,57 @@ async def test_a_token_of_an_identity_provider_signs_in(provider: tuple[Path, An
     assert good is not None
     assert good.user_id == "ada"
     assert unknown is None
+
+
+async def test_an_identity_provider_is_asked_for_a_key_that_is_new(provider: tuple[Path, Any]) -> None:
+    file, private = provider
+    claims = {"sub": "ada", "exp": time.time() + 60}
+
+    with served(file.read_bytes()) as (url, asked):
+        known = JwtKeys(jwks=url)
+        good = [await known.identify(bearer(jwt.encode(claims, private, "ES256", headers={"kid": "k-1"})))] * 2
+        made_up = [
+            await known.identify(bearer(jwt.encode(claims, private, "ES256", headers={"kid": f"k-{number}"})))
+            for number in range(2, 9)
+        ]
+
+    assert [identity and identity.user_id for identity in good] == ["ada", "ada"]
+    assert made_up == [None] * 7
+    assert len(asked) == 1
+
+
+async def test_an_identity_provider_that_is_away_is_no_refusal(worker: MakeWorker, provider: tuple[Path, Any]) -> None:
+    signed = jwt.encode({"sub": "ada", "exp": time.time() + 60}, provider[1], "ES256", headers={"kid": "k-1"})
+    with served(b"") as (url, _):
+        pass
+
+    client = worker(auth=JwtKeys(jwks=url)).client(authorization=f"Bearer {signed}")
+
+    assert (await client.get("/me")).status_code == 503
+
+
+@contextmanager
+def served(body: bytes) -> Iterator[tuple[str, list[str]]]:
+    """Serve a body on loopback; yield its address and the requests."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Stay silent."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/keys", asked
+        server.shutdown()
+        thread.join()
 
 
 async def test_a_public_key_is_no_secret(provider: tuple[Path, Any]) -> None:

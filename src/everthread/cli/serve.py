@@ -127,8 +127,15 @@ def _run(app: "Starlette", listening: socket.socket, grace_seconds: float) -> No
             # At once: uvicorn waits for open streams first, and each of them for its run.
             self.stopping = asyncio.run_coroutine_threadsafe(stop_runs(app), asyncio.get_running_loop())
 
-    # The app ends its runs in time; uvicorn's own limit is for clients that do not read what they are sent.
-    config = uvicorn.Config(app, log_config=None, server_header=False, timeout_graceful_shutdown=int(grace_seconds) + 5)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        # The app has its own, without queries.
+        access_log=False,
+        server_header=False,
+        # The app ends its runs in time; this is for clients that do not read what they are sent.
+        timeout_graceful_shutdown=int(grace_seconds) + 5,
+    )
     # uvicorn raises the signal again when it is done; the storage is still to be closed.
     signal.signal(signal.SIGTERM, lambda *_: None)
     Server(config).run(sockets=[listening])

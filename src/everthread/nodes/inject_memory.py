@@ -26,6 +26,7 @@ from everthread.nodes.prompt_plan import (
 from everthread.nodes.recall import outdated, recall, shared_past
 from everthread.nodes.sizes import is_evicted
 from everthread.state import Context, PromptPlan, State, Update, namespaces
+from everthread.state.agent import OTHERS
 from everthread.state.marks import MARK, is_new, marks
 from everthread.storage.refetches import restated, restated_reads
 from everthread.window.turns import opens_turn
@@ -75,7 +76,8 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         "thread_id": thread_id,
         # Inside a guarded graph whose runs name nobody, the thread stays nobody's.
         "user_id": session.get("user_id", context.user_id) if is_nested(runtime) else context.user_id,
-        "agent": deps.agent.name,
+        # Of an agent with our middleware, the guard alone knows the name.
+        "agent": session.get("agent", OTHERS) if deps.agent.name == OTHERS else deps.agent.name,
         "first_message": session.get("first_message") or _beginning(messages),
         "began": session.get("began") or now(),
         "last_activity": now(),

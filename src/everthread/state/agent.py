@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 
+OTHERS = "agent"
+"""Name of an agent of somebody else, which has our middleware."""
+
 _BROUGHT = ("read_tool_output", "recall_history")
 """Tools that the graph adds to every agent's own."""
 

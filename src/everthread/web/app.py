@@ -146,6 +146,8 @@ class _Gate:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                # Without the query, which may have a user's words.
+                logger.info("%s %s %d", scope["method"], scope["path"], message["status"])
                 names = {name.lower() for name, _ in message["headers"]}
                 message["headers"] += [pair for pair in _HEADERS if pair[0] not in names]
             await send(message)

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 
 import jwt
 
-from everthread.errors import SettingsError
+from everthread.errors import EverthreadError, SettingsError
 from everthread.state import namespaces
 
 __all__ = ["LOOPBACK", "ApiKeys", "Authenticator", "Authenticators", "Identity", "JwtKeys", "LocalUser", "new_key"]
@@ -25,6 +26,9 @@ _LEAST_SECRET_BYTES = 32
 
 _ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _JWKS_SECONDS = 5.0
+_REFETCH_SECONDS = 30.0
+"""Between two fetches of an identity provider's keys, which are fetched when a token names an unknown one."""
+
 _PREFIX = "ek_"
 """Begins every key, so that scanners for secrets can find one that leaked."""
 
@@ -170,9 +174,10 @@ class JwtKeys:
         self._options: dict[str, Any] = {"audience": audience, "issuer": issuer}
         self._client: jwt.PyJWKClient | None = None
         self._keys: dict[str | None, jwt.PyJWK] = {}
+        self._next_fetch = 0.0
         if jwks is not None and "://" in jwks:
             _check_url(jwks)
-            self._client = jwt.PyJWKClient(jwks, timeout=_JWKS_SECONDS)
+            self._client = jwt.PyJWKClient(jwks, cache_jwk_set=False, timeout=_JWKS_SECONDS)
         elif jwks is not None:
             self._keys = _key_set(Path(jwks))
 
@@ -192,14 +197,14 @@ class JwtKeys:
         """Return the key for a token and the algorithms that it may be signed with; never those of another kind."""
         if self._secret is not None:
             return self._secret, ["HS256"]
-        if self._client is not None:
-            # It asks the provider when it does not know the key.
-            found = await asyncio.to_thread(self._client.get_signing_key_from_jwt, token)
-        else:
-            kid = jwt.get_unverified_header(token).get("kid")
-            if kid not in self._keys:
-                raise jwt.InvalidKeyError("unknown key")
-            found = self._keys[kid]
+        kid = jwt.get_unverified_header(token).get("kid")
+        if self._client is not None and kid not in self._keys and time.monotonic() > self._next_fetch:
+            # Set ahead of the fetch: tokens with made-up ids bring one fetch a while, and not one each.
+            self._next_fetch = time.monotonic() + _REFETCH_SECONDS
+            self._keys = await asyncio.to_thread(_fetched, self._client)
+        if kid not in self._keys:
+            raise jwt.InvalidKeyError("unknown key")
+        found = self._keys[kid]
         if found.algorithm_name not in _ASYMMETRIC:
             raise jwt.InvalidAlgorithmError("not a public key")
         return found, [found.algorithm_name]
@@ -218,13 +223,22 @@ def _check_url(url: str) -> None:
 
 def _key_set(path: Path) -> dict[str | None, jwt.PyJWK]:
     try:
-        keys = jwt.PyJWKSet.from_dict(json.loads(path.read_text(encoding="utf-8"))).keys
+        return _by_id(jwt.PyJWKSet.from_dict(json.loads(path.read_text(encoding="utf-8"))))
     except (OSError, ValueError, AttributeError, jwt.PyJWTError) as error:
         raise SettingsError(f"cannot read the key set {str(path)!r}: {error}") from error
-    by_id: dict[str | None, jwt.PyJWK] = {key.key_id: key for key in keys}
-    if len(keys) == 1:
-        by_id[None] = keys[0]
-    return by_id
+
+
+def _fetched(client: jwt.PyJWKClient) -> dict[str | None, jwt.PyJWK]:
+    try:
+        return _by_id(client.get_jwk_set(refresh=True))
+    except jwt.PyJWTError as error:
+        raise EverthreadError(f"the identity provider does not show its keys: {error}") from error
+
+
+def _by_id(found: jwt.PyJWKSet) -> dict[str | None, jwt.PyJWK]:
+    """Return keys by their ids; a token that names none means the only one."""
+    by_id: dict[str | None, jwt.PyJWK] = {key.key_id: key for key in found.keys}
+    return {**by_id, None: found.keys[0]} if len(found.keys) == 1 else by_id
 
 
 class Authenticators:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -150,6 +150,8 @@ class Runs:
         live = self._live[thread_id, run_id] = LiveRun(run_id, thread_id)
         live.emit("run", {"id": run_id, "thread_id": thread_id})
         live._task = asyncio.create_task(self._run(live, parts, outcome))
+        # Not in the task itself: one that is cancelled before its first step runs no line of it.
+        live._task.add_done_callback(lambda _: self._end(live))
         return live
 
     async def _run(
@@ -160,22 +162,24 @@ class Runs:
     ) -> None:
         watch = asyncio.create_task(self._watch(live))
         try:
-            async with aclosing(parts()) as stream:  # type: ignore[type-var]
-                async for part in stream:
-                    live.emit(*_event_of(part))
+            async for part in parts():
+                live.emit(*_event_of(part))
             live.result = await outcome()
-        except asyncio.CancelledError:
-            live.problem = live._stopped or Problem(503, _STOPPING)
         except Exception as error:  # noqa: BLE001 - a tool or a model of the user's may raise anything
             live.problem = problem_of(error)
         finally:
             watch.cancel()
-            del self._live[live.thread_id, live.run_id]
-            live.is_over = True
-            if live.problem is None:
-                live.emit("done", live.result)
-            else:
-                live.emit("error", live.problem.as_json())
+
+    def _end(self, live: LiveRun) -> None:
+        del self._live[live.thread_id, live.run_id]
+        if live.result is None and live.problem is None:
+            live.problem = live._stopped or Problem(503, _STOPPING)
+        live.is_over = True
+        if live.problem is None:
+            live.emit("done", live.result)
+        else:
+            logger.info("run %r of thread %r: %s", live.run_id, live.thread_id, live.problem.detail)
+            live.emit("error", live.problem.as_json())
 
     async def _watch(self, live: LiveRun) -> None:
         with suppress(Exception):

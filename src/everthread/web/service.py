@@ -173,6 +173,8 @@ class Service:
     async def resume(self, own: OwnThread, body: Answers) -> LiveRun:
         """Go on with a turn that waits for answers or was cut off."""
         context = own.context(body.context)
+        if self.runs.is_live(own.id):
+            raise Problem(409, "a run goes on; follow it, or try again when it is over", Retry_After="1")
         snapshot = await in_thread(own.snapshot)
         question = last_question(snapshot.values.get("messages") or [])
         if question is None or not is_open(snapshot):
