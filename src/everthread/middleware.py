@@ -43,7 +43,7 @@ from everthread.nodes.tools import is_of_note, kept, with_id
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, state_after
 from everthread.state.agent import OTHERS
-from everthread.state.context import named_user, set_dials
+from everthread.state.context import named_user, no_user, set_dials
 from everthread.state.marks import is_masked
 from everthread.state.messages import Messages
 from everthread.storage.call_records import prune_unguarded_calls
@@ -212,10 +212,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         keeps = runtime.store is not None and thread_id is not None and not is_inside
         user_id = named_user(context, configurable)
         if keeps and user_id is None:
-            raise SettingsError(
-                'no user: pass {"configurable": {"thread_id": "…", "user_id": "…"}} as config, or a context with '
-                "`user_id`"
-            )
+            raise no_user()
         is_guarded = OURS in config.get("metadata", {})
         if not is_inside:
             self._warn_once(keeps=keeps, is_guarded=is_guarded)

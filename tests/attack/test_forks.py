@@ -10,7 +10,7 @@ import pytest
 
 import everthread
 from attack.conftest import AttackRow
-from attack.scale import tries
+from attack.scale import PARTS, part_of, tries
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")]
 
@@ -79,8 +79,9 @@ print(json.dumps({"codes": codes, "check": check, "lost": written[0] - there, "s
 """
 
 
-def test_a_forked_child_is_told_to_open_the_database_again(tmp_path: Path, attack_row: AttackRow) -> None:
-    count = tries(8, 200)
+@pytest.mark.parametrize("part", PARTS)
+def test_a_forked_child_is_told_to_open_the_database_again(part: int, tmp_path: Path, attack_row: AttackRow) -> None:
+    count = len(part_of(range(tries(8, 200)), part))
     command = [sys.executable, "-c", FORKS, f"sqlite:///{tmp_path}/a.db", str(count)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=590, env=SOURCE, check=False)
 

@@ -224,6 +224,17 @@ def test_a_run_without_a_user_is_refused_by_name(storage: Storage, ask: Ask) -> 
         ask(graph, "hi", {"configurable": {"thread_id": "t"}})
 
 
+def test_a_guarded_run_without_a_user_saves_nothing(storage: Storage, ask: Ask) -> None:
+    config: Any = {"configurable": {"thread_id": "t"}}
+    graph = agent(storage, ScriptedModel(["Hello."]))
+
+    with pytest.raises(SettingsError, match="no user"):
+        ask(graph, "hi", config)
+
+    assert storage.checkpointer.get_tuple(config) is None
+    assert storage.store.search((), limit=1) == []
+
+
 def test_a_user_can_be_named_once_for_all_runs(storage: Storage, ask: Ask) -> None:
     graph = agent(storage, ScriptedModel(["Hello."])).with_config({"configurable": {"user_id": "ann"}})
 

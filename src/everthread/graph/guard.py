@@ -27,7 +27,7 @@ from everthread.ledger.record import now
 from everthread.nodes.nested import OWN_STORE
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, namespaces
-from everthread.state.context import named_user, set_dials
+from everthread.state.context import named_user, no_user, set_dials
 from everthread.state.marks import is_answer, sequence
 from everthread.state.messages import clean_content
 from everthread.state.schemas import declared_types
@@ -38,6 +38,7 @@ from everthread.storage.open import Storage
 from everthread.storage.pruning import Pruner, dial_metadata, edit_metadata
 from everthread.storage.unreadable import described, record_name
 from everthread.storage.worker import RunScope
+from everthread.tools import OWN_TOOLS
 
 __all__ = ["GuardedGraph", "is_guarded"]
 
@@ -394,6 +395,9 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         user_id = named_user(context, configurable)
         if user_id is None and self._dials is not None:
             user_id = Context.user_id
+        if user_id is None and self.graph.store is not None and self._has_middleware:
+            # Its first node would say so, with the message saved and the thread nobody's.
+            raise no_user()
         keep = getattr(context, "keep_checkpoints", Context.keep_checkpoints)
         # Tools have side effects: each step is saved before the next one starts, unless the caller wants otherwise.
         durability = options.get("durability") or "sync"
@@ -432,6 +436,12 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     def _is_own(self) -> bool:
         """Whether it is the graph of `pipeline`, and not anybody's, whose context may have our dials too."""
         return "inject_memory" in self.graph.nodes
+
+    @property
+    def _has_middleware(self) -> bool:
+        """Whether `EverthreadMiddleware` is in the agent, which brings its tools along and remembers by user."""
+        found = (getattr(node.bound, "tools_by_name", {}) for node in getattr(self.graph, "nodes", {}).values())
+        return any(set(OWN_TOOLS) <= set(tools) for tools in found)
 
     def _readable(self, input: Any) -> Any:
         """Return an input whose messages are messages with ids, which every channel can tell apart.

@@ -196,6 +196,13 @@ def named_user(context: object, configurable: Mapping[str, Any]) -> Any:
     return user_id or configurable.get("user_id")
 
 
+def no_user() -> SettingsError:
+    """Return the error of a run whose user has to be known."""
+    return SettingsError(
+        'no user: pass {"configurable": {"thread_id": "…", "user_id": "…"}} as config, or a context with `user_id`'
+    )
+
+
 def set_dials(configurable: Mapping[str, Any]) -> dict[str, Any]:
     """Return the dials that a run of somebody else's agent sets by `configurable["everthread"]`.
 
