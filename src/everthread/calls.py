@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from langchain_core.messages import BaseMessage, SystemMessage, messages_from_dict
+from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.graph import START, StateGraph
-from langgraph.store.base import BaseStore, GetOp
+from langgraph.store.base import BaseStore, GetOp, Item
 from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError
@@ -19,7 +19,8 @@ from everthread.state.marks import MARK, is_masked, marks
 from everthread.state.messages import Messages
 from everthread.storage.open import Storage
 from everthread.storage.reading import role_of
-from everthread.storage.transcript import brief, message_text
+from everthread.storage.transcript import brief, message_of, message_text
+from everthread.storage.unreadable import readable
 from everthread.window.assembly import message_checksum
 from everthread.window.prompt_cache import mark_cache
 from everthread.window.tokens import counter_for
@@ -133,6 +134,8 @@ class SentPrompt:
     """None when the ledger does not tell what it was made of."""
     messages: tuple[BaseMessage, ...]
     """As they were sent, without what is missing."""
+    is_altered: bool
+    """Other middlewares added to it or changed it on its way to the model, which is not shown."""
     problems: tuple[str, ...]
     """What could not be made again, and why; empty when all of it is as it was sent."""
 
@@ -162,6 +165,7 @@ class SentPrompt:
             "model": self.model,
             "tools": None if self.tools is None else list(self.tools),
             "exact": self.is_exact,
+            "altered": self.is_altered,
             "problems": list(self.problems),
             "prompt": self.event.model_dump(mode="json", exclude={"recipe"}),
             "parts": None if self.parts is None else [{**one.as_json(), "tokens": size} for one, size in parts],
@@ -295,14 +299,15 @@ class _History:
         earlier = (self.calls[place] for place in range(call.number - 2, -1, -1) if call.parent)
         parent = next((one.number for one in earlier if one.name == call.parent), None)
         problems = (call.problem,) if call.problem else ()
-        sent = SentPrompt(call.number, call.name, parent, call.event, call.model, None, None, (), problems)
+        is_altered = call.event.recipe is not None and call.event.recipe.get("altered", False)
+        sent = SentPrompt(call.number, call.name, parent, call.event, call.model, None, None, (), is_altered, problems)
         if call.parts is None:
             return sent
         records = self._records([*call.parts, call.tools])
         parts = tuple(self._part(name, records) for name in call.parts)
         messages = [part.message for part in parts if part.message is not None]
         missing = [f"{part.id}: {part.missing}" for part in parts if part.missing]
-        tools = records.get(call.tools, {}).get("tools")
+        tools = records[call.tools].value.get("tools") if call.tools in records else None
         if tools is None:
             missing.append("the names of its tools are not kept any more")
         return replace(
@@ -313,25 +318,26 @@ class _History:
             problems=tuple(missing),
         )
 
-    def _records(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def _records(self, names: Sequence[str]) -> dict[str, Item]:
         """Return what the store has of the parts of a prompt, by name; what the transcript has, by the message's id."""
         prompts, transcript = namespaces.prompts(self.thread_id), namespaces.transcript(self.thread_id)
         ids = [name[_CHECKSUM:] for name in names if not is_text(name)]
         reads = [*(GetOp(prompts, name) for name in names), *(GetOp(transcript, name) for name in ids)]
         found: list[Any] = self.store.batch(reads) if reads else []
-        return {item.key: item.value for item in found if item is not None}
+        return {item.key: item for item in found if item is not None}
 
-    def _part(self, name: str, records: Mapping[str, dict[str, Any]]) -> PromptPart:
+    def _part(self, name: str, records: Mapping[str, Item]) -> PromptPart:
         if is_text(name):
             record = records.get(name)
             if record is None:
                 return PromptPart(name, None, "not kept any more")
-            if "erased" in record:
-                return PromptPart(name, None, f"erased on {record['erased'][:10]}")
-            return PromptPart(name, messages_from_dict([record["message"]])[0])
+            if "erased" in record.value:
+                return PromptPart(name, None, f"erased on {str(record.value['erased'])[:10]}")
+            read = list(readable([record], message_of))
+            return PromptPart(name, read[0]) if read else PromptPart(name, None, "its record cannot be read")
         checksum, message_id = name[:_CHECKSUM], name[_CHECKSUM:]
         stored = (records[key] for key in (name, message_id) if key in records)
-        candidates = [messages_from_dict([record["message"]])[0] for record in stored]
+        candidates = list(readable(stored, message_of))
         if message_id in self.working_set:
             candidates.append(self.working_set[message_id])
         for message in candidates:

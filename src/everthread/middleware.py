@@ -333,6 +333,11 @@ class _Handler(Runnable[Any, AIMessage]):
             one.id: one for one in request.messages if one.id in own and one.content != own[one.id].content
         }
 
+    @property
+    def is_altered(self) -> bool:
+        """Whether other middlewares send something else than the thread has."""
+        return bool(self._added or self._removed or self._changed)
+
     def added_tokens(self, counter: TokenCounter) -> int:
         """Return what other middlewares add to the prompt: messages of their own, and what they made longer."""
         longer = [counter.message(new) - counter.message(self._own[name]) for name, new in self._changed.items()]
@@ -396,7 +401,7 @@ class _Handler(Runnable[Any, AIMessage]):
 class _RequestModel(ModelWithTools):
     """The model of one call, with all tools that are sent along."""
 
-    handler: Runnable[Any, Any]
+    handler: _Handler
     tokens: int
     names: Sequence[str]
 
@@ -411,6 +416,11 @@ class _RequestModel(ModelWithTools):
     def tool_names(self, *, reads_back: bool) -> Sequence[str]:
         """Return the names of all schemas."""
         return self.names
+
+    @property
+    def is_altered(self) -> bool:
+        """Whether other middlewares send something else than the model node has put together."""
+        return self.handler.is_altered
 
     @property
     def cache_slots(self) -> int:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from pydantic import Field
@@ -285,6 +286,32 @@ def test_a_call_of_an_older_version_is_named(thread: Thread) -> None:
     sent = prompt_at(thread.storage, "t", 1)
 
     assert (sent.parts, sent.problems) == (None, ("an older version made this call and kept no recipe",))
+
+
+def test_a_text_that_cannot_be_read_is_named(thread: Thread) -> None:
+    thread.ask()
+    name = next(part.id for part in prompt_at(thread.storage, "t", 1).parts or () if part.form == "system")
+    thread.storage.store.put(namespaces.prompts("t"), name, {"message": {"type": "none"}}, index=False)
+
+    assert prompt_at(thread.storage, "t", 1).problems == (f"{name}: its record cannot be read",)
+
+
+class Reminding(AgentMiddleware):
+    """Adds a message to every prompt."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        return handler(request.override(messages=[*request.messages, HumanMessage("be kind", id="reminder")]))
+
+
+@pytest.mark.parametrize("others", [[], [Reminding()]], ids=["alone", "with another"])
+def test_a_prompt_tells_whether_other_middlewares_changed_it(thread: Thread, others: list[Any]) -> None:
+    middleware = [*others, EverthreadMiddleware(summarizer="offline")]
+    saved: Any = {"checkpointer": thread.storage.checkpointer, "store": thread.storage.store}
+    agent = create_agent(thread.model, [look], middleware=middleware, **saved)
+    config: Any = {"configurable": {"thread_id": "t", "user_id": "local"}}
+    thread.storage.guard(agent).invoke({"messages": "hello"}, config)
+
+    assert prompt_at(thread.storage, "t", 1).is_altered == bool(others)
 
 
 def test_retention_takes_texts_only_once_no_recipe_can_name_them(thread: Thread) -> None:

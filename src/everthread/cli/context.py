@@ -122,6 +122,8 @@ def _heading(thread: str, sent: SentPrompt) -> None:
 
 
 def _print_problems(sent: SentPrompt) -> None:
+    if sent.is_altered:
+        say("Other middlewares changed this prompt on its way to the model; that is not shown.", "yellow")
     for problem in sent.problems:
         say(shortened(f"not as it was sent: {problem}", _WIDTH), "red")
 

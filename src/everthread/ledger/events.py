@@ -27,6 +27,8 @@ class Recipe(TypedDict, total=False):
     tools: str
     """Text with the names of the bound tools; with `shows` only, like what follows."""
     model: str
+    altered: bool
+    """Other middlewares added to the prompt or changed it on its way to the model; missing when none did."""
     marks: int
     """Marks for the provider's cache that the prompt might have; none for a prompt without."""
 

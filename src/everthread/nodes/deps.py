@@ -58,6 +58,11 @@ class ModelWithTools:
         answers = self.response.tools if self.response is not None and not self.is_native else ()
         return [tool.name for tool in (*self.tools, *(self.readers if reads_back else ()), *answers)]
 
+    @property
+    def is_altered(self) -> bool:
+        """Whether something else is sent than the model node has put together, as other middlewares may do."""
+        return False
+
     # Once per graph and not once per call: converting and counting schemas takes a tenth of a turn.
     @cached_property
     def _with_readers(self) -> tuple[Runnable[Any, Any], int]:

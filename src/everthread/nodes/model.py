@@ -98,6 +98,8 @@ def _assembled(
     recipe, texts = kept_recipe(
         prompt, state, plan, store_of(runtime), thread_of(runtime), tools=tools, model=chat.name, cache_marks=marks
     )
+    if chat.is_altered:
+        recipe["altered"] = True
     event = PromptAssembled(
         window=size.budget.window,
         budget=size.budget.tokens,
