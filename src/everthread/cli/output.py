@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from everthread.errors import SettingsError, StorageError
-from everthread.state.plain import CONTROL, plain
+from everthread.plain import CONTROL, plain
 
 __all__ = [
     "check_writable",

@@ -1,14 +1,5 @@
-"""Text of others as people may safely see it: in a terminal, in a page, in a log."""
+"""`everthread.plain` under the name that it had."""
 
-import re
+from everthread.plain import CONTROL, plain
 
 __all__ = ["CONTROL", "plain"]
-
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-"""What could move the cursor, change colours, turn text around or hide it, except tab and line feed. Rich removes only
-some."""
-
-
-def plain(text: str) -> str:
-    """Replace control characters in a text of others by a visible one."""
-    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
