@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from everthread import build_graph, open_storage
+from everthread.cli import main
 
 COMMAND = [sys.executable, "-m", "everthread"]
 
@@ -36,6 +37,19 @@ def run(
         timeout=120,
         check=False,
     )
+
+
+def talk(folder: Path, text: str) -> None:
+    """Let the agent answer a message in this process."""
+    with open_storage(f"sqlite:///{folder / 'everthread.db'}") as storage:
+        config: Any = {"configurable": {"thread_id": "t"}}
+        build_graph(model="offline", storage=storage).invoke({"messages": text}, config)
+
+
+def read(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return what `show` prints of the thread."""
+    assert main(["show", "t", "--json", "--database", f"sqlite:///{folder / 'everthread.db'}"]) == 0
+    return json.loads(capsys.readouterr().out)
 
 
 def test_lines_from_a_pipe_are_a_conversation_that_another_process_reads(
@@ -78,7 +92,7 @@ def test_help_loads_no_graph_and_no_model(tmp_path: Path, environment: dict[str,
 
 
 def test_commands_that_only_read_load_no_langchain(tmp_path: Path, environment: dict[str, str]) -> None:
-    run(tmp_path, environment, "chat", "--thread", "t", lines="Remember that I am vegetarian.\n")
+    talk(tmp_path, "Remember that I am vegetarian.")
     script = (
         "import sys; from everthread.cli import main\n"
         "for line in sys.argv[1:]:\n"
@@ -102,7 +116,9 @@ def test_commands_that_only_read_load_no_langchain(tmp_path: Path, environment: 
     assert done.returncode == 0, done.stderr
 
 
-def test_a_paste_of_several_lines_is_one_message(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_a_paste_of_several_lines_is_one_message(
+    tmp_path: Path, environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     terminal, end = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, "chat", "--thread", "t"],
@@ -136,7 +152,7 @@ def test_a_paste_of_several_lines_is_one_message(tmp_path: Path, environment: di
         process.wait()
         os.close(terminal)
 
-    shown = json.loads(run(tmp_path, environment, "show", "t", "--json").stdout)
+    shown = read(tmp_path, capsys)
     assert [one["content"] for one in shown["messages"] if one["role"] == "user"] == ["first line\nsecond line"]
 
 
@@ -169,9 +185,7 @@ def test_ctrl_c_ends_a_chat_with_130_and_no_traceback(tmp_path: Path, environmen
 def test_a_reader_that_goes_away_is_no_error_message(
     tmp_path: Path, environment: dict[str, str], arguments: list[str]
 ) -> None:
-    with open_storage(f"sqlite:///{tmp_path / 'everthread.db'}") as storage:
-        config: Any = {"configurable": {"thread_id": "t"}}
-        build_graph(model="offline", storage=storage).invoke({"messages": "hi"}, config)
+    talk(tmp_path, "hi")
     reader, writer = os.pipe()
     os.close(reader)
     try:

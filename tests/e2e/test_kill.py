@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from everthread.cli import main
+
 TEXTS = ["Remember that I am vegetarian.", "Find me a flight from San Francisco to Paris on 2027-03-12.", "Who am I?"]
 
 
@@ -62,17 +64,9 @@ def _environment() -> dict[str, str]:
     return {**kept, "PYTHONUTF8": "1"}
 
 
-def shown(folder: Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "everthread", "show", "t", "--json"],
-        cwd=folder,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    document: dict[str, Any] = json.loads(done.stdout)
+def shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["show", "t", "--json", "--database", f"sqlite:///{folder}/everthread.db"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document
 
 
@@ -94,35 +88,39 @@ def check_acknowledged(messages: list[dict[str, Any]], printed: list[str]) -> No
     assert len({message["id"] for message in messages}) == len(messages)
 
 
-def test_every_acknowledged_turn_survives_a_kill_between_turns(chat: Chat) -> None:
+def test_every_acknowledged_turn_survives_a_kill_between_turns(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
     printed = talk(chat)
 
     chat.kill()
 
-    document = shown(chat.folder)
+    document = shown(chat.folder, capsys)
     check_acknowledged(document["messages"], printed)
     assert (document["turns"], document["unfinished"]) == (3, False)
 
 
-def test_every_acknowledged_turn_survives_a_kill_while_the_next_message_is_on_its_way(chat: Chat) -> None:
+def test_every_acknowledged_turn_survives_a_kill_while_the_next_message_is_on_its_way(
+    chat: Chat, capsys: pytest.CaptureFixture[str]
+) -> None:
     printed = talk(chat)
     chat.send("What do you know about me?")
 
     chat.kill()
 
-    document = shown(chat.folder)
+    document = shown(chat.folder, capsys)
     check_acknowledged(document["messages"], printed)
     assert [message["content"] for message in document["messages"]].count("What do you know about me?") <= 1
 
 
-def test_a_turn_that_is_killed_in_its_middle_keeps_its_question_and_is_known_to_be_open(chat: Chat) -> None:
+def test_a_turn_that_is_killed_in_its_middle_keeps_its_question_and_is_known_to_be_open(
+    chat: Chat, capsys: pytest.CaptureFixture[str]
+) -> None:
     printed = talk(chat)
     chat.send("Book option 1 for Ada Lovelace.")
     chat.read_until("Approve this booking?")
 
     chat.kill()
 
-    document = shown(chat.folder)
+    document = shown(chat.folder, capsys)
     check_acknowledged(document["messages"], printed)
     assert [message["content"] for message in document["messages"] if message["role"] == "user"][3:] == [
         "Book option 1 for Ada Lovelace."
