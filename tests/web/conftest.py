@@ -15,9 +15,10 @@ from small_agent import AGENT
 from web_worker import SECRET, GatedModel, MakeWorker, Worker
 
 
-@pytest.fixture
-def storage() -> Iterator[Storage]:
-    with open_storage("sqlite://", lock_timeout_seconds=0.05) as opened:
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def storage(request: pytest.FixtureRequest) -> Iterator[Storage]:
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else "sqlite://"
+    with open_storage(url, lock_timeout_seconds=0.05) as opened:
         yield opened
 
 

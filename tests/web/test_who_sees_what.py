@@ -66,7 +66,8 @@ def request_of(one: Operation, path: dict[str, str], user_id: Any = "ada") -> di
 
 def rows(storage: Storage) -> list[Any]:
     """Return all that the store holds."""
-    return storage.database.connection.execute("SELECT prefix, key, value FROM store ORDER BY prefix, key").fetchall()
+    items = storage.store.search((), limit=1_000)
+    return sorted((item.namespace, item.key, json.dumps(item.value, sort_keys=True)) for item in items)
 
 
 @pytest.mark.parametrize("user_id", HOSTILE)
