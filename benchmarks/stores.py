@@ -24,8 +24,8 @@ from unittest.mock import patch
 from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.sqlite import SqliteStore
 
+from everthread.storage import candidates
 from everthread.storage.open import open_storage
-from everthread.storage.sqlite import index
 
 VOCABULARY = 50_000
 BATCH = 100
@@ -131,7 +131,7 @@ def quality(store: BaseStore, namespace: tuple[str, ...], asked: list[tuple[str,
     }
     for key, query in asked:
         found = [item.key for item in store.search(namespace, query=query, limit=50)]
-        with patch.multiple(index, PROBE=1 << 40, READ=1 << 40, MOST_RANKED=1 << 40):
+        with patch.multiple(candidates, PROBE=1 << 40, READ=1 << 40, MOST_RANKED=1 << 40):
             exact = [item.key for item in store.search(namespace, query=query, limit=50)]
         shares["agreement_50"].append(len(set(found) & set(exact)) / max(1, len(exact)))
         for depth in (10, 50):

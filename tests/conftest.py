@@ -21,7 +21,15 @@ settings.register_profile("everthread", derandomize=True, deadline=None, databas
 settings.load_profile("everthread")
 
 
-CORE = ("test_checkpointer", "test_prune", "test_postgres", "test_pipeline", "test_runs", "test_guard")
+CORE = (
+    "test_checkpointer",
+    "test_prune",
+    "test_postgres",
+    "test_postgres_cli",
+    "test_pipeline",
+    "test_runs",
+    "test_guard",
+)
 """Modules whose tests `make test` runs on Postgres too; `.ci/run` runs all of them."""
 
 

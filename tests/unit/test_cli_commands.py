@@ -255,10 +255,6 @@ def test_guard_names_the_rule_of_each_text(run: Run) -> None:
     assert verdict["rule"] in run("guard", "texts.jsonl")[1]
 
 
-def test_doctor_names_no_extra_that_does_nothing_yet(run: Run) -> None:
-    assert "postgres" not in run("doctor")[1]
-
-
 def test_a_profile_is_imported_and_shown(run: Run) -> None:
     Path("p.yaml").write_text("name: Ada\nseat_preference: aisle\n")
 

@@ -19,9 +19,9 @@ from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
 from everthread.state.namespaces import user_key
 from everthread.state.notes import Note, Source
-from everthread.storage import erasure
 from everthread.storage.erasure import erase, held
 from everthread.storage.open import Storage
+from everthread.storage.sqlite import erasing
 
 SECRET = "the zebra sings at 0415"
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=support_tools())
@@ -265,7 +265,7 @@ def test_a_reader_that_keeps_the_log_is_named_and_a_second_try_works(
     storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk(storage, "hello")
-    monkeypatch.setattr(erasure, "_ATTEMPTS", 1)
+    monkeypatch.setattr(erasing, "_ATTEMPTS", 1)
     storage.database.connection.execute("PRAGMA busy_timeout = 10")
     with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as reader:
         reader.execute("BEGIN")

@@ -12,7 +12,7 @@ from everthread.cli.reading import when
 from everthread.errors import NotFoundError, SettingsError
 from everthread.state import Context
 from everthread.storage.foreign_threads import ForeignThread, foreign_threads
-from everthread.storage.sqlite.reader import open_reader
+from everthread.storage.reader import open_reader
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage

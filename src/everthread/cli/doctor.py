@@ -20,8 +20,9 @@ from everthread.cli.output import counted, out, plain, print_json
 from everthread.errors import EverthreadError
 from everthread.state.scrubbing import scrub
 from everthread.storage.damage import damaged_index_rows, unreadable
-from everthread.storage.locations import connect_to_read, locate, prepare
+from everthread.storage.locations import connect_to_read, is_postgres, locate, needing_postgres, prepare
 from everthread.storage.sqlite.formats import INDEX_VERSION
+from everthread.storage.sqlite.tables import SqliteTables
 from everthread.window import ranks
 
 __all__ = ["doctor"]
@@ -38,7 +39,7 @@ _NEEDED = {
 }
 """Packages and the oldest version of each that works."""
 
-_OPTIONAL = {"langgraph-cli": "studio"}
+_OPTIONAL = {"langgraph-cli": "studio", "langgraph-checkpoint-postgres": "postgres", "psycopg": "postgres"}
 """Packages and the extra that installs each."""
 
 _SAFE_SQLITE = (3, 51, 3)
@@ -162,6 +163,15 @@ def _environment() -> _Findings:
 
 
 def _database(url: str) -> _Findings:
+    if is_postgres(url):
+        try:
+            with needing_postgres():
+                from everthread.storage.postgres.health import findings
+        except EverthreadError as error:
+            yield "database", "fail", str(error)
+            return
+        yield from findings(url)
+        return
     try:
         path = locate(url).path
         if path is None:
@@ -199,7 +209,7 @@ def _content(path: Path) -> _Findings:
             integrity = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
             unfinished = _first(database, "erasures", "SELECT began FROM erasures ORDER BY began")
             index = _first(database, "lexical_meta", "SELECT value FROM lexical_meta WHERE name = 'version'") or ""
-            rows = list(unreadable(database)) if integrity == "ok" else []
+            rows = list(unreadable(SqliteTables(database))) if integrity == "ok" else []
             words = damaged_index_rows(database) if integrity == "ok" else 0
     except sqlite3.DatabaseError as error:
         integrity, unfinished, index, rows, words = str(error), None, "", [], 0

@@ -9,8 +9,8 @@ from everthread.cli.output import check_writable, note, print_json, say, shorten
 from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.ledger import schema as event_schema
+from everthread.storage.reader import open_reader
 from everthread.storage.reading import exists, unknown
-from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["ledger"]
 

@@ -11,8 +11,8 @@ from everthread.errors import NotFoundError, SettingsError
 from everthread.state import namespaces
 from everthread.state.records import RecordReader
 from everthread.storage.history import note_history
+from everthread.storage.reader import open_reader
 from everthread.storage.reading import one_note, records, user_notes
-from everthread.storage.sqlite.reader import open_reader
 
 if TYPE_CHECKING:
     from everthread.graph.note_changes import Change

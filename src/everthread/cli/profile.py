@@ -11,7 +11,7 @@ from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, Datab
 from everthread.cli.output import print_json, say
 from everthread.errors import NotFoundError, RecordError, SettingsError
 from everthread.state import Agent, Context, namespaces
-from everthread.storage.sqlite.reader import open_reader
+from everthread.storage.reader import open_reader
 
 __all__ = ["profile", "read_profile"]
 

@@ -13,8 +13,8 @@ from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.state.records import items
 from everthread.state.stored import StoredMessage, message_text
+from everthread.storage.reader import Reader, open_reader
 from everthread.storage.reading import ThreadView, read_thread, role_of, with_summary
-from everthread.storage.sqlite.reader import Reader, open_reader
 from everthread.storage.unreadable import readable
 
 __all__ = ["show"]

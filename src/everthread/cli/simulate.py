@@ -44,8 +44,8 @@ from everthread.evals.threads import record_of_thread
 from everthread.state import Context
 from everthread.state.context import POLICIES
 from everthread.state.stored import StoredMessage
+from everthread.storage.reader import open_reader
 from everthread.storage.reading import read_thread
-from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["simulate"]
 

@@ -3,8 +3,8 @@
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, OneUser
 from everthread.cli.output import note, print_json, print_table, shortened
 from everthread.cli.reading import when
+from everthread.storage.reader import open_reader
 from everthread.storage.reading import records
-from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["threads"]
 

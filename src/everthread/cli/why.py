@@ -12,8 +12,8 @@ from everthread.ledger.lineage import ThreadHistory
 from everthread.ledger.refetches import refetch_counts
 from everthread.ledger.why import Explanation, explain_closest
 from everthread.storage.history import thread_history
+from everthread.storage.reader import open_reader
 from everthread.storage.reading import read_thread
-from everthread.storage.sqlite.reader import open_reader
 
 __all__ = ["why"]
 

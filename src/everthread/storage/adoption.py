@@ -3,16 +3,13 @@
 Nothing here writes to a thread of another graph. It goes on as it is in its own graph, with our middleware or without.
 """
 
-import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.serde.types import INTERRUPT
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Interrupt
@@ -48,9 +45,9 @@ def messages_of(storage: Storage, thread_id: str) -> list[BaseMessage]:
         NotFoundError: there is no such thread.
         SettingsError: it is a thread of our own, or it has no messages.
     """
-    reader = _reader(_lenient(storage.database.connection))
+    reader = _reader(storage.checkpointer.lenient())
     config = _config(thread_id)
-    snapshot = storage.database.read(reader.get_state, config)
+    snapshot = reader.get_state(config)
     if snapshot.metadata is None:
         raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread adopt` lists them")
     if storage.checkpointer.last_writer(thread_id) == OWN_GRAPH:
@@ -58,7 +55,7 @@ def messages_of(storage: Storage, thread_id: str) -> list[BaseMessage]:
     messages = transcript(storage.store, thread_id, _messages(snapshot.values))
     if not messages:
         raise SettingsError(f"thread {thread_id!r} has no `messages` in its state, so there is nothing to begin with")
-    dates = storage.database.read(_dates, reader, config, [str(message.id) for message in messages])
+    dates = _dates(reader, config, [str(message.id) for message in messages])
     return [
         _marked(message, {"at": marks(message).get("at") or dates[str(message.id)], ADOPTED: thread_id})
         for message in messages
@@ -81,9 +78,9 @@ def new_messages(storage: Storage, thread_id: str, ours: str) -> list[BaseMessag
         NotFoundError: one of the threads does not exist.
         SettingsError: the one did not begin with the other, or the app's waits for an approval, which an update drops.
     """
-    saver = _lenient(storage.database.connection)
-    saved = storage.database.read(saver.get_tuple, _config(thread_id))
-    snapshot = storage.database.read(_reader(saver).get_state, _config(ours))
+    saver = storage.checkpointer.lenient()
+    saved = saver.get_tuple(_config(thread_id))
+    snapshot = _reader(saver).get_state(_config(ours))
     for name, found in ((thread_id, saved), (ours, snapshot.metadata)):
         if found is None:
             raise NotFoundError(f"there is no thread {name!r} in this database")
@@ -139,14 +136,7 @@ class _State(TypedDict):
     messages: Messages
 
 
-def _lenient(connection: sqlite3.Connection) -> SqliteSaver:
-    """Return a saver that only reads; values of the app's own types come as plain ones, and run no code."""
-    saver = SqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
-    saver.is_setup = True  # its tables are there, and it must make none
-    return saver
-
-
-def _reader(saver: SqliteSaver) -> CompiledStateGraph[Any, Any, Any, Any]:
+def _reader(saver: Checkpointer) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Return a graph whose `get_state` has the messages, be their channel a plain one or a delta channel."""
     graph = StateGraph(_State)
     graph.add_node("read", lambda state: {})

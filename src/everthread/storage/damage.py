@@ -9,10 +9,12 @@ from typing import Any
 from everthread.state import Note, Summary, namespaces
 from everthread.state.records import StoredItem
 from everthread.state.stored import StoredMessage
-from everthread.storage.sqlite.reader import Record, channel_values, json_object, written_value
+from everthread.storage.reader import Record
+from everthread.storage.stored_values import json_object
+from everthread.storage.tables import Tables
 from everthread.storage.unreadable import FAULTS, record_name
 
-__all__ = ["damaged_index_rows", "session_record", "unreadable", "unreadable_checkpoints"]
+__all__ = ["damaged_index_rows", "session_record", "unreadable"]
 
 
 def session_record(item: StoredItem) -> dict[str, Any]:
@@ -38,47 +40,20 @@ _READERS: Mapping[str, Callable[[StoredItem], object]] = {
 }
 """By the last label of our namespaces; an application's own records need only be JSON objects."""
 
-_SAVED = "SELECT thread_id, checkpoint_id, CAST(type AS BLOB), CAST(checkpoint AS BLOB), CAST(metadata AS BLOB)"
-_WRITTEN = "SELECT thread_id, checkpoint_id, channel, CAST(type AS BLOB), CAST(value AS BLOB)"
-_RECORDS = (
-    "SELECT CAST(prefix AS BLOB), CAST(key AS BLOB), CAST(value AS BLOB), CAST(created_at AS BLOB),"
-    " CAST(updated_at AS BLOB) FROM store"
-)
 
-
-def unreadable(database: sqlite3.Connection) -> Iterator[str]:
+def unreadable(tables: Tables) -> Iterator[str]:
     """Yield the names of the checkpoints, writes and records that cannot be read; every row is decoded."""
-    yield from unreadable_checkpoints(database)
-    if not _has(database, "store"):
-        return
-    for prefix, key, value, *times in database.execute(_RECORDS):
+    yield from tables.unreadable()
+    for prefix, key, value, times in tables.unreadable_items():
         name = record_name(prefix.decode("utf-8", "replace"), key.decode("utf-8", "replace"))
         try:
             record = Record(tuple(prefix.decode().split(".")), key.decode(), json_object(value))
             for time in times:
-                datetime.fromisoformat(time.decode())
+                datetime.fromisoformat(time if isinstance(time, str) else time.decode())
             if record.namespace[0] in ("users", "threads", *namespaces.SESSIONS):
                 _READERS.get(record.namespace[-1], _anything)(record)
         except FAULTS:
             yield name
-
-
-def unreadable_checkpoints(database: sqlite3.Connection, thread_id: str | None = None) -> Iterator[str]:
-    """Yield the names of the checkpoints and writes that cannot be read; of one thread, or of all."""
-    if not _has(database, "checkpoints"):
-        return
-    where, values = ("", ()) if thread_id is None else (" WHERE thread_id = ?", (thread_id,))
-    for thread, checkpoint_id, kind, blob, metadata in database.execute(f"{_SAVED} FROM checkpoints{where}", values):
-        try:
-            channel_values(kind, blob)
-            json_object(metadata or b"{}")
-        except FAULTS:
-            yield f"checkpoint {checkpoint_id!r} of thread {thread!r}"
-    for thread, checkpoint_id, channel, kind, blob in database.execute(f"{_WRITTEN} FROM writes{where}", values):
-        try:
-            written_value(channel, kind, blob)
-        except FAULTS:
-            yield f"a write to `{channel}` at checkpoint {checkpoint_id!r} of thread {thread!r}"
 
 
 _INDEX_ROWS = (

@@ -1,30 +1,29 @@
 """Erase a user or a thread for good: rows, index, log and free space, and then look whether anything is left.
 
 Rows go in one transaction that also leaves a mark, so that an erasure that was interrupted is finished
-by running it again. The file is then rewritten: rows that were changed or pruned long ago leave their
-bytes behind in it, and so does the full-text index.
+by running it again. What differs between databases is in their `Eraser`.
 """
 
 import hashlib
-import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import orjson
 
-from everthread.errors import NotFoundError, SettingsError, StorageError
+from everthread.errors import NotFoundError, SettingsError
 from everthread.state import namespaces
 from everthread.storage import user_data
-from everthread.storage.locations import locate
-from everthread.storage.lost_notes import SAID, erase_shown, lost_notes, record_losses
+from everthread.storage.decoded import newest_inputs
+from everthread.storage.erasing import Doomed
+from everthread.storage.locations import is_file
+from everthread.storage.lost_notes import lost_notes, record_losses, shown_texts
 from everthread.storage.open import Storage
-from everthread.storage.residue import Hit, in_files, in_index, in_tables, samples, texts_of
-from everthread.storage.sqlite.checkpointer import newest_inputs, row_counts
+from everthread.storage.residue import Hit, samples, texts_of
+from everthread.storage.tables import Tables
 from everthread.storage.user_data import UserData
 
 __all__ = ["Receipt", "erase", "held"]
@@ -34,9 +33,6 @@ _NEWEST_WRITES = 200
 
 _NO_TEXTS = ("ledger", "prompts", "handles", "left")
 """Records without words of the user, or whose words other records have too."""
-
-_ATTEMPTS = 20
-"""Times to ask other connections to leave the log, each for as long as the busy timeout."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +89,8 @@ def held(storage: Storage, *, user_id: str | None = None, thread_id: str | None 
     Raises:
         NotFoundError: there is no such user or thread, and no erasure of it to finish.
     """
-    with _database(storage) as database:
-        return dict(_counts(database, _find(storage, database, user_id, thread_id)))
+    with storage.eraser.hold():
+        return dict(_counts(storage.tables, _find(storage, user_id, thread_id)))
 
 
 def erase(
@@ -110,8 +106,13 @@ def erase(
     long-term notes that were said in no other thread. The locks of all threads concerned are held
     meanwhile, so no run can write back what it has read.
 
+    Of a SQLite file every byte is rewritten and searched. On Postgres rows and the index of words go, the tables are
+    vacuumed, and every row of the schema is searched; what no client can reach keeps copies for a while: the free space
+    of pages until it is used again, the write-ahead log until it is recycled, and archives, replicas and backups for as
+    long as they are kept.
+
     Args:
-        storage: opened with `open_storage`, on a file.
+        storage: opened with `open_storage`, on a file or on Postgres.
         user_id: whose data goes.
         thread_id: the thread that goes; give one of both.
         progress: hears of each step, once it is known that there is something to erase.
@@ -123,34 +124,28 @@ def erase(
     """
     if (user_id is None) == (thread_id is None):
         raise SettingsError("say what to erase: `user_id` or `thread_id`, one of both")
-    path, began = _path(storage), _now()
+    eraser, mark, began = storage.eraser, _mark(user_id, thread_id), _now()
+    place = eraser.place
     with ExitStack() as locks:
         found = _locked(storage, locks, user_id, thread_id)
-        with _database(storage) as database, _zeros(database):
+        with eraser.hold():
             progress("erasing")
-            counts = _counts(database, found)
-            sought = samples(_texts(storage, database, found))
-            spaces = _spaces(database, found)
-            losses = lost_notes(database, found)
-            _delete(database, found, _mark(user_id, thread_id), began)
-            progress("rewriting the file")
-            with _explained("rewrite the file"):
-                storage.store.settle()
-                if in_index(database, spaces):
-                    # The words of a row that could not be read: nobody can say which they are.
-                    storage.store.build_index()
-                database.execute("VACUUM")
+            counts = _counts(storage.tables, found)
+            sought = samples(_texts(storage, found))
+            losses = lost_notes(storage.tables, found)
+            spaces = eraser.delete(_doomed(storage, found, began), mark, began)
+            progress("rewriting the file" if is_file(storage.url) else "vacuuming")
+            eraser.rewrite(spaces)
         record_losses(storage.store, losses)
     # The locks are given back by now: what follows changes nothing that a run reads.
-    with _database(storage) as database, _zeros(database):
-        _truncate(database)
+    with eraser.hold():
+        eraser.finish()
         progress("searching for what is left")
-        verified = _verify(storage, database, sought, user_id, spaces)
+        verified = _verify(storage, sought, user_id, spaces)
         if not verified["left"]:
-            database.execute("DELETE FROM erasures WHERE target = ?", (_mark(user_id, thread_id),))
-            _truncate(database)
+            eraser.unmark(mark)
     return Receipt(
-        user_id, thread_id, str(path), began, _now(), found.threads, dict(counts), strangers=found.strangers, **verified
+        user_id, thread_id, place, began, _now(), found.threads, dict(counts), strangers=found.strangers, **verified
     )
 
 
@@ -158,8 +153,8 @@ def _locked(storage: Storage, locks: ExitStack, user_id: str | None, thread_id: 
     """Enter the locks of all threads concerned, also of those that begin meanwhile, and that of the user's notes."""
     locked: set[str] = set()
     while True:
-        with _database(storage) as database:
-            found = _find(storage, database, user_id, thread_id)
+        with storage.eraser.hold():
+            found = _find(storage, user_id, thread_id)
         if not (new := set(found.threads) - locked):
             break
         for one in sorted(new):
@@ -168,133 +163,71 @@ def _locked(storage: Storage, locks: ExitStack, user_id: str | None, thread_id: 
     if found.user_id is not None:
         # A consolidation elsewhere reads and writes the notes under this key, after the thread's own.
         locks.enter_context(storage.locks.hold(namespaces.user_key(found.user_id)))
-    with _database(storage) as database:
-        return _find(storage, database, user_id, thread_id)
+    with storage.eraser.hold():
+        return _find(storage, user_id, thread_id)
 
 
-def _find(storage: Storage, database: sqlite3.Connection, user_id: str | None, thread_id: str | None) -> UserData:
-    serde = storage.checkpointer.serde
+def _find(storage: Storage, user_id: str | None, thread_id: str | None) -> UserData:
+    tables, serde = storage.tables, storage.checkpointer.serde
     try:
         if user_id is not None:
-            return user_data.of_user(database, serde, user_id)
-        return user_data.of_thread(database, serde, str(thread_id))
+            return user_data.of_user(tables, serde, user_id)
+        return user_data.of_thread(tables, serde, str(thread_id))
     except NotFoundError:
-        if not _is_interrupted(database, _mark(user_id, thread_id)):
+        if not storage.eraser.is_interrupted(_mark(user_id, thread_id)):
             raise
         return UserData(user_id, ())
 
 
-def _counts(database: sqlite3.Connection, found: UserData) -> Counter[str]:
-    counts = Counter(user_data.kind_of(record.prefix) for record in user_data.records(database, found))
+def _counts(tables: Tables, found: UserData) -> Counter[str]:
+    counts = Counter(user_data.kind_of(record.prefix) for record in user_data.records(tables, found))
     counts += Counter({"sources of kept notes": len(found.kept_notes)})
-    counts.update(row_counts(database, (*found.threads, *found.jobs)))
+    counts.update(tables.row_counts((*found.threads, *found.jobs)))
     return +counts
 
 
-def _texts(storage: Storage, database: sqlite3.Connection, found: UserData) -> Iterator[str]:
+def _texts(storage: Storage, found: UserData) -> Iterator[str]:
     """Return what the user said and what is known about them, the most telling first."""
     of_users: list[str] = []
     of_threads: list[str] = []
-    for record in user_data.records(database, found):
+    for record in user_data.records(storage.tables, found):
         kind = user_data.kind_of(record.prefix)
         if kind == "transcript":
             of_threads += [str(record.value.get("text", ""))] if record.value.get("role") == "human" else []
         elif kind not in _NO_TEXTS:
             of_users += texts_of(record.value)
     yield from of_users
-    serde = storage.checkpointer.serde
     for thread_id in found.threads:
-        for value in newest_inputs(database, serde, thread_id, _NEWEST_WRITES):
+        for value in newest_inputs(storage.tables, storage.checkpointer.serde, thread_id, _NEWEST_WRITES):
             yield from texts_of(value)
     yield from of_threads
 
 
-def _delete(database: sqlite3.Connection, found: UserData, mark: str, began: str) -> None:
-    """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
-    by_thread, by_record = _tables(database)
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        database.execute("CREATE TABLE IF NOT EXISTS erasures (target TEXT PRIMARY KEY, began TEXT)")
-        database.execute("INSERT OR IGNORE INTO erasures VALUES (?, ?)", (mark, began))
-        for table in by_record:
-            for prefix in found.prefixes:
-                where = "prefix = ? OR (prefix > ? AND prefix < ?)"
-                database.execute(f'DELETE FROM "{table}" WHERE {where}', (prefix, prefix + ".", prefix + "/"))
-            database.executemany(f'DELETE FROM "{table}" WHERE prefix = ? AND key = ?', found.records)
-        for table in by_thread:
-            gone = [(one,) for one in (*found.threads, *found.jobs)]
-            database.executemany(f'DELETE FROM "{table}" WHERE thread_id = ?', gone)
-        for note in found.kept_notes:
-            values = (orjson.dumps(note.value), note.prefix, note.key)
-            database.execute("UPDATE store SET value = ? WHERE prefix = ? AND key = ?", values)
-        erase_shown(database, found, began)
-        database.execute("COMMIT")
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
-
-
-def _tables(database: sqlite3.Connection) -> tuple[list[str], list[str]]:
-    """Return the tables with rows of threads and those with records of the store, whoever made them."""
-    by_thread, by_record = [], []
-    rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-    for name, sql in rows:
-        # An index is kept true by its triggers.
-        if str(sql).upper().startswith("CREATE VIRTUAL"):
-            continue
-        columns = {str(row[1]) for row in database.execute(f'PRAGMA table_info("{name}")')}
-        if "thread_id" in columns:
-            by_thread.append(str(name))
-        if {"prefix", "key"} <= columns:
-            by_record.append(str(name))
-    return by_thread, by_record
-
-
-def _spaces(database: sqlite3.Connection, found: UserData) -> list[int]:
-    """Return the numbers that the full-text index has for the namespaces that go."""
-    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'lexical_spaces'").fetchone():
-        return []
-    query = "SELECT ns FROM lexical_spaces WHERE prefix = ? OR (prefix > ? AND prefix < ?)"
-    prefixes = [(prefix, prefix + ".", prefix + "/") for prefix in found.prefixes]
-    return [int(row[0]) for prefix in prefixes for row in database.execute(query, prefix)]
-
-
-def _truncate(database: sqlite3.Connection) -> None:
-    """Write the log into the file and cut it to nothing.
-
-    Raises:
-        StorageError: another connection kept reading.
-    """
-    with _explained("empty the write-ahead log"):
-        for _ in range(_ATTEMPTS):
-            if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0:
-                return
-    raise StorageError(
-        "the rows are erased, but another process keeps reading the database, so its log cannot be emptied; "
-        "stop that process and run the same command again"
+def _doomed(storage: Storage, found: UserData, began: str) -> Doomed:
+    return Doomed(
+        found.prefixes,
+        found.records,
+        (*found.threads, *found.jobs),
+        tuple((note.prefix, note.key, orjson.dumps(note.value)) for note in found.kept_notes),
+        tuple(shown_texts(storage.tables, found, began)),
     )
 
 
-def _verify(
-    storage: Storage, database: sqlite3.Connection, sought: list[bytes], user_id: str | None, spaces: list[int]
-) -> dict[str, Any]:
-    """Search all tables, the full-text index and all bytes; a text that somebody else said too is theirs."""
-    hits, rows = in_tables(database, sought)
-    owner = _owner(database)
+def _verify(storage: Storage, sought: list[bytes], user_id: str | None, spaces: list[Any]) -> dict[str, Any]:
+    """Search everything; a text that somebody else said too is theirs."""
+    found = storage.eraser.search(sought, spaces)
+    owner = _owner(storage.tables)
     own = None if user_id is None else namespaces.label(user_id)
-    theirs = {hit.text for hit in hits if (by := owner(hit)) is not None and by != own}
+    theirs = {hit.text for hit in found.hits if (by := owner(hit)) is not None and by != own}
     # Rows without a name, such as those of an index, were made from rows that have one.
-    left = sorted({_place(hit) for hit in hits if owner(hit) in (None, own) and (hit.row or hit.text not in theirs)})
-    unseen = [text for text in sought if text not in {hit.text for hit in hits}]
-    in_bytes, files = in_files(_path(storage), unseen, storage.database.opened)
-    left += [f"the full-text index ({words} words)"] if (words := in_index(database, spaces)) else []
-    left += [f"the bytes of {name} ({len(texts)} texts)" for name, texts in in_bytes.items()]
-    return {"texts": len(sought), "rows": rows, "files": files, "shared": len(theirs), "left": tuple(left)}
+    left = [_place(hit) for hit in found.hits if owner(hit) in (None, own) and (hit.row or hit.text not in theirs)]
+    left = [*sorted(set(left)), *found.left]
+    return {"texts": len(sought), "rows": found.rows, "files": found.files, "shared": len(theirs), "left": tuple(left)}
 
 
-def _owner(database: sqlite3.Connection) -> Callable[[Hit], str | None]:
+def _owner(tables: Tables) -> Callable[[Hit], str | None]:
     """Return what names the user that a row belongs to, as a label; None when nobody knows."""
-    users = {key: namespaces.label(user) for key, user in _sessions(database)}
+    users = {key: namespaces.label(user) for key, user in _users(tables)}
     labels = {namespaces.label(thread_id): user for thread_id, user in users.items()}
 
     def owner(hit: Hit) -> str | None:
@@ -309,61 +242,19 @@ def _owner(database: sqlite3.Connection) -> Callable[[Hit], str | None]:
     return owner
 
 
-def _sessions(database: sqlite3.Connection) -> Iterable[tuple[str, str]]:
+def _users(tables: Tables) -> Iterator[tuple[str, str]]:
     """Return whose each thread is, where its record says so."""
-    query = f"SELECT key, {SAID.format('user_id')} FROM store WHERE prefix = ?"
-    return ((key, str(user)) for key, user in database.execute(query, (".".join(namespaces.SESSIONS),)))
+    return ((key, str(value.get("user_id"))) for key, value in user_data.sessions(tables))
 
 
 def _place(hit: Hit) -> str:
     return f"{hit.table} {'/'.join(hit.row)}".strip()
 
 
-def _is_interrupted(database: sqlite3.Connection, mark: str) -> bool:
-    there = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'erasures'").fetchone()
-    return bool(there and database.execute("SELECT 1 FROM erasures WHERE target = ?", (mark,)).fetchone())
-
-
 def _mark(user_id: str | None, thread_id: str | None) -> str:
     """Name what is being erased without keeping its id."""
     target = f"user\x00{user_id}" if user_id is not None else f"thread\x00{thread_id}"
     return hashlib.sha256(target.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@contextmanager
-def _database(storage: Storage) -> Iterator[sqlite3.Connection]:
-    """Use the storage's own connection, so that none of its calls comes in between."""
-    with storage.database.lock:
-        storage.database.check_files()
-        yield storage.database.connection
-
-
-@contextmanager
-def _zeros(database: sqlite3.Connection) -> Iterator[None]:
-    """Write zeros over all that is deleted; the runs that share the connection need not."""
-    database.execute("PRAGMA secure_delete = ON")
-    try:
-        yield
-    finally:
-        database.execute("PRAGMA secure_delete = FAST")
-
-
-@contextmanager
-def _explained(step: str) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise StorageError(
-            f"the rows are erased, but Everthread could not {step} ({error}), so their bytes may still be in it; "
-            "run the same command again when no other process uses the database and as much disk space is free"
-        ) from error
-
-
-def _path(storage: Storage) -> Path:
-    path = locate(storage.url).path
-    if path is None:
-        raise SettingsError("a database in memory keeps nothing; there is nothing to erase")
-    return path
 
 
 def _now() -> str:

@@ -1,6 +1,5 @@
 """Everything that is held of a user, as one JSON document."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -9,9 +8,9 @@ from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messa
 
 from everthread.state import namespaces
 from everthread.storage import user_data
+from everthread.storage.decoded import checkpoint_values
 from everthread.storage.open import Storage
 from everthread.storage.reading import read_thread, role_of
-from everthread.storage.sqlite.checkpointer import checkpoint_values
 
 __all__ = ["document"]
 
@@ -35,18 +34,18 @@ def document(
     Raises:
         NotFoundError: there is no such user.
     """
-    database = storage.database.connection
-    found = user_data.of_user(database, storage.checkpointer.serde, user_id)
+    tables = storage.tables
+    found = user_data.of_user(tables, storage.checkpointer.serde, user_id)
     prefix = ".".join(namespaces.user(user_id))
     own: dict[str, list[dict[str, Any]]] = {}
-    for record in user_data.records(database, found):
+    for record in user_data.records(tables, found):
         if record.prefix.startswith(prefix + ".") and not record.damaged:
             own.setdefault(user_data.kind_of(record.prefix), []).append({"key": record.key, **record.value})
     profile = [{key: value for key, value in one.items() if key != "key"} for one in own.pop("profile", [])]
     threads = []
     for place, thread_id in enumerate(found.threads):
         progress("reading threads", place, len(found.threads))
-        threads.append(_thread(storage, database, thread_id))
+        threads.append(_thread(storage, thread_id))
     return {
         "user_id": user_id,
         "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -58,15 +57,15 @@ def document(
     }
 
 
-def _thread(storage: Storage, database: sqlite3.Connection, thread_id: str) -> dict[str, Any]:
+def _thread(storage: Storage, thread_id: str) -> dict[str, Any]:
     view = read_thread(storage, thread_id)
     rest: dict[str, list[dict[str, Any]]] = {}
     here = user_data.UserData(None, (thread_id,), prefixes=(".".join(namespaces.thread(thread_id)),))
-    for record in user_data.records(database, here):
+    for record in user_data.records(storage.tables, here):
         if (kind := record.prefix.split(".")[2]) not in _OF_READ_THREAD and not record.damaged:
             rest.setdefault(kind, []).append({"key": record.key, **record.value})
     known = {str(message.id) for message in view.messages} | {"None"}
-    values = checkpoint_values(database, storage.checkpointer.serde, thread_id)
+    values = checkpoint_values(storage.tables, storage.checkpointer.serde, thread_id)
     others = {str(message.id): message for name, value in values for message in _messages(name, value)}
     return {
         **{name: value for name, value in view.as_json().items() if name != "summary"},

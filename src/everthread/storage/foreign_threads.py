@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from everthread.state import namespaces
-from everthread.storage.sqlite.checkpoint_rows import thread_sizes
-from everthread.storage.sqlite.reader import Reader
+from everthread.storage.reader import Reader
 
 __all__ = ["ForeignThread", "foreign_threads"]
 
@@ -23,7 +22,7 @@ class ForeignThread:
     messages: int
     checkpoints: int
     bytes: int
-    """Of all its rows, without SQLite's own."""
+    """Of all its rows, without the database's own."""
     keys: list[str]
     """Keys of its state that have a value, `messages` included."""
     waiting_for: list[Any]
@@ -40,7 +39,7 @@ def foreign_threads(reader: Reader) -> list[ForeignThread]:
     """
     threads = [
         _described(reader, thread_id, *sizes)
-        for thread_id, sizes in (thread_sizes(reader.connection).items() if reader.has_checkpoints else ())
+        for thread_id, sizes in reader.tables.thread_sizes().items()
         if not reader.is_ours(thread_id)
     ]
     return sorted(threads, key=lambda thread: thread.last_activity, reverse=True)

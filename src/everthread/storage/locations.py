@@ -2,7 +2,8 @@
 
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -60,6 +61,26 @@ def locate(url: str) -> Location:
 def is_postgres(url: str) -> bool:
     """Tell whether a URL names a Postgres database."""
     return url.startswith(("postgresql://", "postgres://"))
+
+
+@contextmanager
+def needing_postgres() -> Iterator[None]:
+    """Import the driver of Postgres inside of the block, which is an extra.
+
+    Raises:
+        SettingsError: it is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise SettingsError(
+            f"Postgres needs packages that are not installed ({error.name}): pip install 'everthread[postgres]'"
+        ) from error
+
+
+def is_file(url: str) -> bool:
+    """Tell whether a URL names a database file, or one in memory."""
+    return url.startswith("sqlite://")
 
 
 def _synchronous(url: str, parameters: str) -> Synchronous:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from langgraph.graph.state import CompiledStateGraph
 
 from everthread.errors import SettingsError
-from everthread.storage.locations import Synchronous, is_postgres
+from everthread.storage.locations import Synchronous, is_postgres, needing_postgres
 from everthread.storage.parts import Parts
 from everthread.storage.sqlite.opening import open_sqlite
 
@@ -30,6 +30,8 @@ class Storage:
         self.locks = parts.locks
         self.worker = parts.worker
         self.timers = parts.timers
+        self.tables = parts.tables
+        self.eraser = parts.eraser
 
     def guard(self, graph: CompiledStateGraph[Any, Any, Any, Any]) -> "GuardedGraph":
         """Return a compiled graph whose runs hold the lock of their thread; it may be anybody's graph."""
@@ -123,13 +125,9 @@ def open_storage(
     if is_postgres(url):
         if synchronous is not None:
             raise SettingsError("`synchronous` is for SQLite; Postgres has `synchronous_commit`")
-        try:
+        with needing_postgres():
             # Taken when called: its driver is an extra.
             from everthread.storage.postgres.opening import open_postgres
-        except ImportError as error:
-            raise SettingsError(
-                f"Postgres needs packages that are not installed ({error.name}): pip install 'everthread[postgres]'"
-            ) from error
         return Storage(
             open_postgres(
                 url,

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from everthread.storage.checkpointer import Checkpointer
+from everthread.storage.erasing import Eraser
 from everthread.storage.locks import Locks
 from everthread.storage.store import SearchStore
+from everthread.storage.tables import Tables
 from everthread.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -26,5 +28,7 @@ class Parts:
     store: SearchStore
     locks: Locks
     worker: Worker
+    tables: Tables
+    eraser: Eraser
     timers: "SessionTimers | None" = None
     """Where a session's end is asked for when it is idle; None: nobody asks."""

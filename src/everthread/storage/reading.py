@@ -12,7 +12,7 @@ from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, message_text, whole_thread
 from everthread.storage.damage import session_record
-from everthread.storage.sqlite.reader import Reader, ThreadState
+from everthread.storage.reader import Reader, ThreadState
 from everthread.storage.unreadable import FAULTS, described, leave_out, readable, record_name
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def _written_behind(reader: RecordReader, space: namespaces.Namespace, name: str
 
 def reader_of(source: Source) -> Reader:
     """Return a reader of a database, however it was opened."""
-    return source if isinstance(source, Reader) else Reader(source.database.connection)
+    return source if isinstance(source, Reader) else Reader(source.tables)
 
 
 def session_notes(store: RecordReader, thread_id: str) -> list[Note]:

@@ -4,21 +4,15 @@ Pruning leaves free pages that later turns use again, so a file stays as big as 
 what a file in use should do; this is for one that grew once and should be small again.
 """
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from langgraph.store.base import PutOp
 
-from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.state import namespaces
-from everthread.storage.damage import damaged_index_rows
 from everthread.storage.kept_checkpoints import OWN_GRAPH
-from everthread.storage.locations import locate
 from everthread.storage.open import Storage
 from everthread.storage.pruning import dial_of
 
@@ -36,7 +30,7 @@ class Reclaimed:
     """What a database was before and after."""
 
     bytes_before: int
-    """Size of the file and its log."""
+    """Size of the file and its log, or of the schema's tables and indexes."""
     bytes_after: int
     threads: int
     """Threads that were looked at."""
@@ -51,10 +45,10 @@ class Reclaimed:
 def reclaim(
     storage: Storage, keep: int | Literal["all", "as run"], progress: Progress, *, adopted: bool = False
 ) -> Reclaimed:
-    """Prune every thread of ours and rewrite the file.
+    """Prune every thread of ours and rewrite the file, or vacuum the tables.
 
     Args:
-        storage: on a file, opened with a lock timeout of 0.
+        storage: on a file or on Postgres, opened with a lock timeout of 0.
         keep: turns of each thread that stay travelable; `as run` keeps what each thread was last run with.
         progress: called at each step.
         adopted: in threads of other graphs on which a guard or our middleware has run, what their app wrote goes too.
@@ -63,39 +57,26 @@ def reclaim(
         SettingsError: the database is in memory.
         ThreadBusyError: a run is going on; nothing was changed but what was pruned until then.
     """
-    path = locate(storage.url).path
-    if path is None:
-        raise SettingsError("a database in memory has no space to give back")
-    before = _size(path)
+    space = storage.eraser
+    before = space.size()
     threads = _threads(storage)
     done = Counter[str]()
-    # autocommit: a VACUUM cannot run inside of a transaction.
-    with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as database:
-        _check_idle(storage)
-        for place, thread_id in enumerate(threads):
-            progress("pruning", place, len(threads))
-            dial = dial_of(storage.checkpointer.last_run(thread_id)) if keep == "as run" else keep
-            turns = None if dial == "all" else dial
-            if turns is None:
-                done["unpruned"] += 1
-                continue
-            with storage.locks.hold(thread_id):
-                done["checkpoints"] += _pruned(storage, thread_id, turns, adopted=adopted)
-                done["summaries"] += _prune_summaries(storage, thread_id)
-        _check_idle(storage)
-        if damaged_index_rows(database):
-            storage.store.build_index(is_damaged=True)
-        progress("rewriting the file", 0, 1)
-        try:
-            database.execute("VACUUM")
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.OperationalError as error:
-            raise StorageError(
-                f"the file could not be rewritten ({error}), and what was pruned stays pruned: nothing else was lost; "
-                f"try again with {_size(path):,} bytes of free disk space, when no other process uses the database"
-            ) from error
-    progress("rewriting the file", 1, 1)
-    return Reclaimed(before, _size(path), len(threads), done["checkpoints"], done["summaries"], done["unpruned"])
+    space.check_idle(storage.locks)
+    for place, thread_id in enumerate(threads):
+        progress("pruning", place, len(threads))
+        dial = dial_of(storage.checkpointer.last_run(thread_id)) if keep == "as run" else keep
+        turns = None if dial == "all" else dial
+        if turns is None:
+            done["unpruned"] += 1
+            continue
+        with storage.locks.hold(thread_id):
+            done["checkpoints"] += _pruned(storage, thread_id, turns, adopted=adopted)
+            done["summaries"] += _prune_summaries(storage, thread_id)
+    space.check_idle(storage.locks)
+    progress(space.reclaiming, 0, 1)
+    space.reclaim()
+    progress(space.reclaiming, 1, 1)
+    return Reclaimed(before, space.size(), len(threads), done["checkpoints"], done["summaries"], done["unpruned"])
 
 
 def _threads(storage: Storage) -> list[str]:
@@ -120,13 +101,3 @@ def _prune_summaries(storage: Storage, thread_id: str) -> int:
     gone = [one.key for one in storage.store.search(space, limit=_MOST_SUMMARIES) if one.key < oldest]
     storage.store.batch([PutOp(space, key, None) for key in gone])
     return len(gone)
-
-
-def _check_idle(storage: Storage) -> None:
-    """Refuse to rewrite the file under a run, which would have to wait for it."""
-    if not storage.locks.are_free():
-        raise ThreadBusyError("the database is in use: a run holds a thread; try again when no run is going on")
-
-
-def _size(path: Path) -> int:
-    return sum(file.stat().st_size for file in (path, path.with_name(path.name + "-wal")) if file.exists())

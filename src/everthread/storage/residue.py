@@ -2,18 +2,16 @@
 
 import json
 import re
-import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from everthread.storage.candidates import space_name
-
-__all__ = ["Hit", "in_files", "in_index", "in_tables", "samples", "texts_of"]
+__all__ = ["Hit", "Row", "in_files", "in_rows", "samples", "texts_of"]
 
 MOST = 256
 """Texts to search for at most."""
@@ -44,6 +42,10 @@ class Hit:
     row: tuple[str, ...]
     """What names the row: prefix and key of a record, or the thread; empty when the table has neither."""
     text: bytes
+
+
+Row = tuple[str, tuple[str, ...], bytes]
+"""A row of any table: the table, what names the row, see `Hit`, and all its bytes."""
 
 
 def texts_of(value: Any) -> Iterator[str]:
@@ -80,38 +82,16 @@ def samples(texts: Iterable[str]) -> list[bytes]:
     return [form for text in every for form in _forms(text)]
 
 
-def in_tables(database: sqlite3.Connection, wanted: Iterable[bytes]) -> tuple[list[Hit], int]:
-    """Search every row of every table; return what was found and how many rows were read."""
-    sought, hits, rows = list(wanted), list[Hit](), 0
-    for table in _tables(database):
-        columns = [str(row[1]) for row in database.execute(f'PRAGMA table_info("{table}")')]
-        naming = ("prefix", "key") if {"prefix", "key"} <= set(columns) else ("thread_id",)
-        named = [columns.index(name) for name in naming if name in columns]
-        # As bytes: a text that is no UTF-8 could not even be fetched.
-        blobs = ", ".join(f'CAST("{name}" AS BLOB)' for name in columns)
-        cursor = database.execute(f'SELECT {blobs} FROM "{table}"')
-        while chunk := cursor.fetchmany(_CHUNK):
-            rows += len(chunk)
-            wholes = [b"\x00".join(value or b"" for value in row) for row in chunk]
-            # One search of many rows costs less than many searches of one.
-            together = b"\x00".join(wholes)
-            for text in (text for text in sought if text in together):
-                found = (row for row, whole in zip(chunk, wholes, strict=True) if text in whole)
-                hits += [Hit(table, tuple(_text(row[place]) for place in named), text) for row in found]
-    return hits, rows
-
-
-def in_index(database: sqlite3.Connection, spaces: Collection[int]) -> int:
-    """Count the words that the full-text index holds of namespaces, given by their numbers in it."""
-    if not spaces:
-        return 0
-    ends = tuple("_" + space_name(space) for space in spaces)
-    # The terms of an index lie in its pages shortened by what they share, where no search of bytes finds them.
-    database.execute("CREATE VIRTUAL TABLE temp.lexical_terms USING fts5vocab(main, lexical_index, row)")
-    try:
-        return sum(str(term).endswith(ends) for (term,) in database.execute("SELECT term FROM lexical_terms"))
-    finally:
-        database.execute("DROP TABLE temp.lexical_terms")
+def in_rows(rows: Iterable[Row], wanted: Iterable[bytes]) -> tuple[list[Hit], int]:
+    """Search rows; return what was found and how many rows were read."""
+    sought, hits, count, every = list(wanted), list[Hit](), 0, iter(rows)
+    while chunk := list(islice(every, _CHUNK)):
+        count += len(chunk)
+        # One search of many rows costs less than many searches of one.
+        together = b"\x00".join(whole for _, _, whole in chunk)
+        for text in (text for text in sought if text in together):
+            hits += [Hit(table, name, text) for table, name, whole in chunk if text in whole]
+    return hits, count
 
 
 def in_files(
@@ -150,13 +130,3 @@ def _in_file(file: FileIO, sought: list[bytes]) -> list[bytes]:
 def _forms(text: str) -> list[bytes]:
     plain, escaped = text.encode("utf-8", "replace"), json.dumps(text)[1:-1].encode()
     return [plain] if plain == escaped else [plain, escaped]
-
-
-def _text(value: bytes | None) -> str:
-    return "None" if value is None else value.decode("utf-8", "replace")
-
-
-def _tables(database: sqlite3.Connection) -> list[str]:
-    """Return the tables with rows of their own; a virtual table shows those of its shadow tables."""
-    rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-    return [str(name) for name, sql in rows if not str(sql).upper().startswith("CREATE VIRTUAL")]

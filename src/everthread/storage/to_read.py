@@ -6,9 +6,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from everthread.storage.locations import is_writable, locate
+from everthread.storage.locations import is_file, is_writable, locate
 from everthread.storage.open import Storage, open_storage
-from everthread.storage.sqlite.reader import open_reader
+from everthread.storage.sqlite.tables import open_tables
 
 __all__ = ["storage_to_read"]
 
@@ -21,14 +21,14 @@ def storage_to_read(url: str) -> Iterator[Storage]:
         SettingsError: the URL is not understood.
         StorageError: there is no such file, or it is no database of ours.
     """
-    path = locate(url).path
+    path = locate(url).path if is_file(url) else None
     if path is None or not path.is_file() or is_writable(path):
         with open_storage(url, create=False) as storage:
             yield storage
         return
     with TemporaryDirectory(prefix="everthread-") as folder:
         copy = Path(folder) / path.name
-        with open_reader(url) as reader, closing(sqlite3.connect(copy)) as target:
-            reader.connection.backup(target)
+        with open_tables(url) as tables, closing(sqlite3.connect(copy)) as target:
+            tables.connection.backup(target)
         with open_storage(f"sqlite:///{copy}", create=False) as storage:
             yield storage

@@ -3,7 +3,6 @@
 A row that cannot be read stops neither: it belongs to whom its namespace names, or else whose id is in its bytes.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +12,11 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from everthread.errors import NotFoundError
 from everthread.state import namespaces
-from everthread.storage.sqlite.checkpointer import Undecoded, checkpoint_values, row_counts, thread_ids
+from everthread.storage.decoded import checkpoint_values
+from everthread.storage.tables import Tables, Undecoded
 from everthread.storage.unreadable import FAULTS, leave_out, record_name
 
-__all__ = ["Record", "UserData", "has_session", "kind_of", "of_thread", "of_user", "records"]
+__all__ = ["Record", "UserData", "has_session", "kind_of", "of_thread", "of_user", "records", "sessions"]
 
 _KINDS = {"trips": "bookings"}
 """Words of ours for namespaces that are called otherwise; `threads.….notes` are session notes."""
@@ -60,31 +60,31 @@ class UserData:
     """Threads whose session record cannot be read, so that nobody knows whose they are."""
 
 
-def of_user(database: sqlite3.Connection, serde: SerializerProtocol, user_id: str) -> UserData:
+def of_user(tables: Tables, serde: SerializerProtocol, user_id: str) -> UserData:
     """List what belongs to a user: profile, notes, bookings, tickets, and every thread of theirs.
 
     Raises:
         NotFoundError: there is no such user.
     """
-    every = list(_below(database, _text(namespaces.SESSIONS)))
-    sessions = [record for record in every if _is_session_of(database, record, user_id)]
+    every = list(_below(tables, _text(namespaces.SESSIONS)))
+    sessions = [record for record in every if _is_session_of(tables, record, user_id)]
     threads = tuple(record.key for record in sessions)
     own = _text(namespaces.user(user_id))
-    if not threads and next(_below(database, own), None) is None:
+    if not threads and next(_below(tables, own), None) is None:
         raise NotFoundError(f"there is no user {user_id!r} in this database; `everthread threads` shows who has talked")
     return UserData(
         user_id,
         threads,
-        jobs=tuple(_jobs(database, serde, {user_id, *threads})),
+        jobs=tuple(_jobs(tables, serde, {user_id, *threads})),
         prefixes=(own, *(_text(namespaces.thread(thread)) for thread in threads)),
         records=tuple((record.prefix, record.key) for record in sessions),
         strangers=tuple(
-            one.key for one in every if one.damaged and _owner(database, one) is None and one not in sessions
+            one.key for one in every if one.damaged and _owner(tables, one) is None and one not in sessions
         ),
     )
 
 
-def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str) -> UserData:
+def of_thread(tables: Tables, serde: SerializerProtocol, thread_id: str) -> UserData:
     """List what belongs to a thread, and what its user's records have from it.
 
     Bookings and tickets made in it belong to it, and so do long-term notes that were said nowhere
@@ -94,18 +94,18 @@ def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id
         NotFoundError: there is no such thread.
     """
     prefix, sessions = _text(namespaces.thread(thread_id)), _text(namespaces.SESSIONS)
-    session = next((record for record in _below(database, sessions) if record.key == thread_id), None)
+    session = next((record for record in _below(tables, sessions) if record.key == thread_id), None)
     if (
         session is None
-        and not row_counts(database, [thread_id])["checkpoints"]
-        and next(_below(database, prefix), None) is None
+        and not tables.row_counts([thread_id]).get("checkpoints")
+        and next(_below(tables, prefix), None) is None
     ):
         raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
-    user_id = _owner(database, session) if session else None
+    user_id = _owner(tables, session) if session else None
     rows: list[tuple[str, str]] = [(sessions, thread_id)] if session else []
     kept: list[Record] = []
     own = _text(namespaces.user(user_id)) if user_id else "users"
-    for record in _below(database, own) if user_id or (session and session.damaged) else ():
+    for record in _below(tables, own) if user_id or (session and session.damaged) else ():
         sources = record.value.get("sources")
         sources = [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
         elsewhere = [source for source in sources if source.get("thread_id") != thread_id]
@@ -116,28 +116,31 @@ def of_thread(database: sqlite3.Connection, serde: SerializerProtocol, thread_id
     return UserData(
         user_id,
         (thread_id,),
-        jobs=tuple(_jobs(database, serde, {thread_id})),
+        jobs=tuple(_jobs(tables, serde, {thread_id})),
         prefixes=(prefix,),
         kept_notes=tuple(kept),
         records=tuple(rows),
     )
 
 
-def records(database: sqlite3.Connection, found: UserData) -> Iterator[Record]:
+def records(tables: Tables, found: UserData) -> Iterator[Record]:
     """Return every record of the store that is listed, in a fixed order."""
     for prefix in found.prefixes:
-        yield from _below(database, prefix)
+        yield from _below(tables, prefix)
     for prefix, key in found.records:
-        query = "SELECT CAST(value AS BLOB) FROM store WHERE prefix = ? AND key = ?"
-        row = database.execute(query, (prefix, key)).fetchone()
-        if row is not None:
-            yield _record(prefix, key, row[0])
+        for _, value in tables.page(tuple(prefix.split(".")), key=key):
+            yield _record(prefix, key, value)
 
 
-def has_session(database: sqlite3.Connection, thread_id: str) -> bool:
+def sessions(tables: Tables) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the session record of each thread; an empty one when it cannot be read."""
+    for record in _below(tables, _text(namespaces.SESSIONS)):
+        yield record.key, record.value
+
+
+def has_session(tables: Tables, thread_id: str) -> bool:
     """Tell whether a thread has a session record, readable or not."""
-    query = "SELECT 1 FROM store WHERE prefix = ? AND key = ?"
-    return database.execute(query, (_text(namespaces.SESSIONS), thread_id)).fetchone() is not None
+    return bool(tables.page(namespaces.SESSIONS, key=thread_id))
 
 
 def kind_of(prefix: str) -> str:
@@ -149,13 +152,13 @@ def kind_of(prefix: str) -> str:
     return _KINDS.get(last, last)
 
 
-def _jobs(database: sqlite3.Connection, serde: SerializerProtocol, ids: set[str]) -> Iterator[str]:
+def _jobs(tables: Tables, serde: SerializerProtocol, ids: set[str]) -> Iterator[str]:
     """Find the threads of jobs that name one of the ids; a thread with messages is a conversation."""
-    talked = {record.key for record in _below(database, _text(namespaces.SESSIONS))}
-    for thread_id in thread_ids(database):
+    talked = {record.key for record in _below(tables, _text(namespaces.SESSIONS))}
+    for thread_id in tables.thread_ids():
         if thread_id in talked or thread_id in ids:
             continue
-        values = list(checkpoint_values(database, serde, thread_id))
+        values = list(checkpoint_values(tables, serde, thread_id))
         is_conversation = any(name == "messages" or "messages" in _keys(value) for name, value in values)
         if not is_conversation and any(_names(value, ids) for _, value in values):
             yield thread_id
@@ -175,14 +178,9 @@ def _names(value: Any, ids: set[str]) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, bytes) and any(_names(item, ids) for item in value)
 
 
-def _below(database: sqlite3.Connection, prefix: str) -> Iterator[Record]:
+def _below(tables: Tables, prefix: str) -> Iterator[Record]:
     """Return the records of a namespace and of all below it."""
-    # "/" is the character after ".", so this is every prefix that begins with "prefix.".
-    query = (
-        "SELECT prefix, key, CAST(value AS BLOB) FROM store WHERE prefix = ? OR (prefix > ? AND prefix < ?)"
-        " ORDER BY prefix, key"
-    )
-    for found, key, value in database.execute(query, (prefix, prefix + ".", prefix + "/")).fetchall():
+    for found, key, value in tables.below(prefix):
         yield _record(found, key, value)
 
 
@@ -197,17 +195,17 @@ def _record(prefix: str, key: str, value: bytes) -> Record:
     return Record(prefix, key, read)
 
 
-def _is_session_of(database: sqlite3.Connection, record: Record, user_id: str) -> bool:
-    owner = _owner(database, record)
+def _is_session_of(tables: Tables, record: Record, user_id: str) -> bool:
+    owner = _owner(tables, record)
     return owner == user_id or (owner is None and record.names("user_id", user_id))
 
 
-def _owner(database: sqlite3.Connection, session: Record) -> str | None:
+def _owner(tables: Tables, session: Record) -> str | None:
     """Return whose a session is, by its record or else by what was archived of its thread; None: nobody knows."""
     user_id = session.value.get("user_id")
     if "user_id" not in session.value:
         prefix = _text(namespaces.transcript(session.key))
-        user_id = next((one for record in _below(database, prefix) if (one := record.value.get("user_id"))), None)
+        user_id = next((one for record in _below(tables, prefix) if (one := record.value.get("user_id"))), None)
     return None if user_id is None else str(user_id)
 
 

@@ -20,8 +20,8 @@ from everthread.state.marks import is_answer, is_synthetic
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage
 from everthread.storage.open import Storage
+from everthread.storage.reader import ThreadState
 from everthread.storage.reading import ThreadView, record_of, thread_view
-from everthread.storage.sqlite.reader import ThreadState
 from everthread.web.auth import Identity
 from everthread.web.problems import Problem
 from everthread.web.runs import LiveRun, Runs

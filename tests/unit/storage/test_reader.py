@@ -15,7 +15,7 @@ from everthread.graph.guard import GuardedGraph
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces, reducer
 from everthread.storage.open import Storage
-from everthread.storage.sqlite.reader import Reader
+from everthread.storage.reader import Reader
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 BOOKING = ("Find me a flight from San Francisco to Paris on 2027-03-12.", "Book option 1 for Ada Lovelace.")
@@ -29,7 +29,7 @@ def told(messages: Any) -> list[dict[str, Any]]:
 
 def assert_the_same(storage: Storage, graph: Any) -> None:
     snapshot = graph.get_state(CONFIG)
-    read = Reader(storage.database.connection).state("t")
+    read = Reader(storage.tables).state("t")
 
     assert told(read.messages) == told(snapshot.values.get("messages", []))
     assert read.is_unfinished == bool(snapshot.next or snapshot.tasks)
@@ -77,7 +77,7 @@ def test_a_run_that_was_cut_off_reads_the_same(storage: Storage, steps: int) -> 
         next(parts)
     parts.close()
 
-    read = Reader(storage.database.connection).state("t")
+    read = Reader(storage.tables).state("t")
 
     assert "my bookings?" in [message.text for message in read.messages]
     assert read.is_unfinished == bool(graph.get_state(CONFIG).tasks)
@@ -108,21 +108,21 @@ def test_the_thread_of_another_graph_reads_the_same(storage: Storage) -> None:
     graph = builder.compile(checkpointer=storage.checkpointer)
     graph.invoke({"messages": [HumanMessage("hi", id="a")]}, CONFIG)
 
-    read = Reader(storage.database.connection).state("t")
+    read = Reader(storage.tables).state("t")
 
     assert [(one.id, one.text) for one in read.messages] == [("a", "hi")]
     assert (read.is_unfinished, read.asked) == (True, ["really?"])
 
 
 def test_a_thread_without_checkpoints_is_empty(storage: Storage) -> None:
-    assert Reader(storage.database.connection).state("t").messages == ()
+    assert Reader(storage.tables).state("t").messages == ()
 
 
 def test_a_state_that_cannot_be_read_is_named_and_left_out(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
     talk(storage, ["hi"], "hello")
     storage.database.connection.execute("UPDATE checkpoints SET type = 'msgpack+aes'")
 
-    state = Reader(storage.database.connection).state("t")
+    state = Reader(storage.tables).state("t")
 
     assert state.values == {}
     assert "of thread 't' cannot be read (stored as 'msgpack+aes')" in caplog.text
@@ -131,7 +131,7 @@ def test_a_state_that_cannot_be_read_is_named_and_left_out(storage: Storage, cap
 def test_items_are_read_page_by_page_and_by_name(storage: Storage) -> None:
     for number in range(5):
         storage.store.put(("users", "ada", "notes"), f"n{number}", {"text": str(number)})
-    reader = Reader(storage.database.connection)
+    reader = Reader(storage.tables)
 
     assert [one.key for one in reader.search(namespaces.notes("ada"), limit=2, offset=2)] == ["n2", "n3"]
     assert reader.get(namespaces.notes("ada"), "n4") == reader.search(namespaces.notes("ada"), limit=1, offset=4)[0]

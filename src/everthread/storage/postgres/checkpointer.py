@@ -1,4 +1,4 @@
-"""The rows of checkpoints in Postgres: the only file with SQL on LangGraph's tables of them.
+"""The rows of checkpoints in Postgres: SQL on LangGraph's tables of them.
 
 `checkpoints` holds ids, metadata and small values as JSON; `checkpoint_blobs` the other values by channel and version,
 which many checkpoints share; `checkpoint_writes` what tasks wrote.
@@ -12,8 +12,9 @@ from typing import Any, cast
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from everthread.storage.kept_checkpoints import OURS, CheckpointNode
+from everthread.storage.kept_checkpoints import CheckpointNode
 from everthread.storage.postgres.database import PostgresDatabase
+from everthread.storage.postgres.tables import PostgresTables
 
 __all__ = ["PostgresCheckpointRows"]
 
@@ -47,12 +48,6 @@ _LAST_RUN = (
     "SELECT metadata FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = ''"
     " AND metadata ->> 'source' <> 'update' ORDER BY checkpoint_id DESC LIMIT 1"
 )
-# Edits that did not come through a guard say nothing.
-_LAST_WRITER = (
-    f"SELECT metadata -> '{OURS}' FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = ''"
-    f" AND (metadata ->> 'source' <> 'update' OR metadata -> '{OURS}' IS NOT NULL)"
-    " ORDER BY checkpoint_id DESC LIMIT 1"
-)
 
 
 class PostgresCheckpointRows:
@@ -60,6 +55,7 @@ class PostgresCheckpointRows:
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
+        self._tables = database.read(PostgresTables, database.rows)
         # Without a connection: each call gets a copy on the one that it may use.
         self._saver = PostgresSaver(cast(Any, None))
 
@@ -115,12 +111,11 @@ class PostgresCheckpointRows:
 
     def last_writer(self, thread_id: str) -> int | None:
         """Return which graph wrote the newest checkpoint of a thread."""
-        rows = self._rows(_LAST_WRITER, (thread_id,))
-        return int(rows[0][0]) if rows and isinstance(rows[0][0], int) else None
+        return self._tables.last_writer(thread_id)
 
     def unreadable(self, thread_id: str) -> Iterator[str]:
         """Yield the names of the checkpoints and writes of a thread that cannot be read."""
-        return iter(())
+        return self._tables.unreadable(thread_id)
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._database.rows(sql, values)

@@ -8,10 +8,12 @@ from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.parts import Parts
 from everthread.storage.postgres.checkpointer import PostgresCheckpointRows
 from everthread.storage.postgres.database import PostgresDatabase
+from everthread.storage.postgres.erasing import PostgresEraser
 from everthread.storage.postgres.formats import set_up
 from everthread.storage.postgres.location import PostgresLocation, locate_postgres
 from everthread.storage.postgres.locks import SessionLocks
 from everthread.storage.postgres.store import PostgresSearchStore
+from everthread.storage.postgres.tables import PostgresTables
 from everthread.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -55,7 +57,9 @@ def open_postgres(
         worker.close()
         database.close()
         raise
-    return Parts(location.url, database, checkpointer, store, locks, worker, timers)
+    tables = PostgresTables(lambda sql, values: database.read(database.rows, sql, values))
+    eraser = PostgresEraser(database, store)
+    return Parts(location.url, database, checkpointer, store, locks, worker, tables, eraser, timers)
 
 
 def _timers(location: PostgresLocation, idle_seconds: float) -> "SessionTimers":

@@ -1,13 +1,12 @@
-"""The rows of checkpoints in SQLite: the only file with SQL on `checkpoints` and `writes`, whose layout is LangGraph's.
+"""The rows of checkpoints in SQLite: SQL on `checkpoints` and `writes`, whose layout is LangGraph's.
 
-`checkpoint_rows` has what is read without LangGraph.
+`tables` has what is read without LangGraph.
 """
 
 import copy
 import json
 import sqlite3
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -15,21 +14,11 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from everthread.state import namespaces
-from everthread.storage.damage import unreadable_checkpoints
 from everthread.storage.kept_checkpoints import OURS, CheckpointNode
-from everthread.storage.sqlite.checkpoint_rows import METADATA, last_writer
 from everthread.storage.sqlite.database import SqliteDatabase
-from everthread.storage.unreadable import FAULTS
+from everthread.storage.sqlite.tables import METADATA, SqliteTables
 
-__all__ = [
-    "SqliteCheckpointRows",
-    "Undecoded",
-    "checkpoint_values",
-    "mark_as_ours",
-    "newest_inputs",
-    "row_counts",
-    "thread_ids",
-]
+__all__ = ["SqliteCheckpointRows", "mark_as_ours"]
 
 _TABLES = ("checkpoints", "writes")
 
@@ -47,9 +36,6 @@ _OF_RUNS = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints"
     f" WHERE {METADATA.format('run_id')} IN (SELECT value FROM json_each(?))"
 )
-# As bytes: a text that is no UTF-8 could not even be fetched.
-_TYPED = "CAST(type AS BLOB), CAST({} AS BLOB)"
-_SAVED = f"SELECT {_TYPED.format('checkpoint')} FROM checkpoints WHERE thread_id = ?"
 _EVERY = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY checkpoint_id DESC"
 # The columns by name: a database that is older than `task_path` has it last.
 _COPY = {
@@ -70,6 +56,7 @@ class SqliteCheckpointRows:
         self._database = database
         self._saver = _Saver(database.connection)
         self._saver.setup()
+        self._tables = SqliteTables(database.connection)
 
     def saver(self, serde: SerializerProtocol) -> SqliteSaver:
         """Return LangGraph's saver on the connection."""
@@ -123,11 +110,11 @@ class SqliteCheckpointRows:
 
     def last_writer(self, thread_id: str) -> int | None:
         """Return which graph wrote the newest checkpoint of a thread."""
-        return last_writer(self._database.connection, thread_id)
+        return self._tables.last_writer(thread_id)
 
     def unreadable(self, thread_id: str) -> Iterator[str]:
         """Yield the names of the checkpoints and writes of a thread that cannot be read."""
-        return unreadable_checkpoints(self._database.connection, thread_id)
+        return self._tables.unreadable(thread_id)
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._database.rows(sql, values)
@@ -141,64 +128,6 @@ class _Saver(SqliteSaver):
         """Give a cursor."""
         with closing(self.conn.cursor()) as cursor:
             yield cursor
-
-
-class Undecoded(bytes):
-    """A value that cannot be decoded, as it is stored."""
-
-
-def checkpoint_values(
-    database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str
-) -> Iterator[tuple[str, Any]]:
-    """Return what the checkpoints of a thread hold: channel and value, oldest first; see `Undecoded`."""
-    for kind, blob in database.execute(f"{_SAVED} ORDER BY checkpoint_id", (thread_id,)):
-        saved = _decoded(serde, kind, blob)
-        values = saved.get("channel_values") if isinstance(saved, Mapping) else saved
-        yield from values.items() if isinstance(values, Mapping) else [("", values)]
-    written = f"SELECT channel, {_TYPED.format('value')} FROM writes WHERE thread_id = ?"
-    for channel, kind, blob in database.execute(f"{written} ORDER BY checkpoint_id, task_id, idx", (thread_id,)):
-        yield channel, _decoded(serde, kind, blob)
-
-
-def newest_inputs(database: sqlite3.Connection, serde: SerializerProtocol, thread_id: str, most: int) -> Iterator[Any]:
-    """Return what was last said in a thread: the newest writes of messages, and the newest checkpoint's."""
-    written = (
-        f"SELECT {_TYPED.format('value')} FROM writes WHERE thread_id = ? AND channel IN ('messages', '__start__')"
-        " ORDER BY checkpoint_id DESC LIMIT ?"
-    )
-    for kind, blob in database.execute(written, (thread_id, most)):
-        yield _decoded(serde, kind, blob)
-    for kind, blob in database.execute(f"{_SAVED} ORDER BY checkpoint_id DESC LIMIT 1", (thread_id,)):
-        saved = _decoded(serde, kind, blob)
-        values = saved.get("channel_values") if isinstance(saved, Mapping) else None
-        yield [values.get(name) for name in ("messages", "__start__")] if isinstance(values, Mapping) else saved
-
-
-def _decoded(serde: SerializerProtocol, kind: bytes | None, blob: bytes | None) -> Any:
-    try:
-        return serde.loads_typed((_text(kind), blob or b""))
-    except FAULTS:
-        return Undecoded(blob or b"")
-
-
-def _text(kind: bytes | None) -> str:
-    """Return a type as text; what is no UTF-8 is no type."""
-    return (kind or b"").decode("utf-8", "replace")
-
-
-def row_counts(database: sqlite3.Connection, threads: Iterable[str]) -> Counter[str]:
-    """Count the rows of threads by table."""
-    counts = Counter[str]()
-    for thread_id in threads:
-        for table in _TABLES:
-            query = f"SELECT count(*) FROM {table} WHERE thread_id = ?"
-            counts[table] += database.execute(query, (thread_id,)).fetchone()[0]
-    return counts
-
-
-def thread_ids(database: sqlite3.Connection) -> Sequence[str]:
-    """Return the threads that have checkpoints."""
-    return [str(row[0]) for row in database.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchall()]
 
 
 def mark_as_ours(connection: sqlite3.Connection) -> None:

@@ -11,8 +11,10 @@ from everthread.storage.locks import ThreadLocks
 from everthread.storage.parts import Parts
 from everthread.storage.sqlite.checkpointer import SqliteCheckpointRows
 from everthread.storage.sqlite.database import SqliteDatabase
+from everthread.storage.sqlite.erasing import SqliteEraser
 from everthread.storage.sqlite.formats import refuse_newer, upgrade
 from everthread.storage.sqlite.store import SqliteSearchStore
+from everthread.storage.sqlite.tables import SqliteTables
 from everthread.storage.worker import Worker
 
 __all__ = ["open_sqlite"]
@@ -48,7 +50,8 @@ def open_sqlite(
         if isinstance(error, sqlite3.Error):
             raise _cannot_open(location.url, error) from error
         raise
-    return Parts(location.url, database, checkpointer, store, locks, worker)
+    tables, eraser = SqliteTables(database.connection), SqliteEraser(database, store)
+    return Parts(location.url, database, checkpointer, store, locks, worker, tables, eraser)
 
 
 def _cannot_open(url: str, error: sqlite3.Error) -> StorageError:

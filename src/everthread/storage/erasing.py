@@ -1,0 +1,96 @@
+"""What erasing and compacting ask of a database: to delete rows for good, to search what is left, to reclaim space."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from everthread.storage.locks import Locks
+from everthread.storage.residue import Hit
+
+__all__ = ["Doomed", "Eraser", "Found"]
+
+
+@dataclass(frozen=True)
+class Doomed:
+    """The rows that an erasure deletes or changes, in all tables."""
+
+    prefixes: tuple[str, ...]
+    """Namespaces of the store that go with all below them."""
+    records: tuple[tuple[str, str], ...]
+    """Prefix and key of every other record that goes."""
+    threads: tuple[str, ...]
+    changed: tuple[tuple[str, str, bytes], ...]
+    """Records that get another value: prefix, key, JSON."""
+    shown: tuple[tuple[str, str, bytes], ...]
+    """Records of a prefix that hold a text, and what they get in its place: prefix, text, JSON."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search for erased texts found."""
+
+    hits: list[Hit]
+    rows: int
+    """Rows that were searched."""
+    files: dict[str, int]
+    """Bytes of each file that was searched; a server's files are out of reach."""
+    left: list[str]
+    """Other places that still hold something."""
+
+
+class Eraser(Protocol):
+    """Erases from one database, and gives its free space back."""
+
+    @property
+    def place(self) -> str:
+        """What the database is called in a receipt."""
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Keep other calls of this storage out where they share a connection."""
+
+    def is_interrupted(self, mark: str) -> bool:
+        """Tell whether an erasure began and was not finished."""
+
+    def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
+        """Delete all rows in one transaction and leave a mark; return what `rewrite` and `search` need to know."""
+
+    def rewrite(self, spaces: list[Any]) -> None:
+        """Let go of the space of deleted rows.
+
+        Raises:
+            StorageError: the rows are gone, their bytes may be not.
+        """
+
+    def finish(self) -> None:
+        """Let go of what is written elsewhere, such as a log."""
+
+    def search(self, sought: list[bytes], spaces: list[Any]) -> Found:
+        """Search everything for texts."""
+
+    def unmark(self, mark: str) -> None:
+        """Note that an erasure is finished."""
+
+    @property
+    def reclaiming(self) -> str:
+        """What `reclaim` does, in the words of a progress line."""
+
+    def size(self) -> int:
+        """Return the bytes of the database.
+
+        Raises:
+            SettingsError: it is in memory.
+        """
+
+    def check_idle(self, locks: Locks) -> None:
+        """Refuse what no run may be in the way of.
+
+        Raises:
+            ThreadBusyError: a run holds a thread.
+        """
+
+    def reclaim(self) -> None:
+        """Give free space back, and mend the index of words.
+
+        Raises:
+            StorageError: it could not be; nothing is lost.
+        """

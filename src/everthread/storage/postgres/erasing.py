@@ -1,0 +1,154 @@
+"""Erase rows from Postgres: from every table of the schema, then from the index of words, then vacuum."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from everthread.storage.erasing import Doomed, Found
+from everthread.storage.locks import Locks
+from everthread.storage.postgres.database import PostgresDatabase
+from everthread.storage.postgres.index import below
+from everthread.storage.postgres.store import PostgresSearchStore
+from everthread.storage.postgres.texts import read_json, text_in, written_json
+from everthread.storage.residue import Row, in_rows
+
+__all__ = ["PostgresEraser"]
+
+_MARKS = "CREATE TABLE IF NOT EXISTS everthread_erasures (target text PRIMARY KEY, began text NOT NULL)"
+_COLUMNS = (
+    "SELECT c.table_name, c.column_name, c.udt_name FROM information_schema.columns c JOIN information_schema.tables t"
+    " USING (table_schema, table_name) WHERE table_schema = current_schema() AND t.table_type = 'BASE TABLE'"
+    " ORDER BY c.table_name, c.ordinal_position"
+)
+_OWN = ("everthread_changes", "everthread_docs", "everthread_spaces")
+"""Tables of the index, which is brought up to date from what was deleted."""
+
+_PAGE = 2_000
+"""Rows that are fetched at once."""
+
+
+class PostgresEraser:
+    """Erases from the schema of a database; see `Eraser`."""
+
+    def __init__(self, database: PostgresDatabase, store: PostgresSearchStore) -> None:
+        self._database = database
+        self._store = store
+
+    @property
+    def place(self) -> str:
+        """The URL, without its password."""
+        return self._database.location.url
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Do nothing: each call has a connection of its own."""
+        yield
+
+    def is_interrupted(self, mark: str) -> bool:
+        """Tell whether an erasure began and was not finished."""
+        there = self._read("SELECT to_regclass('everthread_erasures') IS NOT NULL")
+        return bool(there[0][0] and self._read("SELECT 1 FROM everthread_erasures WHERE target = %s", mark))
+
+    def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
+        """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
+        self._database.write(self._delete, doomed, mark, began)
+        return list(doomed.prefixes)
+
+    def rewrite(self, spaces: list[Any]) -> None:
+        """Take the words out of the index, build it anew, since GIN keeps words that no row has, and vacuum."""
+        self._store.catch_up()
+        self._store.settle()
+        self._database.outside(*(f'VACUUM "{table}"' for table in self._tables()))
+
+    def finish(self) -> None:
+        """Do nothing: the log is the server's, and it recycles it."""
+
+    def search(self, sought: list[bytes], spaces: list[Any]) -> Found:
+        """Search every row of the schema, and the index for what went."""
+        hits, rows = in_rows(self._every_row(), sought)
+        words = 0
+        for prefix in spaces:
+            under, values = below(prefix)
+            words += self._read(f"SELECT coalesce(sum(words), 0) FROM everthread_spaces WHERE {under}", *values)[0][0]
+        return Found(hits, rows, {}, [f"the full-text index ({words} words)"] if words else [])
+
+    def unmark(self, mark: str) -> None:
+        """Note that an erasure is finished."""
+        self._database.write(self._database.rows, "DELETE FROM everthread_erasures WHERE target = %s", (mark,))
+
+    @property
+    def reclaiming(self) -> str:
+        """What `reclaim` does."""
+        return "vacuuming"
+
+    def size(self) -> int:
+        """Return the bytes of the schema's tables, with their indexes."""
+        sizes = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c WHERE c.relkind = 'r'"
+        return int(self._read(f"{sizes} AND c.relnamespace = current_schema()::regnamespace")[0][0])
+
+    def check_idle(self, locks: Locks) -> None:
+        """Do nothing: a vacuum keeps nobody waiting, and each thread is pruned under its own lock."""
+
+    def reclaim(self) -> None:
+        """Vacuum the tables: their space is used again, and what is free at their ends goes back to the disk."""
+        self._store.catch_up()
+        self._database.outside(*(f'VACUUM (ANALYZE) "{table}"' for table in self._tables()))
+
+    def _delete(self, doomed: Doomed, mark: str, began: str) -> None:
+        rows = self._database.rows
+        # So that the trigger takes notes, from which the index is brought up to date.
+        rows("SELECT set_config('everthread.indexes', 'off', true)")
+        rows(_MARKS)
+        rows("INSERT INTO everthread_erasures VALUES (%s, %s) ON CONFLICT DO NOTHING", (mark, began))
+        prefixes = [below(text_in(prefix)) for prefix in doomed.prefixes]
+        for table, columns in _columns(rows(_COLUMNS)).items():
+            if {"prefix", "key"} <= columns.keys() and table not in _OWN:
+                for under, values in prefixes:
+                    rows(f'DELETE FROM "{table}" WHERE {under}', values)
+                for prefix, key in doomed.records:
+                    rows(f'DELETE FROM "{table}" WHERE prefix = %s AND key = %s', (text_in(prefix), text_in(key)))
+            if "thread_id" in columns:
+                cast = "" if columns["thread_id"] in ("text", "varchar") else "::text"
+                rows(f'DELETE FROM "{table}" WHERE thread_id{cast} = ANY(%s)', ([*doomed.threads],))
+        for prefix, key, value in doomed.changed:
+            sql = "UPDATE store SET value = %s::jsonb WHERE prefix = %s AND key = %s"
+            rows(sql, (_stored(value), text_in(prefix), text_in(key)))
+        for prefix, text, value in doomed.shown:
+            sql = "UPDATE store SET value = %s::jsonb WHERE prefix = %s AND position(%s IN value::text) > 0"
+            rows(sql, (_stored(value), prefix, text))
+
+    def _tables(self) -> list[str]:
+        return list(_columns(self._read(_COLUMNS)))
+
+    def _every_row(self) -> Iterator[Row]:
+        """Yield every row of every table of the schema, as text but for bytes."""
+        for table, columns in _columns(self._read(_COLUMNS)).items():
+            naming = ("prefix", "key") if {"prefix", "key"} <= columns.keys() else ("thread_id",)
+            named = [list(columns).index(name) for name in naming if name in columns]
+            values = ", ".join(
+                f'"{name}"' if kind == "bytea" else f"convert_to(\"{name}\"::text, 'UTF8')"
+                for name, kind in columns.items()
+            )
+            last = "(0,0)"
+            # By the place in the table: pages of one size, whatever the table's own keys are.
+            sql = f'SELECT ctid::text, {values} FROM "{table}" WHERE ctid > %s::tid ORDER BY ctid LIMIT {_PAGE}'
+            while page := self._read(sql, last):
+                for _, *row in page:
+                    name = tuple("None" if row[at] is None else bytes(row[at]).decode() for at in named)
+                    yield table, name, b"\x00".join(bytes(value or b"") for value in row)
+                last = page[-1][0]
+
+    def _read(self, sql: str, *values: Any) -> list[Any]:
+        return self._database.read(self._database.rows, sql, values)
+
+
+def _columns(rows: list[Any]) -> dict[str, dict[str, str]]:
+    """Return the columns of each table with their types."""
+    found: dict[str, dict[str, str]] = {}
+    for table, column, kind in rows:
+        found.setdefault(table, {})[column] = kind
+    return found
+
+
+def _stored(value: bytes) -> str:
+    return written_json(read_json(value.decode()))

@@ -1,0 +1,229 @@
+"""Erase rows from a SQLite file: from its tables, its full-text index, its log and its free space."""
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from everthread.errors import SettingsError, StorageError, ThreadBusyError
+from everthread.storage.candidates import space_name
+from everthread.storage.damage import damaged_index_rows
+from everthread.storage.erasing import Doomed, Found
+from everthread.storage.locks import Locks
+from everthread.storage.residue import Row, in_files, in_rows
+from everthread.storage.sqlite.database import SqliteDatabase
+from everthread.storage.sqlite.store import SqliteSearchStore
+
+__all__ = ["SqliteEraser"]
+
+_ATTEMPTS = 20
+"""Times to ask other connections to leave the log, each for as long as the busy timeout."""
+
+
+class SqliteEraser:
+    """Erases from a file; see `Eraser`."""
+
+    def __init__(self, database: SqliteDatabase, store: SqliteSearchStore) -> None:
+        self._database = database
+        self._store = store
+        self._connection = database.connection
+
+    @property
+    def place(self) -> str:
+        """Path of the file."""
+        return str(self._path)
+
+    @property
+    def _path(self) -> Path:
+        path = self._database.location.path
+        if path is None:
+            raise SettingsError("a database in memory keeps nothing; there is nothing to erase")
+        return path
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Use the storage's own connection, so that none of its calls comes in between, and zero what is deleted."""
+        with self._database.lock:
+            self._database.check_files()
+            # The runs that share the connection need not write zeros.
+            self._connection.execute("PRAGMA secure_delete = ON")
+            try:
+                yield
+            finally:
+                self._connection.execute("PRAGMA secure_delete = FAST")
+
+    def is_interrupted(self, mark: str) -> bool:
+        """Tell whether an erasure began and was not finished."""
+        there = self._rows("SELECT 1 FROM sqlite_master WHERE name = 'erasures'")
+        return bool(there and self._rows("SELECT 1 FROM erasures WHERE target = ?", mark))
+
+    def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
+        """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
+        by_thread, by_record = _tables(self._connection)
+        spaces = self._spaces(doomed.prefixes)
+        execute, many = self._connection.execute, self._connection.executemany
+        execute("BEGIN IMMEDIATE")
+        try:
+            execute("CREATE TABLE IF NOT EXISTS erasures (target TEXT PRIMARY KEY, began TEXT)")
+            execute("INSERT OR IGNORE INTO erasures VALUES (?, ?)", (mark, began))
+            for table in by_record:
+                for prefix in doomed.prefixes:
+                    where = "prefix = ? OR (prefix > ? AND prefix < ?)"
+                    execute(f'DELETE FROM "{table}" WHERE {where}', (prefix, prefix + ".", prefix + "/"))
+                many(f'DELETE FROM "{table}" WHERE prefix = ? AND key = ?', doomed.records)
+            for table in by_thread:
+                many(f'DELETE FROM "{table}" WHERE thread_id = ?', [(one,) for one in doomed.threads])
+            many(
+                "UPDATE store SET value = ? WHERE prefix = ? AND key = ?",
+                [(value, prefix, key) for prefix, key, value in doomed.changed],
+            )
+            many(
+                "UPDATE store SET value = ? WHERE prefix = ? AND instr(CAST(value AS TEXT), ?) > 0",
+                [(value, prefix, text) for prefix, text, value in doomed.shown],
+            )
+            execute("COMMIT")
+        except BaseException:
+            execute("ROLLBACK")
+            raise
+        return spaces
+
+    def rewrite(self, spaces: list[Any]) -> None:
+        """Rewrite the file: rows that were changed or pruned long ago leave their bytes in it, and so does the index.
+
+        Raises:
+            StorageError: it could not be.
+        """
+        with _explained("rewrite the file"):
+            self._store.settle()
+            if self._in_index(spaces):
+                # The words of a row that could not be read: nobody can say which they are.
+                self._store.build_index()
+            self._connection.execute("VACUUM")
+
+    def finish(self) -> None:
+        """Write the log into the file and cut it to nothing.
+
+        Raises:
+            StorageError: another connection kept reading.
+        """
+        with _explained("empty the write-ahead log"):
+            for _ in range(_ATTEMPTS):
+                if self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0:
+                    return
+        raise StorageError(
+            "the rows are erased, but another process keeps reading the database, so its log cannot be emptied; "
+            "stop that process and run the same command again"
+        )
+
+    def search(self, sought: list[bytes], spaces: list[Any]) -> Found:
+        """Search all tables, the full-text index and all bytes."""
+        hits, rows = in_rows(self._every_row(), sought)
+        unseen = [text for text in sought if text not in {hit.text for hit in hits}]
+        in_bytes, files = in_files(self._path, unseen, self._database.opened)
+        left = [f"the full-text index ({words} words)"] if (words := self._in_index(spaces)) else []
+        left += [f"the bytes of {name} ({len(texts)} texts)" for name, texts in in_bytes.items()]
+        return Found(hits, rows, files, left)
+
+    def unmark(self, mark: str) -> None:
+        """Note that an erasure is finished."""
+        self._connection.execute("DELETE FROM erasures WHERE target = ?", (mark,))
+        self.finish()
+
+    @property
+    def reclaiming(self) -> str:
+        """What `reclaim` does."""
+        return "rewriting the file"
+
+    def size(self) -> int:
+        """Return the bytes of the file and its log."""
+        path = self._database.location.path
+        if path is None:
+            raise SettingsError("a database in memory has no space to give back")
+        return sum(file.stat().st_size for file in (path, path.with_name(path.name + "-wal")) if file.exists())
+
+    def check_idle(self, locks: Locks) -> None:
+        """Refuse to rewrite the file under a run, which would have to wait for it."""
+        if not locks.are_free():
+            raise ThreadBusyError("the database is in use: a run holds a thread; try again when no run is going on")
+
+    def reclaim(self) -> None:
+        """Rewrite the file without its free pages."""
+        if damaged_index_rows(self._connection):
+            self._store.build_index(is_damaged=True)
+        try:
+            # A connection of its own, which waits for other processes.
+            with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as database:
+                database.execute("VACUUM")
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError as error:
+            raise StorageError(
+                f"the file could not be rewritten ({error}), and what was pruned stays pruned: nothing else was lost; "
+                f"try again with {self.size():,} bytes of free disk space, when no other process uses the database"
+            ) from error
+
+    def _every_row(self) -> Iterator[Row]:
+        """Yield every row of every table with rows of its own; a virtual table shows those of its shadow tables."""
+        tables = self._rows("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        for table in (str(name) for name, sql in tables if not str(sql).upper().startswith("CREATE VIRTUAL")):
+            columns = [str(row[1]) for row in self._rows(f'PRAGMA table_info("{table}")')]
+            naming = ("prefix", "key") if {"prefix", "key"} <= set(columns) else ("thread_id",)
+            named = [columns.index(name) for name in naming if name in columns]
+            # As bytes: a text that is no UTF-8 could not even be fetched.
+            blobs = ", ".join(f'CAST("{name}" AS BLOB)' for name in columns)
+            for row in self._connection.execute(f'SELECT {blobs} FROM "{table}"'):
+                yield table, tuple(_text(row[place]) for place in named), b"\x00".join(value or b"" for value in row)
+
+    def _spaces(self, prefixes: Collection[str]) -> list[int]:
+        """Return the numbers that the full-text index has for the namespaces that go."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'lexical_spaces'"):
+            return []
+        query = "SELECT ns FROM lexical_spaces WHERE prefix = ? OR (prefix > ? AND prefix < ?)"
+        ranges = [(prefix, prefix + ".", prefix + "/") for prefix in prefixes]
+        return [int(row[0]) for one in ranges for row in self._rows(query, *one)]
+
+    def _in_index(self, spaces: Collection[int]) -> int:
+        """Count the words that the full-text index holds of namespaces, given by their numbers in it."""
+        if not spaces:
+            return 0
+        ends = tuple("_" + space_name(space) for space in spaces)
+        # The terms of an index lie in its pages shortened by what they share, where no search of bytes finds them.
+        self._connection.execute("CREATE VIRTUAL TABLE temp.lexical_terms USING fts5vocab(main, lexical_index, row)")
+        try:
+            return sum(str(term).endswith(ends) for (term,) in self._rows("SELECT term FROM lexical_terms"))
+        finally:
+            self._connection.execute("DROP TABLE temp.lexical_terms")
+
+    def _rows(self, sql: str, *values: Any) -> list[Any]:
+        return self._connection.execute(sql, values).fetchall()
+
+
+def _tables(database: sqlite3.Connection) -> tuple[list[str], list[str]]:
+    """Return the tables with rows of threads and those with records of the store, whoever made them."""
+    by_thread, by_record = [], []
+    rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+    for name, sql in rows:
+        # An index is kept true by its triggers.
+        if str(sql).upper().startswith("CREATE VIRTUAL"):
+            continue
+        columns = {str(row[1]) for row in database.execute(f'PRAGMA table_info("{name}")')}
+        if "thread_id" in columns:
+            by_thread.append(str(name))
+        if {"prefix", "key"} <= columns:
+            by_record.append(str(name))
+    return by_thread, by_record
+
+
+@contextmanager
+def _explained(step: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StorageError(
+            f"the rows are erased, but Everthread could not {step} ({error}), so their bytes may still be in it; "
+            "run the same command again when no other process uses the database and as much disk space is free"
+        ) from error
+
+
+def _text(value: bytes | None) -> str:
+    return "None" if value is None else value.decode("utf-8", "replace")
