@@ -12,11 +12,15 @@ from types import coroutine
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
 
 from attack.conftest import AttackRow
 from attack.scale import PARTS, part_of, tries
 from attack.talk import DURABILITIES, Talk, counted_fetches, idle_faults, left_behind
-from everthread import open_storage
+from everthread import EverthreadMiddleware, open_storage
+from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
 
 WAYS = ("ainvoke", "astream", "closed", "abandoned", "beside")
@@ -153,4 +157,48 @@ async def test_twenty_threads_whose_runs_are_cancelled_at_once_all_go_on(
     await settled()
     wrong += idle_faults(storage, threads)
     attack_row("cancelled runs, 20 threads", count, len(wrong))
+    assert wrong == []
+
+
+@tool
+def look(n: int) -> str:
+    """Look at a page."""
+    return f"Page {n}. " * 50
+
+
+def agent(storage: Storage, number: int) -> Any:
+    """Return somebody else's agent, whose model looks something up in each turn."""
+    calls = [{"name": "look", "args": {"n": number}, "id": f"c-{number}"}]
+    model = ScriptedModel([AIMessage("", tool_calls=calls), "Done."] * 4)
+    middleware = EverthreadMiddleware(window=2_000, summarizer="offline")
+    made = create_agent(model, [look], middleware=[middleware], checkpointer=storage.checkpointer, store=storage.store)
+    return storage.guard(made)
+
+
+async def test_an_agent_with_middleware_goes_on_after_it_was_cancelled_at_any_step(
+    storage: Storage, attack_row: AttackRow
+) -> None:
+    asyncio.get_running_loop().set_task_factory(_counting_tasks)
+    count, most, wrong = tries(12, 300), 48, list[str]()
+    for number in range(count):
+        graph, at = agent(storage, number), int((number * 0.618034 % 1) * most)
+        config: Any = {"configurable": {"thread_id": f"t-{number % 3}", "user_id": "u"}}
+        message = {"messages": [HumanMessage("Look it up. " * 20, id=f"m-{number}")]}
+
+        async def run(graph: Any = graph, message: Any = message, config: Any = config, at: int = at) -> None:
+            _cut.set(Cut(at))
+            await graph.ainvoke(message, config)
+
+        with suppress(asyncio.CancelledError):
+            await asyncio.create_task(run())
+        await settled()
+        found = left_behind(storage)
+        messages = (await graph.ainvoke(message, config))["messages"]
+        asked = {call["id"] for one in messages if isinstance(one, AIMessage) for call in one.tool_calls}
+        if messages[-1].text != "Done." or asked != {one.tool_call_id for one in messages if one.type == "tool"}:
+            found.append(f"ended with {[one.type for one in messages[-4:]]}")
+        if sum(one.id == f"m-{number}" for one in messages) != 1:
+            found.append("the message is not there once")
+        wrong += [f"step {at}: {fault}" for fault in found]
+    attack_row("cancelled runs of an agent with middleware", count, len(wrong))
     assert wrong == []

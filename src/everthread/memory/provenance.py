@@ -80,7 +80,7 @@ _BY_USER = re.compile(
     r"\b(?:i|we|i'\w+|we'\w+|please|for (?:me|us))\b|^\W*(?:and |but |also )?(?:my|our)\b", re.IGNORECASE
 )
 
-_LONE_MARKS = re.compile(r"(?<!\S)[^\w\s]+(?:\s+[^\w\s]+)+(?!\S)")
+_LONE_MARKS = re.compile(r"(?<!\S)[^\w\s]++(?:\s++[^\w\s]++(?!\S))++")
 
 _ENDINGS = frozenset(
     """
