@@ -20,6 +20,7 @@ from everthread.state import Agent, namespaces
 from everthread.state.namespaces import user_key
 from everthread.state.notes import Note, Source
 from everthread.storage.erasure import erase, held
+from everthread.storage.export import document
 from everthread.storage.open import Storage
 from everthread.storage.sqlite import erasing
 
@@ -176,6 +177,16 @@ def test_prompts_of_other_threads_lose_a_note_that_goes(storage: Storage, tmp_pa
     sent = prompt_at(storage, "b")
     assert [part.missing[:6] for part in sent.parts or ()] == ["erased", ""]
     assert [message.text for message in sent.messages] == ["hello there"]
+
+
+def test_an_export_has_the_texts_of_prompts(storage: Storage) -> None:
+    talk(storage, "fine")
+
+    (thread,) = document(storage, "ada")["threads"]
+
+    assert any(
+        "Be brief." in str(text["message"]["data"]["content"]) for text in thread["prompts"] if "message" in text
+    )
 
 
 def test_a_ticket_of_another_thread_stays_with_its_thread(storage: Storage) -> None:

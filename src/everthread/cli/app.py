@@ -28,7 +28,7 @@ COMMANDS = {
     "threads": ("threads", "List the threads, the latest activity first."),
     "show": ("show", "Show every message of a thread."),
     "adopt": ("adopt", "List the threads of other graphs, or begin one of ours with their messages."),
-    "context": ("context", "Show what a model call was sent, and what the next compaction would do."),
+    "context": ("context", "Show what a model call was sent, message by message."),
     "why": ("why", "Say where something is now, how it came there, and what depends on it."),
     "ledger": ("ledger", "List the events of a thread."),
     "notes": ("notes", "Show what is remembered about a user, or correct it."),

@@ -108,7 +108,7 @@ _WORDS = {
 }
 """What people call the kinds of records, in the order of a sentence."""
 
-_INTERNAL = ("sessions", "writes", "handles", "left", "unanswered")
+_INTERNAL = ("sessions", "writes", "handles", "left", "prompts", "unanswered")
 """Kinds that nobody has a word for; a receipt counts each."""
 
 
