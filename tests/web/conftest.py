@@ -1,4 +1,4 @@
-"""Workers on one database in memory."""
+"""Workers on one database: SQLite in memory, or Postgres."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
