@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.store.postgres import PostgresStore
 
 from everthread import Context, build_graph, open_storage
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
@@ -132,6 +133,33 @@ def test_reads_go_on_after_all_connections_were_cut(postgres_url: str, storage: 
     end_sessions(postgres_url)
 
     assert storage.store.get(("a",), "k") is not None
+
+
+def test_transactions_may_each_have_another_connection(postgres_url: str) -> None:
+    with open_storage(postgres_url, pgbouncer=True, direct_url=postgres_url) as storage:
+        graph_of(storage, "One.").invoke({"messages": "Hello."}, CONFIG, context=Context(user_id="u"))
+        storage.store.put(("a",), "k", {"text": "green tea"})
+        storage.store.put(("a",), "gone", {"text": "black tea"})
+        storage.store.delete(("a",), "gone")
+
+        assert [item.key for item in storage.store.search(("a",), query="tea")] == ["k"]
+        assert sql(storage.database, "SELECT count(*) FROM everthread_changes") == [(0,)]
+        assert sql(storage.database, "SELECT count(*) FROM pg_prepared_statements") == [(0,)]
+
+
+def test_what_another_store_writes_is_found(postgres_url: str, storage: Storage) -> None:
+    storage.store.put(("a",), "k", {"text": "green tea"})
+    with PostgresStore.from_conn_string(stock_url(postgres_url)) as stock:
+        stock.put(("a",), "k", {"text": "black coffee"})
+        stock.put(("a",), "new", {"text": "coffee cake"})
+
+    assert [item.key for item in storage.store.search(("a",), query="tea")] == []
+    assert {item.key for item in storage.store.search(("a",), query="coffee")} == {"k", "new"}
+
+
+def stock_url(url: str) -> str:
+    """Return the same database for LangGraph's own store, which knows no `schema`."""
+    return f"{url.partition('?')[0]}?options=-c%20search_path%3D{locate_postgres(url).schema}"
 
 
 def test_many_workers_may_open_an_empty_database_at_once(postgres_url: str) -> None:
