@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from conversation import call
+from everthread.ledger import events
 from everthread.storage.open import Storage
+from everthread.web.dashboard import PREFIX, VIEWS
 from everthread.web.operations import Operation
 from everthread.web.routes import OPERATIONS
 from small_agent import calls
@@ -82,6 +84,24 @@ async def test_another_users_identity_gets_404(worker: MakeWorker, user_id: str)
             assert answered.headers["content-type"] == "application/problem+json"
             assert WORD not in answered.text
     assert rows(one.storage) == before
+
+
+@pytest.mark.parametrize("user_id", HOSTILE)
+async def test_another_users_pages_are_404(worker: MakeWorker, user_id: str) -> None:
+    one, path = await theirs(worker, "ada")
+    path |= {"call": events(one.storage.store, path["thread_id"])[-1].recipe["call"], "place": "0"}
+    client, before = one.client(user_id), rows(one.storage)
+    token = one.app.state.sessions.form_token
+    # What no view of the page is: the secret of its forms.
+    before = [row for row in before if row[0] != "dashboard"]
+
+    for view in VIEWS:
+        form = {"data": {"token": await token(f"sub:{user_id}")}} if view.method == "POST" else {}
+        answered = await client.request(view.method, (PREFIX + view.path).format(**path), **form)
+        assert answered.status_code == 404 or not view.parameters, (view.name, answered.text)
+        assert WORD not in answered.text, view.name
+        assert path["thread_id"] not in answered.text, view.name
+    assert [row for row in rows(one.storage) if row[0] != "dashboard"] == before
 
 
 @pytest.mark.parametrize("user_id", HOSTILE)

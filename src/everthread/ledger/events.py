@@ -67,6 +67,8 @@ class PromptAssembled(_Event):
     """Refusals of this prompt so far."""
     recipe: Recipe | None = None
     """What it is made of; None in events of older versions."""
+    watermarks: tuple[int, int] | None = None
+    """Tokens of the history down to which evictions go, and above which they begin; None in older events."""
 
 
 class Evicted(_Event):

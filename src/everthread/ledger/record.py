@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from everthread.ledger import old_rows
 from everthread.ledger.events import EVENTS, Event
 from everthread.state import namespaces
-from everthread.state.records import RecordReader, items
+from everthread.state.records import RecordReader, StoredItem, items
 
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore, Op, PutOp
@@ -26,6 +26,8 @@ _guard = threading.Lock()
 
 STREAM_KEY = "everthread"
 """On `stream_mode="custom"`: with the value `ledger` an event of ours, and in nothing that is the user's own."""
+
+_PAGE = 10_000
 
 _NOTABLE = frozenset(
     {"fallback_used", "overflow", "pin_repaired", "note_blocked", "memory_full", "erased", "regret", "consolidated"}
@@ -81,7 +83,29 @@ def record(
 
 def events(store: RecordReader, thread_id: str) -> Sequence[Event]:
     """Return a thread's events, oldest first; what another version wrote and this one cannot read is left out."""
-    rows = items(store, namespaces.ledger(thread_id))
+    return _readable(store, thread_id, items(store, namespaces.ledger(thread_id)))
+
+
+def events_of_turns(store: "BaseStore", thread_id: str, first: int, last: int) -> Sequence[Event]:
+    """Return a thread's events of some turns, oldest first, without reading the rest of a long ledger.
+
+    Args:
+        store: where it is.
+        thread_id: the thread.
+        first: the first turn.
+        last: the last turn.
+    """
+    space = namespaces.ledger(thread_id)
+    rows: list[StoredItem] = []
+    turns = {"turn": {"$gte": first, "$lte": last}}
+    while page := store.search(space, filter=turns, limit=_PAGE, offset=len(rows)):
+        rows += page
+        if len(page) < _PAGE:
+            break
+    return _readable(store, thread_id, rows)
+
+
+def _readable(store: RecordReader, thread_id: str, rows: Sequence[StoredItem]) -> list[Event]:
     has_old = any(old_rows.is_old(item.value) for item in rows)
     ids_by_hash = old_rows.message_ids(store, thread_id) if has_old else {}
     readable: list[Event] = []

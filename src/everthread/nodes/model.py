@@ -111,6 +111,7 @@ def _assembled(
         head_moved=cause if prompt.head_moved else "",
         attempt=state.get("overflows", 0),
         recipe=recipe,
+        watermarks=size.watermarks(plan.context),
     )
     events: list[Event] = [event]
     if prompt.returned_pins and prompt.head_moved:

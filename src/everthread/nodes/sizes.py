@@ -75,6 +75,12 @@ class PromptSize:
         """Tokens of the newest turn, which is what the next one may need."""
         return max(last_turn(self.parts.working_set).tokens(self.counter.message), 1)
 
+    def watermarks(self, context: Context) -> tuple[int, int]:
+        """Return the tokens of the history down to which evictions go, and above which they begin."""
+        tokens = self.budget.tokens
+        high = context.high_watermark if context.policy == "summarize" else 1.0
+        return int(tokens * context.low_watermark), int(tokens * high)
+
     @property
     def fits(self) -> bool:
         """Whether the messages surely fit, with what answers to cut-off calls may add."""

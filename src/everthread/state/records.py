@@ -7,7 +7,8 @@ from everthread.state.namespaces import Namespace
 
 __all__ = ["RecordReader", "StoredItem", "items"]
 
-_PAGE = 500
+_PAGE = 10_000
+"""A store sorts all of a namespace for each page, so that small pages of a long ledger take several times as long."""
 
 
 class StoredItem(Protocol):

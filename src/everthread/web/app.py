@@ -21,6 +21,10 @@ from everthread.models.wrapped import ChatModel
 from everthread.state import Agent
 from everthread.storage.open import Storage
 from everthread.web.auth import LOOPBACK, Authenticator
+from everthread.web.dashboard import PREFIX, page_routes
+from everthread.web.dashboard.routes import PUBLIC
+from everthread.web.dashboard.session import Sessions
+from everthread.web.dashboard.views import refused
 from everthread.web.limits import Limits, RateLimit
 from everthread.web.openapi import openapi
 from everthread.web.operations import Operation
@@ -33,7 +37,10 @@ __all__ = ["create_app", "stop_runs"]
 
 logger = logging.getLogger(__name__)
 
-_PUBLIC = frozenset({"/openapi.json", *(one.path for one in OPERATIONS if one.is_public)})
+_PUBLIC = PUBLIC | frozenset({"/openapi.json", *(one.path for one in OPERATIONS if one.is_public)})
+_SIGN_INS = 30
+"""Tries a minute to sign in, from one address."""
+
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -74,19 +81,23 @@ def create_app(
     if not graphs:
         raise SettingsError("which agent? `agents` is empty")
     document = openapi(OPERATIONS)
+    sessions = Sessions(storage.store, PREFIX)
 
     async def described(_: Request) -> Response:
         return JSONResponse(document)
 
     app = Starlette(
-        routes=[*map(_route, OPERATIONS), Route("/openapi.json", described), *routes],
-        middleware=[Middleware(_Gate, auth=auth, rate=RateLimit(limits.requests_per_minute))],
+        routes=[*map(_route, OPERATIONS), Route("/openapi.json", described), *page_routes(), *routes],
+        middleware=[Middleware(_Gate, auth=auth, sessions=sessions, rate=RateLimit(limits.requests_per_minute))],
         exception_handlers={Problem: answer, EverthreadError: answer, HTTPException: _refusal, Exception: answer},
         lifespan=_lifespan,
     )
     app.state.service = Service(storage, graphs, most_runs=limits.runs)
     app.state.limits = limits
     app.state.agents = {one.name: one for one in agents if isinstance(one, Agent)}
+    app.state.auth = auth
+    app.state.sessions = sessions
+    app.state.sign_ins = RateLimit(_SIGN_INS)
     return app
 
 
@@ -130,12 +141,14 @@ async def _refusal(_: Request, error: Exception) -> Response:
 class _Gate:
     """Lets in who is known, and not too often; ahead of the routes, so that no route can forget it.
 
-    Credentials are read from headers alone, which no page of another site can set, so no request can be forged. A
-    request that shows none, to a server without sign-in, must come from no other site's page.
+    The API reads credentials from headers alone, which no page of another site can set, so no request can be forged.
+    The pages under `/dashboard` take them from a cookie too, and their forms carry a token. A request that shows none,
+    to a server without sign-in, must come from no other site's page.
     """
 
-    def __init__(self, app: ASGIApp, auth: Authenticator, rate: RateLimit) -> None:
+    def __init__(self, app: ASGIApp, auth: Authenticator, sessions: Sessions, rate: RateLimit) -> None:
         self._app = app
+        self._sessions = sessions
         self._auth = auth
         self._rate = rate
 
@@ -156,13 +169,15 @@ class _Gate:
             if scope["path"] not in _PUBLIC:
                 await self._let_in(Request(scope))
         except Problem as problem:
-            await problem.response()(scope, receive, with_headers)
+            response = refused(problem) if _is_page(scope) else problem.response()
+            await response(scope, receive, with_headers)
             return
         await self._app(scope, receive, with_headers)
 
     async def _let_in(self, request: Request) -> None:
         try:
-            identity = await self._auth.identify(request.headers)
+            headers = await self._sessions.headers(request) if _is_page(request.scope) else request.headers
+            identity = await self._auth.identify(headers)
         except EverthreadError as error:
             logger.error("nobody can sign in: %s", error)
             raise Problem(503, "the server cannot tell who you are; its log says why") from error
@@ -173,6 +188,11 @@ class _Gate:
         if seconds := self._rate.wait_seconds(identity.credential):
             raise Problem(429, "too many requests; wait a little", Retry_After=str(int(seconds) + 1))
         request.state.identity = identity
+
+
+def _is_page(scope: Scope) -> bool:
+    path = str(scope["path"])
+    return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
 def _is_from_here(request: Request) -> bool:

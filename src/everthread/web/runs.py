@@ -119,9 +119,13 @@ class Runs:
         """Return a run that goes on here."""
         return self._live.get((thread_id, run_id))
 
+    def on_thread(self, thread_id: str) -> LiveRun | None:
+        """Return the run on a thread that goes on here."""
+        return next((live for (thread, _), live in self._live.items() if thread == thread_id), None)
+
     def is_live(self, thread_id: str) -> bool:
         """Tell whether a run on a thread goes on here."""
-        return any(thread == thread_id for thread, _ in self._live)
+        return self.on_thread(thread_id) is not None
 
     def begin(
         self,

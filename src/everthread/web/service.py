@@ -95,11 +95,11 @@ class Service:
 
     # Threads.
 
-    async def own(self, identity: Identity, thread_id: str) -> OwnThread:
-        """Return a thread of the caller.
+    async def record(self, identity: Identity, thread_id: str) -> Mapping[str, Any]:
+        """Return the record of a thread of the caller.
 
         Raises:
-            Problem: 404, there is none, or it is another user's; 409, this server does not have its agent.
+            Problem: 404, there is none, or it is another user's.
         """
         try:
             record = await in_thread(record_of, self.storage.store, namespaces.checked("thread_id", thread_id))
@@ -107,6 +107,15 @@ class Service:
             record = None
         if record is None or record.get("user_id") != identity.user_id:
             raise Problem(404, "there is no such thread of yours")
+        return record
+
+    async def own(self, identity: Identity, thread_id: str) -> OwnThread:
+        """Return a thread of the caller, with the graph that runs it.
+
+        Raises:
+            Problem: 404, there is none, or it is another user's; 409, this server does not have its agent.
+        """
+        record = await self.record(identity, thread_id)
         name = str(record.get("agent"))
         if name not in self.graphs:
             raise Problem(409, f"the thread is one of the agent {name!r}, which this server does not have")

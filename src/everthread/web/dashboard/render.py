@@ -1,0 +1,85 @@
+"""Make pages from templates; whatever a user, a model or a tool wrote is shown as text."""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse, Response
+
+from everthread.state.plain import plain
+
+__all__ = ["PLAIN_POLICY", "STATIC", "page", "render", "static_file"]
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+PLAIN_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
+"""For texts as they are, which nothing may come out of."""
+
+STATIC = {
+    "dashboard.css": "text/css",
+    "htmx.min.js": "text/javascript",
+    "idiomorph-ext.min.js": "text/javascript",
+    "sse.min.js": "text/javascript",
+    "LICENSES.txt": "text/plain",
+}
+"""Files of the page, and their types."""
+
+_CUT = 2_000
+"""Characters that a page shows of one text; the whole is behind a link."""
+
+
+def cut(text: str, most: int = _CUT) -> str:
+    """Return a text, or its beginning when it is long."""
+    return text if len(text) <= most else text[:most]
+
+
+def number(value: int) -> str:
+    """Return a number with its thousands apart."""
+    return f"{value:,}"
+
+
+def short(value: int) -> str:
+    """Return a number of tokens in four characters or so."""
+    return f"{value / 1000:.0f}k" if value >= 10_000 else f"{value / 1000:.1f}k" if value >= 1000 else str(value)
+
+
+def when(at: str) -> str:
+    """Return a time as people write it, in UTC."""
+    return at[:16].replace("T", " ")
+
+
+def segment(text: str) -> str:
+    """Return a text as one part of a path."""
+    return quote(text, safe="")
+
+
+_environment = Environment(
+    loader=PackageLoader("everthread.web.dashboard"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_environment.filters.update(
+    plain=lambda text: plain(str(text)), cut=cut, number=number, short=short, when=when, segment=segment
+)
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """Return a template as HTML."""
+    return _environment.get_template(template).render(values)
+
+
+def page(template: str, values: Mapping[str, Any], status: int = 200) -> Response:
+    """Return a page that loads nothing from elsewhere and runs no script but the files of this package."""
+    headers = {"content-security-policy": _POLICY, "referrer-policy": "same-origin"}
+    return HTMLResponse(render(template, values), status, headers)
+
+
+def static_file(name: str) -> bytes:
+    """Return a file of the page."""
+    return files("everthread.web.dashboard").joinpath("static", name).read_bytes()

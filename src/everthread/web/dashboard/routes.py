@@ -1,0 +1,194 @@
+"""The views of the page, and what each one shows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langgraph.store.base import SearchOp
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from everthread.calls import prompt_at, prompt_changes
+from everthread.ledger import EVENTS, events_of_turns
+from everthread.ledger.events import PromptAssembled
+from everthread.state import namespaces
+from everthread.state.plain import plain
+from everthread.storage.open import Storage
+from everthread.storage.reading import user_records
+from everthread.web.dashboard.live import live_timeline
+from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
+from everthread.web.dashboard.render import PLAIN_POLICY, STATIC, page, static_file
+from everthread.web.dashboard.session import Sessions
+from everthread.web.dashboard.timeline import PARTS, bar_of, timeline
+from everthread.web.dashboard.timeline_page import timeline_values
+from everthread.web.dashboard.views import PREFIX, View, Visit, read_form, refused, see_other
+from everthread.web.problems import Problem
+from everthread.web.service import in_thread, summary_of
+from everthread.window.tokens import counter_for
+
+__all__ = ["PUBLIC", "VIEWS", "page_routes"]
+
+_THREADS = 25
+"""Threads of a page."""
+
+_PARTS = 100
+"""Messages of a prompt on a page."""
+
+
+async def threads(visit: Visit) -> Response:
+    """List the caller's threads with the size of the newest prompt of each."""
+    offset, words = visit.number("offset", 0), visit.query("q").strip()
+
+    def read() -> tuple[int, list[dict[str, Any]]]:
+        store = visit.service.storage.store
+        every = [summary_of(one) for one in user_records(store, visit.identity.user_id)]
+        found = [one for one in every if words.lower() in f"{one['id']} {one['first_message']} {one['agent']}".lower()]
+        shown = found[offset : offset + _THREADS]
+        newest: list[Any] = store.batch([_newest_prompt(one["id"], one["turns"]) for one in shown])
+        for one, items in zip(shown, newest, strict=True):
+            prompts = [EVENTS.validate_python(item.value) for item in sorted(items, key=lambda item: str(item.key))]
+            event = prompts[-1] if prompts else None
+            one |= {"prompt": event, "bar": bar_of(event) if isinstance(event, PromptAssembled) else None}
+        return len(found), shown
+
+    total, shown = await in_thread(read)
+    return visit.page(
+        "threads.html",
+        threads=shown,
+        total=total,
+        q=words,
+        newer=max(offset - _THREADS, 0) if offset else None,
+        older=offset + _THREADS if offset + _THREADS < total else None,
+        agents=list(visit.service.graphs),
+    )
+
+
+def _newest_prompt(thread_id: str, turns: int) -> SearchOp:
+    wanted = {"event": "prompt_assembled", "turn": {"$gte": turns}}
+    return SearchOp(namespaces.ledger(thread_id), filter=wanted, limit=1_000)
+
+
+async def thread(visit: Visit) -> Response:
+    """Show the calls of a thread as bars against the window, the newest first."""
+    record = await visit.service.record(visit.identity, visit.path("thread_id"))
+    values = await in_thread(timeline_values, visit.service.storage, record, visit.number("before", 0))
+    return visit.page("thread.html", thread=summary_of(record), parts=PARTS, **values)
+
+
+async def live(visit: Visit) -> Response:
+    """Send the timeline again whenever a call is made."""
+    record = await visit.service.record(visit.identity, visit.path("thread_id"))
+    return live_timeline(visit, str(record["thread_id"]))
+
+
+async def call(visit: Visit) -> Response:
+    """Show the exact prompt of a call, what changed since the call before, and what left."""
+    record = await visit.service.record(visit.identity, visit.path("thread_id"))
+    start = visit.number("from", 0)
+    values = await in_thread(_call_values, visit.service.storage, str(record["thread_id"]), visit.path("call"))
+    shown = values["every"][start : start + _PARTS]
+    later = start + _PARTS if start + _PARTS < len(values["every"]) else None
+    earlier = max(start - _PARTS, 0) if start else None
+    return visit.page(
+        "call.html", thread=summary_of(record), shown=shown, later=later, earlier=earlier, parts=PARTS, **values
+    )
+
+
+def _call_values(storage: Storage, thread_id: str, name: str) -> dict[str, Any]:
+    sent = prompt_at(storage, thread_id, name)
+    before = prompt_at(storage, thread_id, sent.parent) if sent.parent is not None else None
+    first = before.event.turn if before else sent.event.turn
+    recorded = events_of_turns(storage.store, thread_id, first, sent.event.turn)
+    differences = prompt_changes(before, sent, recorded) if before else []
+    rows, _ = timeline(recorded)
+    return {
+        "sent": sent,
+        "layout": bar_of(sent.event),
+        "every": shown_parts(sent, differences),
+        "before": before,
+        "came": [one for one in differences if one.kind == "came"],
+        "changed": [one for one in differences if one.kind == "changed"],
+        "left": [one for one in differences if one.kind == "left"],
+        "decisions": next((row.changes for row in reversed(rows) if row.name == sent.name), []),
+        "count": counter_for(sent.model or None).accuracy,
+        "text": text_of,
+        "lines": changed_lines,
+    }
+
+
+async def part(visit: Visit) -> Response:
+    """Return one message of a prompt in full, as plain text."""
+    record = await visit.service.record(visit.identity, visit.path("thread_id"))
+    place = visit.path("place")
+    sent = await in_thread(prompt_at, visit.service.storage, str(record["thread_id"]), visit.path("call"))
+    parts = sent.parts or ()
+    found = parts[int(place)] if place.isdecimal() and len(place) < 10 and int(place) < len(parts) else None
+    if found is None or found.message is None:
+        raise Problem(404, "there is no such message in this prompt")
+    return PlainTextResponse(plain(text_of(found.message)), headers={"content-security-policy": PLAIN_POLICY})
+
+
+async def sign_out(visit: Visit) -> Response:
+    """Forget the key or token of this browser."""
+    response = see_other("/sign-in")
+    visit.sessions.end(response)
+    return response
+
+
+VIEWS: Sequence[View] = (
+    View("GET", "", threads),
+    View("GET", "/threads/{thread_id}", thread),
+    View("GET", "/threads/{thread_id}/live", live),
+    View("GET", "/threads/{thread_id}/calls/{call}", call),
+    View("GET", "/threads/{thread_id}/calls/{call}/parts/{place}", part),
+    View("POST", "/sign-out", sign_out),
+)
+"""Every view that asks who is calling."""
+
+PUBLIC = frozenset({f"{PREFIX}/sign-in", *(f"{PREFIX}/static/{name}" for name in STATIC)})
+"""Paths that anybody may load."""
+
+
+async def _sign_in(request: Request) -> Response:
+    """Ask for a key or token, and keep it in a cookie once the server knows whose it is."""
+    sessions: Sessions = request.app.state.sessions
+    values = {"at": PREFIX, "user": "", "method": "", "token": "", "wrong": ""}
+    if request.method == "GET":
+        return page("sign_in.html", values)
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return refused(Problem(403, "sign in from this page, and not from one of another site"))
+    client = request.client.host if request.client else "unknown"
+    if seconds := request.app.state.sign_ins.wait_seconds(client):
+        problem = {**values, "wrong": f"Too many tries; wait {int(seconds) + 1} s."}
+        return page("sign_in.html", problem, 429)
+    try:
+        credential = (await read_form(request, request.app.state.limits.body_bytes)).get("credential", "").strip()
+    except Problem as problem:
+        return page("sign_in.html", {**values, "wrong": problem.detail}, problem.status)
+    known = None
+    if sessions.can_hold(credential):
+        known = await request.app.state.auth.identify({"authorization": f"Bearer {credential}"})
+    if known is None:
+        return page("sign_in.html", {**values, "wrong": "Nobody has this key or token."}, 401)
+    response = RedirectResponse(PREFIX, 303)
+    await sessions.begin(request, response, credential)
+    return response
+
+
+async def _static(request: Request) -> Response:
+    name = str(request.path_params["name"])
+    if name not in STATIC:
+        raise HTTPException(404)
+    headers = {"cache-control": "public, max-age=3600", "x-content-type-options": "nosniff"}
+    return Response(static_file(name), media_type=STATIC[name], headers=headers)
+
+
+def page_routes() -> list[Route]:
+    """Return the routes of the page."""
+    views = [Route(PREFIX + one.path, one.handle, methods=[one.method], name=one.name) for one in VIEWS]
+    return [
+        *views,
+        Route(f"{PREFIX}/sign-in", _sign_in, methods=["GET", "POST"]),
+        Route(f"{PREFIX}/static/{{name}}", _static),
+    ]

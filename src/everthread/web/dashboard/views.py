@@ -1,0 +1,129 @@
+"""What a view is: a path, who may see it, and what becomes of errors."""
+
+import hmac
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
+
+from everthread.errors import EverthreadError
+from everthread.web.auth import Identity
+from everthread.web.dashboard.render import page
+from everthread.web.dashboard.session import Sessions
+from everthread.web.problems import Problem, problem_of
+from everthread.web.service import Service
+
+__all__ = ["PREFIX", "View", "Visit", "read_form", "refused", "see_other"]
+
+PREFIX = "/dashboard"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request of a browser."""
+
+    service: Service
+    sessions: Sessions
+    identity: Identity
+    request: Request
+    form: dict[str, str]
+    """Fields of the form, blank ones too; empty for a page."""
+    token: str
+    """What the forms of the page carry."""
+
+    def path(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.request.path_params[name])
+
+    def query(self, name: str) -> str:
+        """Return a parameter; empty when there is none."""
+        return self.request.query_params.get(name, "")
+
+    def number(self, name: str, default: int) -> int:
+        """Return a parameter that counts something, from 0."""
+        text = self.query(name)
+        return int(text) if text.isdecimal() and len(text) < 10 else default
+
+    def page(self, template: str, status: int = 200, **values: Any) -> Response:
+        """Return a page of the caller's."""
+        return page(template, {**self.shared, **values}, status)
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Return what every template may use."""
+        return {"at": PREFIX, "user": self.identity.user_id, "method": self.identity.method, "token": self.token}
+
+
+@dataclass(frozen=True)
+class View:
+    """One method of one path of the page."""
+
+    method: str
+    path: str
+    """Behind the prefix."""
+    endpoint: Callable[[Visit], Awaitable[Response]]
+
+    @property
+    def name(self) -> str:
+        """Its name among the routes."""
+        return self.endpoint.__name__
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names in its path."""
+        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+
+    async def handle(self, request: Request) -> Response:
+        """Read and check a request, and answer it with a page."""
+        state, identity = request.app.state, request.state.identity
+        try:
+            token = await state.sessions.form_token(identity.credential)
+            form = await read_form(request, state.limits.body_bytes) if self.method == "POST" else {}
+            if self.method == "POST" and not hmac.compare_digest(form.pop("token", "").encode(), token.encode()):
+                raise Problem(403, "the form is not from this page, or you signed in anew; load the page again")
+            visit = Visit(state.service, state.sessions, identity, request, form, token)
+            return await self.endpoint(visit)
+        except (Problem, EverthreadError) as error:
+            return refused(problem_of(error))
+
+
+async def read_form(request: Request, most: int) -> dict[str, str]:
+    """Read a form; fields are there when they are blank too.
+
+    Raises:
+        Problem: 400, 413 or 415.
+    """
+    data = bytearray()
+    try:
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > most:
+                raise Problem(413, f"a form may have {most:,} bytes")
+    except ClientDisconnect as error:
+        raise Problem(400, "the form broke off") from error
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if data and kind != "application/x-www-form-urlencoded":
+        raise Problem(415, "send the form as `application/x-www-form-urlencoded`")
+    try:
+        fields = parse_qs(data.decode(), keep_blank_values=True, max_num_fields=1_000)
+    except ValueError as error:
+        raise Problem(400, "the form cannot be read") from error
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def refused(problem: Problem) -> Response:
+    """Return a problem as a page; who is not signed in is sent to where they can."""
+    if problem.status == 401:
+        return RedirectResponse(f"{PREFIX}/sign-in", 303)
+    values = {"at": PREFIX, "user": "", "method": "", "token": "", "problem": problem.as_json()}
+    response = page("problem.html", values, problem.status)
+    response.headers.update(problem.headers)
+    return response
+
+
+def see_other(path: str) -> Response:
+    """Send a browser to a page after a form."""
+    return RedirectResponse(PREFIX + path, 303)
