@@ -5,6 +5,7 @@ PYTHON ?= python3
 PORT ?= 2024
 ARGS ?=
 NAME ?= window
+PICTURES ?=
 SCALE ?= 20
 
 BIN := .venv/bin
@@ -47,7 +48,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: FORCE help demo test test-all attack chat studio lint bench pin clean
+.PHONY: FORCE help demo test test-all test-web attack chat studio lint bench pin clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -59,7 +60,10 @@ test: .venv/.dev ## Run the tests but the slow ones; ARGS="-k name" picks some
 	@$(PY) -m pytest -n auto --dist worksteal $(ARGS)
 
 test-all: .venv/.dev ## Run every test that needs no key
-	@$(PY) -m pytest -n auto --dist worksteal -m 'not live' $(ARGS)
+	@$(PY) -m pytest -n auto --dist worksteal -m 'not live and not web' $(ARGS)
+
+test-web: .venv/.dev ## Drive the dashboard in Chromium; PICTURES=1 draws those of docs/dashboard.md anew
+	@DASHBOARD_PICTURES='$(PICTURES)' $(PY) -m pytest -m web $(ARGS) tests/web/test_browser.py
 
 attack: .venv/.dev ## Attack cancellation, kills, storage, notes … at length; a table at the end, red where something failed
 	@EVERTHREAD_ATTACK=$(SCALE) $(PY) -m pytest -n auto --dist worksteal -m 'not live' $(ARGS) tests/attack

@@ -16,6 +16,7 @@ from everthread.state import namespaces
 from everthread.state.plain import plain
 from everthread.storage.open import Storage
 from everthread.storage.reading import user_records
+from everthread.web.dashboard import chat, memory
 from everthread.web.dashboard.live import live_timeline
 from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
 from everthread.web.dashboard.render import PLAIN_POLICY, STATIC, page, static_file
@@ -142,6 +143,21 @@ VIEWS: Sequence[View] = (
     View("GET", "/threads/{thread_id}/live", live),
     View("GET", "/threads/{thread_id}/calls/{call}", call),
     View("GET", "/threads/{thread_id}/calls/{call}/parts/{place}", part),
+    View("POST", "/threads", chat.create),
+    View("GET", "/threads/{thread_id}/chat", chat.chat),
+    View("GET", "/threads/{thread_id}/chat/live", chat.chat_live),
+    View("POST", "/threads/{thread_id}/chat", chat.say),
+    View("POST", "/threads/{thread_id}/chat/answers", chat.answer),
+    View("POST", "/threads/{thread_id}/chat/resume", chat.go_on),
+    View("POST", "/threads/{thread_id}/chat/stop", chat.stop),
+    View("GET", "/threads/{thread_id}/compaction", memory.compaction),
+    View("POST", "/threads/{thread_id}/compaction", memory.compact),
+    View("POST", "/threads/{thread_id}/end", memory.end),
+    View("GET", "/threads/{thread_id}/why", memory.why),
+    View("GET", "/notes", memory.notes),
+    View("POST", "/notes", memory.save_note),
+    View("GET", "/notes/{note_id}", memory.note),
+    View("POST", "/notes/{note_id}/{action}", memory.change),
     View("POST", "/sign-out", sign_out),
 )
 """Every view that asks who is calling."""

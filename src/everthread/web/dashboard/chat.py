@@ -1,0 +1,183 @@
+"""Talking on the page: the messages of the working set, the turn that goes on, and what it asks."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from starlette.responses import Response
+
+from everthread.state.marks import is_masked, is_synthetic
+from everthread.storage.reading import role_of
+from everthread.web.dashboard.live import stream, watch
+from everthread.web.dashboard.prompt import text_of
+from everthread.web.dashboard.render import render
+from everthread.web.dashboard.views import Visit, see_other
+from everthread.web.problems import Problem, invalid
+from everthread.web.runs import Event, LiveRun
+from everthread.web.schemas import Answers, NewRun
+from everthread.web.service import OwnThread, in_thread, summary_of
+
+__all__ = ["answer", "chat", "chat_live", "create", "go_on", "say", "stop"]
+
+_MESSAGES = 60
+"""Messages of a page, the newest ones."""
+
+_YES, _NO = "yes", "no"
+
+
+async def create(visit: Visit) -> Response:
+    """Begin a thread."""
+    thread = await visit.service.create(visit.identity, visit.form.get("agent") or None)
+    return see_other(f"/threads/{thread.id}/chat")
+
+
+async def chat(visit: Visit) -> Response:
+    """Show the messages that the next prompt is made from, and what the thread waits for."""
+    own = await _own(visit)
+    live = visit.service.runs.on_thread(own.id)
+    log = await in_thread(_log, own)
+    turn = await _turn(visit, own, live, _ids(log))
+    return visit.page("chat.html", thread=summary_of(own.record), **log, **turn)
+
+
+async def chat_live(visit: Visit) -> Response:
+    """Send the turn as it grows, and the messages again when it is over."""
+    own = await _own(visit)
+    shown: set[str] = set()
+    is_elsewhere = False
+
+    async def changed(live: LiveRun | None) -> AsyncIterator[tuple[str, str]]:
+        nonlocal is_elsewhere
+        shared = {**visit.shared, "thread": summary_of(own.record)}
+        # While a run streams, its messages are those of the stream.
+        if live is None or not shown:
+            log = await in_thread(_log, own)
+            shown.clear()
+            shown.update(_ids(log) or {""})
+            yield "log", render("log.html", {**shared, **log})
+        turn = await _turn(visit, own, live, shown)
+        is_elsewhere = live is None and turn["state"] == "running"
+        yield "turn", render("turn.html", {**shared, **turn})
+
+    def state(live: LiveRun | None) -> object:
+        # What runs elsewhere, or has not yet let go of its thread here, is asked for every second.
+        return (live.run_id, len(live.events)) if live else is_elsewhere and int(time.monotonic())
+
+    return stream(watch(visit, own.id, state, changed))
+
+
+async def say(visit: Visit) -> Response:
+    """Send a message; the page shows its answer as it comes."""
+    own = await _own(visit)
+    return await _begun(visit, own, await visit.service.start(own, _checked(NewRun, message=visit.form.get("message"))))
+
+
+async def answer(visit: Visit) -> Response:
+    """Answer what the turn asks, several things at once: yes, no, or in words."""
+    own = await _own(visit)
+    answers: dict[str, Any] = {}
+    for name, value in visit.form.items():
+        kind, _, asked = name.partition(":")
+        words = visit.form.get(f"words:{asked}", "").strip()
+        if kind == "answer" and (words or value in (_YES, _NO)):
+            answers[asked] = words or value == _YES
+    if not answers:
+        raise Problem(422, "nothing is answered: choose yes or no, or answer in words")
+    return await _begun(visit, own, await visit.service.resume(own, _checked(Answers, answers=answers)))
+
+
+async def go_on(visit: Visit) -> Response:
+    """Go on with a turn that was cut off."""
+    own = await _own(visit)
+    return await _begun(visit, own, await visit.service.resume(own, Answers()))
+
+
+async def stop(visit: Visit) -> Response:
+    """Stop the run; its turn is kept."""
+    own = await _own(visit)
+    thread = await visit.service.thread(own)
+    if thread.run_id is not None:
+        await visit.service.cancel(own, thread.run_id)
+    return see_other(f"/threads/{own.id}/chat")
+
+
+async def _own(visit: Visit) -> OwnThread:
+    return await visit.service.own(visit.identity, visit.path("thread_id"))
+
+
+async def _begun(visit: Visit, own: OwnThread, live: LiveRun) -> Response:
+    await live.begun()
+    if live.problem is not None and len(live.events) <= 2:
+        raise live.problem
+    return see_other(f"/threads/{own.id}/chat")
+
+
+def _checked(schema: type[BaseModel], **values: Any) -> Any:
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        raise invalid(error) from error
+
+
+def _log(own: OwnThread) -> dict[str, Any]:
+    """Return the messages of the working set."""
+    messages = [one for one in own.snapshot().values.get("messages") or [] if not is_synthetic(one)]
+    shown = [
+        {
+            "id": str(one.id),
+            "role": role_of(one),
+            "text": text_of(one),
+            "name": one.name if one.type == "tool" else "",
+            "call": str(getattr(one, "tool_call_id", "")),
+            "is_masked": is_masked(one),
+            "has_failed": getattr(one, "status", "") == "error",
+        }
+        for one in messages[-_MESSAGES:]
+    ]
+    return {"messages": shown, "hidden": max(len(messages) - _MESSAGES, 0)}
+
+
+def _ids(log: Mapping[str, Any]) -> set[str]:
+    """Return the ids of messages, and of the calls whose results are there."""
+    return {one[name] for one in log["messages"] for name in ("id", "call") if one[name]}
+
+
+async def _turn(visit: Visit, own: OwnThread, live: LiveRun | None, shown: Collection[str]) -> dict[str, Any]:
+    """Return the turn that goes on here, as far as the messages do not show it, or else what the thread waits for."""
+    if live is not None:
+        return {"steps": _steps(live.events, shown), "state": "running", "asked": []}
+    thread = await visit.service.thread(own)
+    asked = [{"id": one.id, "question": _question(one.value)} for one in thread.interrupts]
+    return {"steps": [], "state": thread.status, "asked": asked}
+
+
+def _steps(events: Sequence[Event], shown: Collection[str]) -> list[dict[str, Any]]:
+    """Return texts, calls and results of a run, in the order in which they began."""
+    steps: dict[str, dict[str, Any]] = {}
+    for event in events:
+        if event.kind not in ("token", "tool_call", "tool_result"):
+            continue
+        data = json.loads(event.data)
+        if event.kind == "token" and data["message_id"] not in shown:
+            step = steps.setdefault(data["message_id"], {"kind": "text", "text": ""})
+            step["text"] += data["text"]
+        elif event.kind == "tool_call" and data["id"] not in shown:
+            text = json.dumps(data["args"], ensure_ascii=False)
+            steps[f"call {data['id']}"] = {"kind": "call", "name": data["name"], "text": text}
+        elif event.kind == "tool_result" and data["id"] not in shown:
+            failed = data["status"] == "error"
+            steps[data["id"]] = {"kind": "result", "name": data["name"], "text": data["content"], "has_failed": failed}
+    return list(steps.values())
+
+
+def _question(value: Any) -> str:
+    """Return what is asked: the agent's own words, or every field of what it sent."""
+    if isinstance(value, Mapping):
+        summary = value.get("summary")
+        if isinstance(summary, str) and summary.strip():
+            return summary.strip()
+        return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True).strip()
+    return str(value)

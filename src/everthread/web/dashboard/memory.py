@@ -1,0 +1,145 @@
+"""What is remembered, why something is where it is, and the next compaction."""
+
+import difflib
+from functools import partial
+from typing import Any
+
+from starlette.responses import Response
+
+from everthread.compactions import Preview, compact_now, preview
+from everthread.errors import NotFoundError, SettingsError
+from everthread.graph.ending import end_thread
+from everthread.graph.note_changes import add_note, change_note
+from everthread.ledger.why import explain_closest
+from everthread.state import Note
+from everthread.storage.history import note_history, thread_history
+from everthread.storage.reading import one_note, user_notes
+from everthread.web.dashboard.prompt import text_of
+from everthread.web.dashboard.views import Visit, see_other
+from everthread.web.problems import Problem
+from everthread.web.service import OwnThread, in_thread, summary_of
+
+__all__ = ["change", "compact", "compaction", "end", "note", "notes", "save_note", "why"]
+
+_NOTES = 100
+"""Notes of a page."""
+
+
+async def notes(visit: Visit) -> Response:
+    """List what is remembered about the caller, the newest first."""
+    store, user_id = visit.service.storage.store, visit.identity.user_id
+    long_term, session = await in_thread(user_notes, store, user_id)
+    words, offset = visit.query("q").strip().lower(), visit.number("offset", 0)
+    every: list[tuple[Note, str | None]] = [*((one, None) for one in long_term), *session]
+    found = [pair for pair in every if words in f"{pair[0].text} {' '.join(pair[0].keywords)}".lower()]
+    found.sort(key=lambda pair: (pair[0].status == "active", pair[0].date), reverse=True)
+    return visit.page(
+        "notes.html",
+        notes=found[offset : offset + _NOTES],
+        total=len(found),
+        q=visit.query("q").strip(),
+        newer=max(offset - _NOTES, 0) if offset else None,
+        older=offset + _NOTES if offset + _NOTES < len(found) else None,
+    )
+
+
+async def note(visit: Visit) -> Response:
+    """Show a note: where it comes from, what became of it, and what can be done with it."""
+    history = await in_thread(
+        lambda: note_history(visit.service.storage.store, visit.identity.user_id, *_own_note(visit))
+    )
+    return visit.page("note.html", history=history, note=history.note)
+
+
+async def save_note(visit: Visit) -> Response:
+    """Save a long-term note in the caller's own words."""
+    text = visit.form.get("text", "")
+    saved = await in_thread(add_note, visit.service.storage, visit.identity.user_id, text)
+    return see_other(f"/notes/{saved.id}")
+
+
+async def change(visit: Visit) -> Response:
+    """Edit, confirm or retract a note; an edit leads to the note that took its place."""
+    action = visit.path("action")
+    if action not in ("edit", "confirm", "retract"):
+        raise Problem(404, "nothing like this can be done with a note")
+
+    def changed() -> str:
+        subject, _ = _own_note(visit)
+        result = change_note(
+            visit.service.storage, visit.identity.user_id, action, subject.id, visit.form.get("text", "")
+        )
+        active = [one.id for one in result.notes if one.status == "active"]
+        return active[-1] if active else subject.id
+
+    return see_other(f"/notes/{await in_thread(changed)}")
+
+
+def _own_note(visit: Visit) -> tuple[Note, str | None]:
+    """Return the caller's note of exactly this id, and the thread of a session note.
+
+    Raises:
+        Problem: 404.
+    """
+    wanted = visit.path("note_id")
+    try:
+        found, thread_id = one_note(visit.service.storage.store, visit.identity.user_id, wanted)
+    except (NotFoundError, SettingsError):
+        found, thread_id = None, None
+    if found is None or found.id != wanted:
+        raise Problem(404, "there is no such note of yours")
+    return found, thread_id
+
+
+async def why(visit: Visit) -> Response:
+    """Explain where something is now, how it came there, and what depends on it."""
+    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    asked = visit.query("q").strip()
+
+    def explained() -> tuple[list[Any], bool]:
+        return explain_closest(thread_history(own.storage.store, own.view()), asked)
+
+    accounts, is_exact = await in_thread(explained) if asked else ([], True)
+    return visit.page(
+        "why.html", thread=summary_of(own.record), q=asked, accounts=accounts[:50], total=len(accounts), exact=is_exact
+    )
+
+
+async def compaction(visit: Visit) -> Response:
+    """Show what the next compaction would do, with its price and what it saves."""
+    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    told, problem = await in_thread(_previewed, own)
+    texts = {}
+    if told is not None:
+        messages = (await in_thread(own.snapshot)).values.get("messages") or []
+        texts = {str(one.id): (one.type, text_of(one)) for one in messages}
+    lines = list(difflib.ndiff(told.summary_before.splitlines(), told.summary_after.splitlines())) if told else []
+    return visit.page(
+        "compaction.html",
+        thread=summary_of(own.record),
+        told=told,
+        problem=problem,
+        texts=texts,
+        lines=[(line[:1], line[2:]) for line in lines if line[:1] != "?"],
+    )
+
+
+def _previewed(own: OwnThread) -> tuple[Preview | None, str]:
+    try:
+        return preview(own.graph, own.id), ""
+    except SettingsError as error:
+        return None, str(error)
+
+
+async def compact(visit: Visit) -> Response:
+    """Compact the thread now."""
+    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    await in_thread(compact_now, own.graph, own.id)
+    return see_other(f"/threads/{own.id}/compaction")
+
+
+async def end(visit: Visit) -> Response:
+    """End the session: what lasts becomes long-term."""
+    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    await in_thread(partial(end_thread, own.graph, own.storage, own.id, own.user_id))
+    return see_other("/notes")
