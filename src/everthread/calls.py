@@ -31,6 +31,7 @@ __all__ = [
     "SentPrompt",
     "aprompt_at",
     "asent_prompts",
+    "prompt_and_parent",
     "prompt_at",
     "prompt_changes",
     "sent_prompts",
@@ -189,6 +190,17 @@ def prompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPro
     """
     history = _History.read(storage, thread_id)
     return history.sent(history.call(call))
+
+
+def prompt_and_parent(storage: Storage, thread_id: str, call: int | str = -1) -> tuple[SentPrompt, SentPrompt | None]:
+    """Return the prompt of a call and that of the call before it on its branch, from one reading of the ledger.
+
+    Raises:
+        NotFoundError: there is no such thread or call.
+    """
+    history = _History.read(storage, thread_id)
+    sent = history.sent(history.call(call))
+    return sent, None if sent.parent is None else history.sent(history.call(sent.parent))
 
 
 async def aprompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPrompt:

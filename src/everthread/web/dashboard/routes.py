@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from everthread.calls import prompt_at, prompt_changes
+from everthread.calls import prompt_and_parent, prompt_at, prompt_changes
 from everthread.ledger import EVENTS, events_of_turns
 from everthread.ledger.events import PromptAssembled
 from everthread.state import namespaces
@@ -97,8 +97,7 @@ async def call(visit: Visit) -> Response:
 
 
 def _call_values(storage: Storage, thread_id: str, name: str) -> dict[str, Any]:
-    sent = prompt_at(storage, thread_id, name)
-    before = prompt_at(storage, thread_id, sent.parent) if sent.parent is not None else None
+    sent, before = prompt_and_parent(storage, thread_id, name)
     first = before.event.turn if before else sent.event.turn
     recorded = events_of_turns(storage.store, thread_id, first, sent.event.turn)
     differences = prompt_changes(before, sent, recorded) if before else []
