@@ -15,7 +15,7 @@ import yaml
 import everthread.memory.rules
 from attack.conftest import AttackRow
 from attack.scale import SCALE
-from growth import LINEAR, cpu_seconds, growth
+from text_growth import LINEAR, cpu_seconds, growth
 
 ROOT = Path(__file__).parents[2]
 SIZE = 1_000 if SCALE <= 1 else 10_000

@@ -8,7 +8,7 @@ from everthread.ledger.record import record
 from everthread.memory.distill import Candidate, candidates
 from everthread.nodes.distill_notes import Due, distilled, session_due
 from everthread.state import Note, namespaces
-from growth import LINEAR, growth
+from text_growth import LINEAR, growth
 
 
 def only(text: str, question: str = "") -> Candidate:

@@ -7,7 +7,7 @@ import yaml
 
 import everthread.state.scrubbing
 from everthread.state.scrubbing import scrub
-from growth import LINEAR, growth
+from text_growth import LINEAR, growth
 
 RULES = yaml.safe_load(Path(everthread.state.scrubbing.__file__).with_name("secrets.yaml").read_text("utf-8"))
 S = "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2Yz3"  # 39 characters

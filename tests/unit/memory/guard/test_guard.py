@@ -15,7 +15,7 @@ from everthread.memory.folding import folded
 from everthread.memory.guard import ALLOW, check, is_safe, redacted, scan
 from everthread.memory.guard.views import hidden, readings
 from everthread.memory.rules import BUILT_IN, Rules
-from growth import LINEAR, growth
+from text_growth import LINEAR, growth
 
 from .wordings import ALLOWED, BLOCKED, HIDDEN, STEERING
 
