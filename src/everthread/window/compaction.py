@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from everthread.memory.folding import folded
 from everthread.memory.rendering import escape
 from everthread.memory.rules import BUILT_IN, Rules
-from everthread.memory.text.constraints import constraints_in, is_prohibition
+from everthread.memory.text.constraints import constraints_in, urgency
 from everthread.memory.text.sentences import sentences
 from everthread.state.marks import is_synthetic
 from everthread.state.summary import STANDING, Summary, SummaryEntry
@@ -207,10 +207,10 @@ def _gist(text: str) -> str:
 
 
 def _newest_constraints(entries: Sequence[SummaryEntry], limit: int, counter: TokenCounter) -> list[SummaryEntry]:
-    """Return the constraints that fit, each text once, in order: prohibitions before wishes, the newest first."""
+    """Return the constraints that fit, each text once, in order: the urgent ones first, of equals the newest."""
     latest = list({entry.text: entry for entry in entries}.values())
     kept: set[int] = set()
-    for place in sorted(range(len(latest)), key=lambda place: (not is_prohibition(latest[place].text), -place)):
+    for place in sorted(range(len(latest)), key=lambda place: (urgency(latest[place].text), -place)):
         size = _entry_tokens(latest[place], counter)
         if size <= limit:
             kept.add(place)

@@ -3,7 +3,15 @@
 from everthread.memory.rules import BUILT_IN, RulePack, Rules
 from everthread.memory.text.own_words import is_reported, own_sentences
 
-__all__ = ["constraints_in", "is_constraint", "is_for_this_time", "is_lasting", "is_prohibition", "keeps_approval"]
+__all__ = [
+    "constraints_in",
+    "is_constraint",
+    "is_for_this_time",
+    "is_lasting",
+    "is_prohibition",
+    "keeps_approval",
+    "urgency",
+]
 
 _SHORTEST = 8
 _LONGEST = 300
@@ -37,6 +45,13 @@ def _is_standing(bare: str, pack: RulePack) -> bool:
 def is_prohibition(sentence: str, rules: Rules = BUILT_IN) -> bool:
     """Tell whether breaking the rule does harm: a prohibition, a condition, an allergy, a limit."""
     return rules.pack("constraints").fits("harm", _plain(sentence))
+
+
+def urgency(sentence: str, rules: Rules = BUILT_IN) -> int:
+    """Return which of the user's rules stay where not all fit: 0 for those whose breach does harm, 2 for likely ones."""
+    if is_prohibition(sentence, rules):
+        return 0
+    return 1 if rules.pack("constraints").fits("standing", _plain(sentence)) else 2
 
 
 def is_constraint(text: str, rules: Rules = BUILT_IN) -> bool:

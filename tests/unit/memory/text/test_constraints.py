@@ -8,6 +8,7 @@ from everthread.memory.text.constraints import (
     is_lasting,
     is_prohibition,
     keeps_approval,
+    urgency,
 )
 
 
@@ -104,6 +105,11 @@ def test_a_rule_ends_where_a_bracket_or_a_quotation_ends() -> None:
 def test_prohibitions_go_ahead_of_wishes() -> None:
     assert is_prohibition("Nothing gets paid without my word.")
     assert not is_prohibition("From now on use metric units.")
+
+
+def test_a_known_rule_goes_ahead_of_a_likely_one() -> None:
+    rules = ["All amounts in euros, please.", "From now on use metric units.", "Nothing gets paid without my word."]
+    assert [urgency(one) for one in rules] == [2, 1, 0]
 
 
 def test_a_rule_in_a_list_is_found() -> None:
