@@ -40,7 +40,7 @@ COMMANDS = {
     "eval": ("evaluate", "Measure on recorded conversations, with baselines beside our figures."),
     "worker": ("worker", "End idle sessions and prune their threads, as jobs on Postgres."),
     "serve": ("serve", "Serve agents over HTTP: threads, runs, streams, notes."),
-    "dashboard": ("dashboard", "Show in a browser what the model saw: threads, calls, prompts and what left them."),
+    "dashboard": ("dashboard", "Show in a browser what the model saw."),
     "serve-key": ("serve_key", "Make an API key for a user of `serve`."),
     "export": ("export", "Export everything that is held of a user, as JSON."),
     "forget": ("forget", "Erase a user or a thread for good, and verify it."),

@@ -48,7 +48,7 @@ def is_prohibition(sentence: str, rules: Rules = BUILT_IN) -> bool:
 
 
 def urgency(sentence: str, rules: Rules = BUILT_IN) -> int:
-    """Return which of the user's rules stay where not all fit: 0 for those whose breach does harm, 2 for likely ones."""
+    """Return how early a rule comes when not all fit: 0 if its breach does harm, 1 if it is known, 2 if likely."""
     if is_prohibition(sentence, rules):
         return 0
     return 1 if rules.pack("constraints").fits("standing", _plain(sentence)) else 2
