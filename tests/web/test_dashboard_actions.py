@@ -178,6 +178,17 @@ async def test_a_note_is_saved_edited_retracted_and_brought_back(worker: MakeWor
     assert ">active<" in (await client.get(second)).text
 
 
+async def test_a_session_is_ended(worker: MakeWorker) -> None:
+    client = worker("Noted.").client()
+    path = f"/threads/{await new_thread(client)}"
+    await say(client, path.rpartition("/")[2], "I prefer aisle seats on every flight.")
+
+    ended = await post(client, path, f"{path}/end")
+
+    assert ended.headers["location"] == f"{PREFIX}/notes"
+    assert "End the session" not in (await client.get(PREFIX + path)).text
+
+
 async def test_why_shows_where_something_is(worker: MakeWorker) -> None:
     client = worker("Noted.").client()
     thread = await new_thread(client)
