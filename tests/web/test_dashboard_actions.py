@@ -114,8 +114,13 @@ async def streamed(one: Any, path: str, words: str) -> str:
     client = one.client()
     request = client.build_request("GET", PREFIX + path)
     headers = [(name.lower(), value) for name, value in request.headers.raw]
-    scope = {"type": "http", "method": "GET", "path": PREFIX + path, "raw_path": (PREFIX + path).encode()}
-    scope |= {"query_string": b"", "headers": headers, "client": ("127.0.0.1", 1), "server": ("testserver", 80)}
+    scope = {"type": "http", "method": "GET", "path": request.url.path, "raw_path": request.url.raw_path}
+    scope |= {
+        "query_string": request.url.query,
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+        "server": ("testserver", 80),
+    }
     scope |= {"scheme": "http", "http_version": "1.1", "root_path": "", "asgi": {"version": "3.0"}}
 
     async def receive() -> dict[str, str]:
@@ -159,6 +164,23 @@ async def test_the_chat_follows_a_reply_as_it_is_written(worker: MakeWorker) -> 
 
     assert "Ada." not in sent
     assert "answering" in sent
+
+
+async def test_a_form_that_waits_is_not_sent_again(worker: MakeWorker) -> None:
+    one = worker(APPROVALS)
+    client = one.client()
+    thread = await new_thread(client)
+    await say(client, thread)
+    page = (await client.get(f"{PREFIX}/threads/{thread}/chat")).text
+    connect = html.unescape(re.findall(r'sse-connect="([^"]*)"', page)[0]).removeprefix(PREFIX)
+
+    sent = asyncio.create_task(streamed(one, connect, "event: turn"))
+    await asyncio.wait([sent], timeout=0.4)
+    first = await streamed(one, connect.partition("?")[0], "event: turn")
+
+    assert not sent.done()
+    assert "<fieldset" in first
+    sent.cancel()
 
 
 async def test_a_note_is_saved_edited_retracted_and_brought_back(worker: MakeWorker) -> None:

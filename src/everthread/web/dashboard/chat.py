@@ -40,17 +40,17 @@ async def chat(visit: Visit) -> Response:
     live = visit.service.runs.on_thread(own.id)
     log = await in_thread(_log, own)
     turn = await _turn(visit, own, live, _ids(log))
-    return visit.page("chat.html", thread=summary_of(own.record), **log, **turn)
+    return visit.page("chat.html", thread=summary_of(own.record), waits=_waits(turn), **log, **turn)
 
 
 async def chat_live(visit: Visit) -> Response:
     """Send the turn as it grows, and the messages again when it is over."""
     own = await _own(visit)
     shown: set[str] = set()
-    is_elsewhere = False
+    is_elsewhere, waits = False, visit.query("waits")
 
     async def changed(live: LiveRun | None) -> AsyncIterator[tuple[str, str]]:
-        nonlocal is_elsewhere
+        nonlocal is_elsewhere, waits
         shared = {**visit.shared, "thread": summary_of(own.record)}
         # While a run streams, its messages are those of the stream.
         if live is None or not shown:
@@ -60,7 +60,10 @@ async def chat_live(visit: Visit) -> Response:
             yield "log", render("log.html", {**shared, **log})
         turn = await _turn(visit, own, live, shown)
         is_elsewhere = live is None and turn["state"] == "running"
-        yield "turn", render("turn.html", {**shared, **turn})
+        # A form that somebody may be filling in is not sent again.
+        if live is not None or waits != _waits(turn) or not turn["asked"]:
+            yield "turn", render("turn.html", {**shared, **turn})
+        waits = _waits(turn)
 
     def state(live: LiveRun | None) -> object:
         # What runs elsewhere, or has not yet let go of its thread here, is asked for every second.
@@ -152,6 +155,11 @@ async def _turn(visit: Visit, own: OwnThread, live: LiveRun | None, shown: Colle
     thread = await visit.service.thread(own)
     asked = [{"id": one.id, "question": _question(one.value)} for one in thread.interrupts]
     return {"steps": [], "state": thread.status, "asked": asked}
+
+
+def _waits(turn: Mapping[str, Any]) -> str:
+    """Return what a turn waits for, to compare."""
+    return " ".join(one["id"] for one in turn["asked"])
 
 
 def _steps(events: Sequence[Event], shown: Collection[str]) -> list[dict[str, Any]]:
