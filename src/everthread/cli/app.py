@@ -45,6 +45,7 @@ COMMANDS = {
     "export": ("export", "Export everything that is held of a user, as JSON."),
     "forget": ("forget", "Erase a user or a thread for good, and verify it."),
     "compact": ("compact", "Prune old checkpoints and reclaim disk space."),
+    "migrate": ("migrate", "Copy a database to another one, such as a file to Postgres, and compare both."),
     "guard": ("guard", "Tell which texts may be kept as notes."),
     "doctor": ("doctor", "Check what a conversation needs."),
 }

@@ -29,6 +29,7 @@ __all__ = [
     "agent_of",
     "duration_seconds",
     "load_agent",
+    "load_attribute",
 ]
 
 DEFAULT_DATABASE = "sqlite:///everthread.db"
@@ -98,22 +99,31 @@ def load_agent(name: str) -> Agent:
     Raises:
         SettingsError: there is no such agent.
     """
-    module_name, colon, attribute = name.partition(":")
-    if not colon:
+    if ":" not in name:
         # Taken when called: the agents' tools bring LangChain, which most commands do without.
         from everthread.agents import agent_named
 
         return agent_named(name)
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        agent = getattr(import_module(module_name), attribute)
-    except Exception as failure:  # a module of the user's may raise anything
-        reason = " ".join(str(failure).split()) or type(failure).__name__
-        raise SettingsError(f"cannot load the agent {name!r}: {reason}") from failure
+    agent = load_attribute("agent", name)
     if not isinstance(agent, Agent):
         raise SettingsError(f"{name!r} is a {type(agent).__name__}, not an everthread.Agent")
     return agent
+
+
+def load_attribute(kind: str, name: str) -> Any:
+    """Return what `module:attribute` names; a module is looked for in the current folder too.
+
+    Raises:
+        SettingsError: there is no such thing; `kind` says what it was to be.
+    """
+    module, _, attribute = name.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return getattr(import_module(module), attribute)
+    except Exception as failure:  # a module of the user's may raise anything
+        reason = " ".join(str(failure).split()) or type(failure).__name__
+        raise SettingsError(f"cannot load the {kind} {name!r}: {reason}") from failure
 
 
 def agent_of(record: Mapping[str, Any], name: str | None = None) -> Agent:

@@ -65,6 +65,9 @@ class CheckpointRows(Protocol):
     def every(self) -> list[tuple[str, str, str]]:
         """Return thread, namespace and id of all checkpoints, the newest first."""
 
+    def task_paths(self, thread_id: str, namespace: str, checkpoint_id: str) -> Mapping[str, str]:
+        """Return the path of each task that wrote to a checkpoint, by its id."""
+
     def of_runs(self, run_ids: Sequence[str]) -> list[tuple[str, str, str]]:
         """Return thread, namespace and id of the checkpoints with one of these `run_id` in their metadata."""
 

@@ -7,7 +7,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from langgraph.store.base import (
@@ -32,11 +32,33 @@ from everthread.storage.locks import Locks
 from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 from everthread.storage.worker import Worker
 
-__all__ = ["SearchStore", "as_json", "comparisons", "item_of", "item_or_none"]
+__all__ = ["Place", "SearchStore", "StoredRow", "as_json", "comparisons", "item_of", "item_or_none"]
 
 _FILTER_KEY = re.compile(r"[a-zA-Z0-9_.-]+")
 _COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 AnyItem = TypeVar("AnyItem", bound=Item)
+
+
+Place = tuple[str, str]
+"""Namespace text and key of a row."""
+
+
+class StoredRow(NamedTuple):
+    """One row of the store with all that a copy has to keep."""
+
+    prefix: str
+    key: str
+    value: dict[str, Any] | None
+    """None when it cannot be read."""
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    ttl_minutes: float | None
+
+    @property
+    def place(self) -> Place:
+        """Where the row is."""
+        return self.prefix, self.key
 
 
 class SearchStore(BaseStore):
@@ -91,6 +113,34 @@ class SearchStore(BaseStore):
             is_damaged: make its tables anew, which forgets by which paths `put` was asked to index; without it, only
                 when nothing else helps.
         """
+
+    @abstractmethod
+    def stored(self, prefix: str = "", after: Place | None = None, limit: int = 500) -> list[StoredRow]:
+        """Return rows at and below a namespace as they are stored, in an order of this database's own.
+
+        Like the four methods below, it is called inside of the database's `read` or `write`.
+
+        Args:
+            prefix: namespace text; empty for all.
+            after: the last row of the page before.
+            limit: rows of a page.
+        """
+
+    @abstractmethod
+    def stored_at(self, places: Sequence[Place]) -> dict[Place, StoredRow]:
+        """Return the rows that are at these places."""
+
+    @abstractmethod
+    def restore(self, rows: Sequence[StoredRow]) -> None:
+        """Write rows with the times that they have, and index them."""
+
+    @abstractmethod
+    def stamp(self, name: str) -> str | None:
+        """Return what `set_stamp` left under a name."""
+
+    @abstractmethod
+    def set_stamp(self, name: str, text: str) -> None:
+        """Leave a text for those who open the database later."""
 
     @abstractmethod
     def _rows_of(self, namespace: tuple[str, ...], keys: Sequence[str]) -> list[Sequence[Any]]:

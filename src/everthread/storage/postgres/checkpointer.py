@@ -30,6 +30,10 @@ _NAMESPACES = (
 )
 _EVERY = 'SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY checkpoint_id COLLATE "C" DESC'
 _OF_RUNS = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%s)"
+_TASK_PATHS = (
+    "SELECT DISTINCT task_id, task_path FROM checkpoint_writes"
+    " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s"
+)
 _DELETE = "DELETE FROM {table} WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)"
 # Values that no checkpoint which stays refers to.
 _DELETE_BLOBS = (
@@ -82,6 +86,10 @@ class PostgresCheckpointRows:
     def every(self) -> list[tuple[str, str, str]]:
         """Return thread, namespace and id of all checkpoints, the newest first."""
         return self._rows(_EVERY)
+
+    def task_paths(self, thread_id: str, namespace: str, checkpoint_id: str) -> Mapping[str, str]:
+        """Return the path of each task that wrote to a checkpoint, by its id."""
+        return dict(self._rows(_TASK_PATHS, (thread_id, namespace, checkpoint_id)))
 
     def of_runs(self, run_ids: Sequence[str]) -> list[tuple[str, str, str]]:
         """Return thread, namespace and id of the checkpoints of runs."""

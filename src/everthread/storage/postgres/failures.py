@@ -13,6 +13,8 @@ _ADVICE = {
     "53200": f"{_SAFE}: the server is out of memory, try again later",
     "53300": "the server takes no more connections: lower `pool_size`, or put PgBouncer in front",
     "25006": "it is read-only, such as a replica: use the address of the primary",
+    "22P02": "Postgres stores no NaN and no infinity as JSON",
+    "22P05": "Postgres stores no NUL in a text",
     "28P01": "check the password in the URL",
     "28000": "check user and host in the URL, and the server's pg_hba.conf",
     "3D000": "create it, or check the name in the URL",

@@ -12,7 +12,7 @@ from everthread.storage.locks import Locks
 from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.index import PostgresIndex, below
 from everthread.storage.postgres.texts import read_json, text_in, text_out, written_json
-from everthread.storage.store import SearchStore, comparisons, item_or_none
+from everthread.storage.store import Place, SearchStore, StoredRow, comparisons, item_or_none
 from everthread.storage.worker import Worker
 
 __all__ = ["PostgresSearchStore"]
@@ -24,6 +24,15 @@ _PUT = (
     " FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[]) AS n (prefix, key, value, ttl)"
     " ON CONFLICT (prefix, key) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.updated_at,"
     " expires_at = EXCLUDED.expires_at, ttl_minutes = EXCLUDED.ttl_minutes"
+)
+_STORED = "SELECT s.prefix, s.key, s.value::text, s.created_at, s.updated_at, s.expires_at, s.ttl_minutes FROM store s"
+_RESTORE = (
+    "INSERT INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
+    " SELECT prefix, key, value::jsonb, created, updated, expires, ttl FROM unnest(%s::text[], %s::text[], %s::text[],"
+    " %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::float8[])"
+    " AS n (prefix, key, value, created, updated, expires, ttl)"
+    " ON CONFLICT (prefix, key) DO UPDATE SET value = EXCLUDED.value, created_at = EXCLUDED.created_at,"
+    " updated_at = EXCLUDED.updated_at, expires_at = EXCLUDED.expires_at, ttl_minutes = EXCLUDED.ttl_minutes"
 )
 _DELETE = (
     "DELETE FROM store s USING unnest(%s::text[], %s::text[]) AS o (prefix, key)"
@@ -60,6 +69,35 @@ class PostgresSearchStore(SearchStore):
         """Build the full-text index from the items."""
         self.database.write(self._index.clear)
         self.catch_up()
+
+    def stored(self, prefix: str = "", after: Place | None = None, limit: int = 500) -> list[StoredRow]:
+        """Return rows as they are stored; see `SearchStore`."""
+        under, prefixes = below(text_in(prefix), "s.prefix")
+        later = "" if after is None else " AND (s.prefix, s.key) > (%s, %s)"
+        sql = f"{_STORED} WHERE {under}{later} ORDER BY s.prefix, s.key LIMIT %s"
+        return [_stored(row) for row in self.database.rows(sql, (*prefixes, *map(text_in, after or ()), limit))]
+
+    def stored_at(self, places: Sequence[Place]) -> dict[Place, StoredRow]:
+        """Return the rows that are at these places."""
+        sql = f"{_STORED} JOIN unnest(%s::text[], %s::text[]) AS o (prefix, key) USING (prefix, key)"
+        rows = self.database.rows(sql, [[text_in(place[column]) for place in places] for column in range(2)])
+        return {(row := _stored(one)).place: row for one in rows}
+
+    def restore(self, rows: Sequence[StoredRow]) -> None:
+        """Write rows with the times that they have, and index them."""
+        stored = [(text_in(row.prefix), text_in(row.key), written_json(row.value or {}), *row[3:]) for row in rows]
+        self.database.rows(_RESTORE, [[row[column] for row in stored] for column in range(7)])
+        self._index.update({(text_in(row.prefix), text_in(row.key)): row.value for row in rows})
+
+    def stamp(self, name: str) -> str | None:
+        """Return what `set_stamp` left under a name."""
+        rows = self.database.rows("SELECT value FROM everthread WHERE key = %s", (name,))
+        return str(rows[0][0]) if rows else None
+
+    def set_stamp(self, name: str, text: str) -> None:
+        """Leave a text for those who open the database later."""
+        sql = "INSERT INTO everthread VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value"
+        self.database.rows(sql, (name, text))
 
     def _rows_of(self, namespace: tuple[str, ...], keys: Sequence[str]) -> list[Sequence[Any]]:
         sql = f"SELECT {_COLUMNS} FROM store s WHERE s.prefix = %s AND s.key = ANY(%s)"
@@ -108,6 +146,12 @@ class PostgresSearchStore(SearchStore):
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[Sequence[Any]]:
         return [_row(row) for row in self.database.rows(sql, values)]
+
+
+def _stored(row: Sequence[Any]) -> StoredRow:
+    prefix, key, value, *rest = row
+    read = read_json(value)
+    return StoredRow(text_out(prefix), text_out(key), read if isinstance(read, dict) else None, *rest)
 
 
 def _row(row: Sequence[Any]) -> Sequence[Any]:

@@ -37,6 +37,9 @@ _OF_RUNS = (
     f" WHERE {METADATA.format('run_id')} IN (SELECT value FROM json_each(?))"
 )
 _EVERY = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY checkpoint_id DESC"
+_TASK_PATHS = (
+    "SELECT DISTINCT task_id, task_path FROM writes WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+)
 # The columns by name: a database that is older than `task_path` has it last.
 _COPY = {
     "checkpoints": "checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata",
@@ -82,6 +85,10 @@ class SqliteCheckpointRows:
     def every(self) -> list[tuple[str, str, str]]:
         """Return thread, namespace and id of all checkpoints, the newest first."""
         return self._rows(_EVERY)
+
+    def task_paths(self, thread_id: str, namespace: str, checkpoint_id: str) -> Mapping[str, str]:
+        """Return the path of each task that wrote to a checkpoint, by its id."""
+        return dict(self._rows(_TASK_PATHS, (thread_id, namespace, checkpoint_id)))
 
     def of_runs(self, run_ids: Sequence[str]) -> list[tuple[str, str, str]]:
         """Return thread, namespace and id of the checkpoints of runs."""

@@ -16,7 +16,7 @@ from everthread.errors import StorageError
 from everthread.storage.locks import Locks
 from everthread.storage.sqlite.database import SqliteDatabase
 from everthread.storage.sqlite.index import DamagedIndexError, Index, below
-from everthread.storage.store import SearchStore, as_json, comparisons, item_of, item_or_none
+from everthread.storage.store import Place, SearchStore, StoredRow, as_json, comparisons, item_of, item_or_none
 from everthread.storage.unreadable import FAULTS
 from everthread.storage.worker import Worker
 
@@ -32,12 +32,18 @@ _PUT = (
     "INSERT OR REPLACE INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
     " VALUES (?, ?, ?, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, ?, ?)"
 )
+_STORED = f"SELECT {COLUMNS}, s.expires_at, s.ttl_minutes FROM store s"
+_RESTORE = (
+    "INSERT OR REPLACE INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
 _INDEXED = (
     f"SELECT d.doc, {COLUMNS} FROM lexical_docs d JOIN lexical_spaces n ON n.ns = d.ns"
     " JOIN store s ON s.prefix = n.prefix AND s.key = d.key WHERE d.doc IN (SELECT value FROM json_each(?))"
 )
 # A value that is no JSON would stop the whole search.
 _FIELD = "CASE WHEN json_valid(CAST(s.value AS TEXT)) THEN json_extract(CAST(s.value AS TEXT), '$.{key}') END"
+_EPOCH = datetime.fromtimestamp(0, UTC)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -85,6 +91,47 @@ class SqliteSearchStore(SearchStore):
             if is_damaged:
                 raise
             self.build_index(is_damaged=True)
+
+    def stored(self, prefix: str = "", after: Place | None = None, limit: int = 500) -> list[StoredRow]:
+        """Return rows as they are stored; see `SearchStore`."""
+        under, prefixes = below(prefix, "s.prefix")
+        later = "" if after is None else " AND (s.prefix, s.key) > (?, ?)"
+        sql = f"{_STORED} WHERE {under}{later} ORDER BY s.prefix, s.key LIMIT ?"
+        return [_stored(row) for row in self.database.rows(sql, (*prefixes, *(after or ()), limit))]
+
+    def stored_at(self, places: Sequence[Place]) -> dict[Place, StoredRow]:
+        """Return the rows that are at these places."""
+        wanted = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
+        sql = f"{_STORED} WHERE (s.prefix, s.key) IN ({wanted})"
+        rows = map(_stored, self.database.rows(sql, (orjson.dumps([*places]).decode(),)))
+        return {row.place: row for row in rows}
+
+    def restore(self, rows: Sequence[StoredRow]) -> None:
+        """Write rows with the times that they have, and index them."""
+        self._connection.executemany(
+            _RESTORE,
+            [
+                (
+                    *row.place,
+                    as_json(row.value or {}),
+                    _utc(row.created_at),
+                    _utc(row.updated_at),
+                    row.expires_at and row.expires_at.isoformat(" "),
+                    row.ttl_minutes,
+                )
+                for row in rows
+            ],
+        )
+        self._index.catch_up_fully()
+
+    def stamp(self, name: str) -> str | None:
+        """Return what `set_stamp` left under a name."""
+        rows = self.database.rows("SELECT value FROM everthread WHERE key = ?", (name,))
+        return str(rows[0][0]) if rows else None
+
+    def set_stamp(self, name: str, text: str) -> None:
+        """Leave a text for those who open the database later."""
+        self.database.rows("INSERT OR REPLACE INTO everthread VALUES (?, ?)", (name, text))
 
     def _mending(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do something again after the index was found to be damaged: all that it holds is made from the rows."""
@@ -158,6 +205,26 @@ def _expiry(ttl_minutes: float | None) -> tuple[str | None, float | None]:
     if ttl_minutes is None:
         return None, None
     return (datetime.now(UTC) + timedelta(minutes=ttl_minutes)).isoformat(" "), ttl_minutes
+
+
+def _stored(row: Sequence[Any]) -> StoredRow:
+    *columns, expires, ttl = row
+    try:
+        item = item_of(SearchItem, columns)
+        until = expires and _aware(datetime.fromisoformat(expires))
+        return StoredRow(row[0], row[1], item.value, _aware(item.created_at), _aware(item.updated_at), until, ttl)
+    except FAULTS:
+        return StoredRow(str(row[0]), str(row[1]), None, _EPOCH, _EPOCH, None, None)
+
+
+def _aware(time: datetime) -> datetime:
+    """Return a time with its zone; SQLite's own have none and are UTC."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+def _utc(time: datetime) -> str:
+    """Return a time as SQLite writes it, with a fraction where it has one."""
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
 
 
 def _is_readable(*row: Any) -> bool:
