@@ -46,12 +46,15 @@ def ancestors(history: Mapping[str, CheckpointNode], checkpoint_id: str) -> Iter
 def begins_turn(history: Mapping[str, CheckpointNode], checkpoint_id: str) -> bool:
     """Tell whether a run of an input begins with a checkpoint.
 
-    With `durability="exit"` a run saves its end only, so the steps since the checkpoint before it are missing.
+    With `durability="exit"` a run saves its end only, so the steps since the checkpoint before it are missing. They are
+    in a copy of a checkpoint too, whose parent is that of the original.
     """
     metadata = history[checkpoint_id].metadata
     before = history.get(history[checkpoint_id].parent or "")
     return metadata.get("source") == "input" or (
-        before is not None and int(metadata.get("step", 0)) > int(before.metadata.get("step", 0)) + 1
+        metadata.get("source") == "loop"
+        and before is not None
+        and int(metadata.get("step", 0)) > int(before.metadata.get("step", 0)) + 1
     )
 
 
