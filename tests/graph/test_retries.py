@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
+from langgraph.graph import END
 from langgraph.types import interrupt
 
 from conversation import call
@@ -104,6 +105,19 @@ def test_an_old_message_without_an_answer_is_answered_when_it_is_sent_again(stor
     assert say(graph, "a")[-2:] == ["question a", "to a"]
     assert told(storage) == ["question zero", "zero", "question b", "to b", "question a", "to a"]
     assert [one.text for one in model.prompts[-1][-2:]] == ["to b", "question a"]
+
+
+def test_results_without_a_next_step_get_their_reply_when_the_message_is_sent_again(storage: Storage) -> None:
+    calls = AIMessage("", tool_calls=[call("look", "c", n=1)])
+    graph, model = graph_of(storage, calls, DOWN, "to a", "to b")
+    fails(graph, "a")
+    # As Ctrl-C leaves it between two steps of a run that saves at its end.
+    graph.graph.update_state(CONFIG, None, as_node=END)
+
+    assert say(graph, "a")[-1] == "to a"
+    assert model.left == 1
+    assert told(storage) == ["question a", "", "row 0 of the table", "to a"]
+    assert say(graph, "b")[-1] == "to b"
 
 
 def test_it_is_answered_once_however_often_it_is_sent(storage: Storage) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
 from langchain_core.runnables.graph import Graph
@@ -39,6 +39,7 @@ from everthread.storage.pruning import Pruner, dial_metadata, edit_metadata
 from everthread.storage.unreadable import described, record_name
 from everthread.storage.worker import RunScope
 from everthread.tools import OWN_TOOLS
+from everthread.window.turns import question_of
 
 __all__ = ["GuardedGraph", "is_guarded"]
 
@@ -324,6 +325,11 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             yield _Input.of(run.input, config)
             return
         store = self.storage.store
+        if self._is_own and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
+            # Ctrl-C between two steps, with durability `exit`: LangGraph saved the results and not what comes next.
+            self.graph.update_state(config, None, as_node="tools")
+            config = run.latest
+            snapshot = self.graph.get_state(config)
         # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
         come = arrival(run.input, self._values(snapshot, run), store, run.thread_id, is_cut_off=bool(snapshot.tasks))
         if come.continues and (self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes):
@@ -680,6 +686,21 @@ def _step_limit(config: RunnableConfig) -> Iterator[None]:
             f"the turn took {limit} and was not done; it is kept: run the thread again to go on, and raise "
             "`recursion_limit` in the config if the turn needs more (each model call and each round of tools is a step)"
         ) from error
+
+
+def _stopped_behind_tools(snapshot: StateSnapshot, sent: Mapping[str, Any]) -> bool:
+    """Tell whether a question that is sent again has the results of its tools, all of them, and no reply to them."""
+    messages = snapshot.values.get("messages") or []
+    calls = next((message.tool_calls for message in reversed(messages) if isinstance(message, AIMessage)), [])
+    results = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    question = question_of(messages)
+    return (
+        bool(messages and sent.get("messages"))
+        and isinstance(messages[-1], ToolMessage)
+        and all(call["id"] in results for call in calls)
+        and question is not None
+        and sent["messages"][-1].id == question.id
+    )
 
 
 def _begins(session: Item | None) -> bool:
