@@ -21,15 +21,7 @@ settings.register_profile("everthread", derandomize=True, deadline=None, databas
 settings.load_profile("everthread")
 
 
-CORE = (
-    "test_checkpointer",
-    "test_prune",
-    "test_postgres",
-    "test_postgres_cli",
-    "test_pipeline",
-    "test_runs",
-    "test_guard",
-)
+CORE = ("test_checkpointer", "test_prune", "test_postgres", "test_guard")
 """Modules whose tests `make test` runs on Postgres too; `.ci/run` runs all of them."""
 
 
