@@ -9,7 +9,9 @@ from everthread.memory.text.words import LONGEST_WORD, MOST_WORDS, content_words
 
 @given(st.text(st.characters(), max_size=60))
 def test_what_a_text_says_finds_it(text: str) -> None:
-    assert set(query_words(text)) <= set(index_words([text]))
+    # A month in a question is looked for as a date too.
+    asked = {word for word in query_words(text) if not word.startswith("¤")}
+    assert asked <= set(index_words([text]))
 
 
 @given(st.text(st.characters()))
