@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from everthread.state.plain import plain
+from everthread.plain import plain
 
 __all__ = ["render"]
 

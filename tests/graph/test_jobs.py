@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 
 from everthread import Agent, Context, build_graph, jobs, open_storage
 from everthread.cli import main
-from everthread.errors import SettingsError
+from everthread.errors import SettingsError, StorageError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces
@@ -151,12 +151,16 @@ def test_no_user_is_named_in_a_job(storage: Storage) -> None:
     assert "somebody" not in str(rows)
 
 
-def test_a_schema_of_another_program_is_left_alone(postgres_url: str) -> None:
-    schema = postgres_url.partition("schema=")[2].partition("&")[0]
+@pytest.mark.parametrize("comment", ["", "jobs of billing, version 1.2", "print jobs"])
+def test_a_schema_of_another_program_is_left_alone(postgres_url: str, comment: str) -> None:
+    schema = postgres_url.partition("schema=")[2].partition("&")[0] + "_jobs"
     with psycopg.connect(postgres_url.partition("?")[0], autocommit=True) as database:
-        database.execute(f'CREATE SCHEMA "{schema}_jobs"'.encode())
-    with pytest.raises(Exception, match="belongs to another program"):
-        open_storage(postgres_url, end_idle_seconds=1)
+        database.execute(f'CREATE SCHEMA "{schema}"'.encode())
+        database.execute(f'CREATE TABLE "{schema}".theirs ()'.encode())
+        database.execute(f"COMMENT ON SCHEMA \"{schema}\" IS '{comment}'".encode())
+        with pytest.raises(StorageError, match="belongs to another program"):
+            open_storage(postgres_url, end_idle_seconds=1)
+        assert database.execute("SELECT to_regclass(%s)", (f"{schema}.theirs",)).fetchone() != (None,)
 
 
 def test_the_command_does_what_is_due(postgres_url: str, storage: Storage, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ enough; else it is set again for the moment when it would be. So a turn costs no
 """
 
 import logging
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -32,6 +33,10 @@ END = "everthread.end_session"
 
 _OPEN_SECONDS = 10.0
 
+_COMMENT = "jobs of everthread, by procrastinate "
+"""Begins the comment of the schema: one without it is another program's, and is never dropped."""
+_OURS = re.compile(re.escape(_COMMENT) + r"(\d{1,9})\.(\d{1,9})")
+
 
 class SessionTimers:
     """Sets timers.
@@ -49,8 +54,9 @@ class SessionTimers:
         self._location = location
         with connect(location, direct=True) as session:
             row = session.execute("SELECT current_schema()").fetchone()
-            self._schema = f"{row[0] if row else 'public'}_jobs"[:63]
-            _set_up(session, self._schema, self.conninfo)
+            # A name has 63 bytes at the most.
+            self._schema = f"{str(row[0] if row else 'public')[:58]}_jobs"
+            _set_up(session, self._schema)
 
     @property
     def conninfo(self) -> str:
@@ -103,7 +109,7 @@ class SessionTimers:
             logger.warning("no timer was set for the session of thread %r: %s", thread_id, error.__cause__ or error)
 
 
-def _set_up(session: Connection[Any], schema: str, conninfo: str) -> None:
+def _set_up(session: Connection[Any], schema: str) -> None:
     """Make the tables of procrastinate, one worker at a time; older ones are made anew.
 
     Nothing is lost with them: a worker sets the timers of all open sessions when it begins.
@@ -116,12 +122,13 @@ def _set_up(session: Connection[Any], schema: str, conninfo: str) -> None:
         row = session.execute(
             "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s", (schema,)
         ).fetchone()
-        made = tuple(int(part) for part in str(row[0]).split()[-1].split(".")) if row and row[0] else ()
+        found = _OURS.fullmatch(str(row[0])) if row else None
+        made = tuple(map(int, found.groups())) if found else ()
         if made == known:
             return
         if made > known:
             raise StorageError(
-                f"the jobs in the schema `{schema}` were made by procrastinate {'.'.join(map(str, made))}, this one is "
+                f"the jobs in the schema `{schema}` were made by procrastinate {made[0]}.{made[1]}, this one is "
                 f"{version}; they were left as they are, upgrade procrastinate"
             )
         if row and not made:
@@ -130,5 +137,5 @@ def _set_up(session: Connection[Any], schema: str, conninfo: str) -> None:
         session.execute(f'CREATE SCHEMA "{schema}"'.encode())
         session.execute(f'SET LOCAL search_path = "{schema}"'.encode())
         session.execute(App(connector=SyncPsycopgConnector()).schema_manager.get_schema().encode())
-        comment = f"jobs of everthread, by procrastinate {'.'.join(map(str, known))}"
+        comment = f"{_COMMENT}{known[0]}.{known[1]}"
         session.execute(f"COMMENT ON SCHEMA \"{schema}\" IS '{comment}'".encode())

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
-from everthread.state.plain import plain
+from everthread.plain import plain
 
 __all__ = ["PLAIN_POLICY", "STATIC", "page", "render", "static_file"]
 

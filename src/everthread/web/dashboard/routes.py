@@ -12,8 +12,8 @@ from starlette.routing import Route
 from everthread.calls import prompt_and_parent, prompt_at, prompt_changes
 from everthread.ledger import EVENTS, events_of_turns
 from everthread.ledger.events import PromptAssembled
+from everthread.plain import plain
 from everthread.state import namespaces
-from everthread.state.plain import plain
 from everthread.storage.open import Storage
 from everthread.storage.reading import user_records
 from everthread.web.dashboard import chat, memory
