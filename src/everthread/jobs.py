@@ -15,11 +15,11 @@ from datetime import UTC, datetime, timedelta
 from procrastinate import App, PsycopgConnector, RetryStrategy
 
 from everthread.errors import SettingsError, ThreadBusyError
-from everthread.graph.ending import Ending, end_if_idle
+from everthread.graph.ending import Ending, end_if_idle, has_open_session
 from everthread.storage.open import Storage
 from everthread.storage.postgres.timers import END, QUEUE, TIMER, SessionTimers
 from everthread.storage.pruning import dial_of
-from everthread.storage.reading import record_of, records, session_notes
+from everthread.storage.reading import record_of, records
 
 __all__ = ["work"]
 
@@ -84,7 +84,7 @@ def _app(storage: Storage, timers: SessionTimers, concurrency: int) -> App:
     @app.task(name=TIMER, queue=QUEUE, retry=retry)
     def look(thread_id: str, idle_seconds: float) -> None:
         record = record_of(storage.store, thread_id)
-        if record is None or not _is_open(storage, thread_id, record):
+        if record is None or not has_open_session(storage, record, thread_id):
             return
         due = datetime.fromisoformat(str(record["last_activity"])) + timedelta(seconds=idle_seconds)
         if due > datetime.now(UTC):
@@ -108,12 +108,6 @@ def _app(storage: Storage, timers: SessionTimers, concurrency: int) -> App:
     return app
 
 
-def _is_open(storage: Storage, thread_id: str, record: dict[str, object]) -> bool:
-    """Tell whether a session has turns or notes that no end of a session has seen."""
-    is_seen = int(str(record.get("consolidated_turns", 0))) >= int(str(record.get("turns", 0)))
-    return "user_id" in record and (not is_seen or bool(session_notes(storage.store, thread_id)))
-
-
 def _prune(storage: Storage, thread_id: str) -> None:
     """Prune the checkpoints of a thread as its last run said, unless somebody runs it."""
     with suppress(ThreadBusyError), storage.locks.hold(thread_id, timeout_seconds=0):
@@ -127,7 +121,7 @@ def _catch_up(storage: Storage, timers: SessionTimers) -> None:
     waiting = timers.waiting()
     for record in records(storage.store):
         thread_id = str(record["thread_id"])
-        if thread_id not in waiting and _is_open(storage, thread_id, record):
+        if thread_id not in waiting and has_open_session(storage, record, thread_id):
             since = datetime.fromisoformat(str(record["last_activity"]))
             timers.arm(thread_id, since + timedelta(seconds=timers.idle_seconds))
 

@@ -18,7 +18,7 @@ from everthread.state import Agent, Context, Note, namespaces
 from everthread.storage.open import Storage
 from everthread.storage.reading import long_term_notes, record_of, session_notes
 
-__all__ = ["OUTCOMES", "Ending", "consolidated", "end_if_idle", "end_thread", "is_open", "planned"]
+__all__ = ["OUTCOMES", "Ending", "consolidated", "end_if_idle", "end_thread", "has_open_session", "is_open", "planned"]
 
 OUTCOMES = {
     "added": False,
@@ -183,11 +183,22 @@ def end_if_idle(
         return "busy"
 
 
-def _not_due(storage: Storage, record: dict[str, Any], thread_id: str, idle_seconds: float) -> str:
-    """Say why a session is not due, from its record as it is under the lock; empty when it is."""
+def has_open_session(storage: Storage, record: Mapping[str, Any], thread_id: str) -> bool:
+    """Tell whether a thread has turns that no end of a session has seen, or session notes.
+
+    Args:
+        storage: an open database.
+        record: the thread's session record.
+        thread_id: the thread.
+    """
     is_consolidated = int(record.get("consolidated_turns", 0)) >= int(record.get("turns", 0))
     # Notes that are still there mean that a consolidation failed.
-    if is_consolidated and not session_notes(storage.store, thread_id):
+    return not is_consolidated or bool(session_notes(storage.store, thread_id))
+
+
+def _not_due(storage: Storage, record: dict[str, Any], thread_id: str, idle_seconds: float) -> str:
+    """Say why a session is not due, from its record as it is under the lock; empty when it is."""
+    if not has_open_session(storage, record, thread_id):
         return "ended"
     since = datetime.now(UTC) - datetime.fromisoformat(str(record["last_activity"]))
     return "active" if since.total_seconds() < idle_seconds else ""
