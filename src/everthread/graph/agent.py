@@ -11,7 +11,8 @@ from langgraph.graph.state import CompiledStateGraph
 
 from everthread.errors import SettingsError
 from everthread.graph import routing
-from everthread.graph.guard import GuardedGraph, is_guarded
+from everthread.graph.guard import GuardedGraph
+from everthread.graph.holds import is_guarded
 from everthread.graph.routing import Edge, Start
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name

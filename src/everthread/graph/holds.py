@@ -1,0 +1,86 @@
+"""The lock of a thread while a run has it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+
+from everthread.errors import SettingsError
+from everthread.storage.open import Storage
+from everthread.storage.worker import RunScope
+
+__all__ = ["RunHold", "hold_async", "is_guarded"]
+
+
+class RunHold:
+    """The lock of a thread that a run holds, refused where the run would wait for itself.
+
+    A `with` names it twice, see `Hold`: what Ctrl-C cuts off in one release is done in the other.
+    """
+
+    def __init__(self, storage: Storage, thread_id: str) -> None:
+        self.thread_id = thread_id
+        self._lock = storage.locks.hold(thread_id)
+
+    def __enter__(self) -> None:
+        try:
+            self._refuse_itself()
+            self._lock.__enter__()
+            self._note()
+        except BaseException:
+            self._release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
+    async def __aenter__(self) -> None:
+        self._refuse_itself()
+        await self._lock.__aenter__()
+        self._note()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._release()
+
+    def _refuse_itself(self) -> None:
+        if any(one.thread_id == self.thread_id and one.is_held and one is not self for one in _held_threads.get()):
+            raise SettingsError(
+                f"thread {self.thread_id!r} is being run by the run or the unfinished stream that calls this one, "
+                "which would wait for itself; leave `thread_id` out to run as part of it, finish the stream, or name "
+                "another thread"
+            )
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the lock is still held."""
+        return self._lock.is_held
+
+    def _note(self) -> None:
+        _held_threads.set((*(one for one in _held_threads.get() if one.is_held and one is not self), self))
+
+    def _release(self) -> None:
+        self._lock.release()
+        # Not by a token: streams that are read in turn end in any order, and an abandoned one in another context.
+        _held_threads.set(tuple(one for one in _held_threads.get() if one is not self))
+
+
+_held_threads: ContextVar[tuple[RunHold, ...]] = ContextVar("held_threads", default=())
+"""Of the current run and of the runs around it; one that is not held any more was left behind in another context."""
+
+
+def is_guarded(thread_id: str) -> bool:
+    """Tell whether a guarded run on a thread is under way here: its user was found to be the owner before it began."""
+    return any(one.thread_id == thread_id and one.is_held for one in _held_threads.get())
+
+
+@asynccontextmanager
+async def hold_async(storage: Storage, thread_id: str) -> AsyncIterator[RunScope]:
+    """Hold the lock of a thread until what the run saves is saved."""
+    async with RunHold(storage, thread_id):
+        # LangGraph goes on saving after a cancellation. The lock is kept until the saves under way are done, and
+        # later ones are refused. A tool that runs in a thread goes on: nothing can stop it.
+        scope = RunScope()
+        try:
+            yield scope
+        finally:
+            scope.close()
+            await scope.drain()

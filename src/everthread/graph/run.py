@@ -1,0 +1,191 @@
+"""What a call of a guarded graph asks for, read before anything is claimed or saved."""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, merge_configs
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
+
+from everthread.errors import SettingsError
+from everthread.state import Context, namespaces
+from everthread.state.context import named_user, no_user, set_dials
+from everthread.state.messages import clean_content
+from everthread.storage.pruning import dial_metadata
+from everthread.tools import OWN_TOOLS
+
+__all__ = ["KnownAnswer", "Run", "RunInput", "Steps", "is_own", "own_dials", "read_run", "thread_of"]
+
+AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of a guarded graph."""
+
+    input: Any
+    config: RunnableConfig
+    options: dict[str, Any]
+    thread_id: str
+    user_id: str | None
+    keep_checkpoints: int | None
+    ledger_turns: int | None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it begins with an input, rather than resuming where the last run stopped."""
+        return self.input is not None and not isinstance(self.input, Command)
+
+    @property
+    def latest(self) -> RunnableConfig:
+        """The config without the checkpoint that it names: of the newest one."""
+        configurable = {name: value for name, value in self.config["configurable"].items() if name != "checkpoint_id"}
+        return {**self.config, "configurable": configurable}
+
+
+@dataclass(frozen=True)
+class RunInput:
+    """A step of a guarded run: the graph has to run, with this input."""
+
+    input: Any
+    config: RunnableConfig
+    is_silent: bool = False
+    """It finishes an earlier turn: the caller shows nothing of it."""
+
+    @classmethod
+    def of(cls, input: Any, config: RunnableConfig, *, is_first: bool = True, is_silent: bool = False) -> "RunInput":
+        """Give each run of the graph a `run_id` of its own; the first may have the caller's.
+
+        The id is in the metadata of its checkpoints. LangGraph takes a run with the `run_id` of the newest checkpoint
+        for a continuation of that one.
+        """
+        configurable = config["configurable"]
+        named = configurable.get("run_id") if is_first else None
+        return cls(input, {**config, "configurable": {**configurable, "run_id": str(named or uuid4())}}, is_silent)
+
+
+@dataclass(frozen=True)
+class KnownAnswer:
+    """A step of a guarded run: nothing has to run, since the message has its answer already."""
+
+    values: dict[str, Any]
+    """The output, as the graph would return it."""
+
+
+Steps = Generator[RunInput | KnownAnswer, None, None]
+
+
+def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options: dict[str, Any]) -> Run:
+    """Read the arguments of a call; nothing is claimed or saved before they are found to be in order."""
+    merged = merge_configs(graph.config, ensure_config(config))
+    configurable = merged.get("configurable", {})
+    thread_id = thread_of(merged)
+    context = _context(graph, options.get("context"), configurable)
+    # Dials of `EverthreadMiddleware`: found wrong in the middle of a run, its message would be saved already.
+    set_dials(configurable)
+    user_id = named_user(context, configurable)
+    if user_id is None and own_dials(graph) is not None:
+        user_id = Context.user_id
+    if user_id is None and graph.store is not None and _has_middleware(graph):
+        # Its first node would say so, with the message saved and the thread nobody's.
+        raise no_user()
+    keep = getattr(context, "keep_checkpoints", Context.keep_checkpoints)
+    # Tools have side effects: each step is saved before the next one starts, unless the caller wants otherwise.
+    durability = options.get("durability") or "sync"
+    return Run(
+        _readable(graph, input),
+        {
+            **(config or {}),
+            "configurable": {**configurable, "thread_id": thread_id},
+            "metadata": {**merged.get("metadata", {}), **dial_metadata(keep, is_own=is_own(graph))},
+        },
+        {**options, "context": context, "durability": durability},
+        thread_id,
+        None if user_id is None else namespaces.checked("user_id", user_id),
+        keep,
+        getattr(context, "ledger_turns", Context.ledger_turns),
+    )
+
+
+def _context(graph: AnyGraph, context: Any, configurable: Mapping[str, Any]) -> Any:
+    """Return the context of a run; our own graph takes its user from `configurable` when there is none."""
+    own = own_dials(graph)
+    if own is None:
+        return context
+    if isinstance(context, Context):
+        # The same, but for dials that the graph has fixed.
+        return context if own is Context else own.from_mapping(vars(context))
+    user = {"user_id": configurable["user_id"]} if configurable.get("user_id") else {}
+    dials = {**user, **dict(context or {})}
+    return own.from_mapping(dials) if dials or own is not Context else None
+
+
+def own_dials(graph: AnyGraph) -> type[Context] | None:
+    """The type of the dials of our own graph; None for another graph, whose context is its own."""
+    schema: Any = graph.context_schema
+    return schema if isinstance(schema, type) and issubclass(schema, Context) else None
+
+
+def is_own(graph: AnyGraph) -> bool:
+    """Whether it is the graph of `pipeline`, and not anybody's, whose context may have our dials too."""
+    return "inject_memory" in graph.nodes
+
+
+def _has_middleware(graph: AnyGraph) -> bool:
+    """Whether `EverthreadMiddleware` is in the agent, which brings its tools along and remembers by user."""
+    found = (getattr(node.bound, "tools_by_name", {}) for node in getattr(graph, "nodes", {}).values())
+    return any(set(OWN_TOOLS) <= set(tools) for tools in found)
+
+
+def _readable(graph: AnyGraph, input: Any) -> Any:
+    """Return an input whose messages are messages with ids, which every channel can tell apart.
+
+    Raises:
+        SettingsError: a key is none of the graph's inputs, or the messages are nothing that LangChain reads as
+            such; saved, they would stop every later run.
+    """
+    taken = graph.builder.schemas[graph.builder.input_schema]
+    if not isinstance(input, dict) or "__root__" in taken:
+        return input
+    if unknown := input.keys() - taken.keys():
+        # LangGraph would leave them out without a word.
+        keys = " or ".join(f"`{name}`" for name in taken)
+        raise SettingsError(f"the graph has no input {', '.join(map(repr, sorted(unknown)))}; send {keys}")
+    if "messages" not in taken:
+        return input
+    if input.get("messages", []) == []:
+        return input
+    sent = input["messages"] if isinstance(input["messages"], list) else [input["messages"]]
+    try:
+        messages = convert_to_messages(sent)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise SettingsError(
+            f"`messages` cannot be read: {error}; send a text, {{'role': 'user', 'content': 'a text'}}, "
+            "a message of LangChain, or a list of these"
+        ) from error
+    # A crashed run may have left its wish to end the session in the state.
+    ends = {"end_session": False} if "end_session" in taken else {}
+    return {**ends, **input, "messages": [_identified(message) for message in messages]}
+
+
+def thread_of(config: RunnableConfig) -> str:
+    """Return the `thread_id` of a config.
+
+    Raises:
+        SettingsError: it has none, or one that cannot be kept.
+    """
+    thread_id = config.get("configurable", {}).get("thread_id")
+    if not thread_id:
+        raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
+    return namespaces.checked("thread_id", str(thread_id))
+
+
+def _identified(message: BaseMessage) -> BaseMessage:
+    content = clean_content(message.content)
+    if message.id is not None and content == message.content:
+        return message
+    return message.model_copy(update={"id": message.id or str(uuid4()), "content": content})

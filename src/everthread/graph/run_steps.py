@@ -1,0 +1,248 @@
+"""The protocol of a guarded run: what happens to the thread before, between and after the runs of the graph."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START
+from langgraph.store.base import Item
+from langgraph.types import StateSnapshot, StateUpdate
+
+from everthread.errors import SettingsError
+from everthread.graph.resend import arrival
+from everthread.graph.routing import AFTER_REPLY
+from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, own_dials, thread_of
+from everthread.ledger.record import now
+from everthread.nodes.thread_view import thread_messages
+from everthread.state import namespaces
+from everthread.state.marks import is_answer, sequence
+from everthread.storage.adoption import refuse_foreign
+from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
+from everthread.storage.left_messages import left_messages
+from everthread.storage.open import Storage
+from everthread.storage.pruning import Pruner, edit_metadata
+from everthread.storage.unreadable import described, record_name
+from everthread.window.turns import question_of
+
+__all__ = ["RunSteps"]
+
+
+class RunSteps:
+    """The protocol, the same under `invoke` and `ainvoke`.
+
+    All of it is synchronous; the async methods of the guard let the storage's worker thread take one step after the
+    other.
+    """
+
+    def __init__(self, graph: AnyGraph, storage: Storage, name: str) -> None:
+        self.graph, self.storage, self.name = graph, storage, name
+        self._pruner = Pruner(storage)
+
+    def steps(self, run: Run) -> Steps:
+        """Claim the thread, yield what the caller has to run one by one, and prune at the end.
+
+        The caller runs each step before it asks for the next one.
+        """
+        session = self._session_of(run)
+        snapshot = self.graph.get_state(run.config)
+        self._check_graph(run.config, snapshot)
+        self._claim(run, session)
+        if self.storage.timers is not None and _begins(session):
+            self.storage.timers.arm(run.thread_id)
+        self._note_fork(run.config, snapshot, session)
+        config = run.config
+        if run.is_new and START in snapshot.next:
+            # The last run died when its input was checkpointed but no node had consumed it, and a new input would
+            # take its place. This puts it into the state; no node runs.
+            for _ in self.graph.stream(None, config, **{**run.options, "interrupt_before": "*"}):
+                pass
+            config = run.latest
+            snapshot = self.graph.get_state(config)
+        if run.is_new and self._died_after_reply(snapshot) and "checkpoint_id" not in config["configurable"]:
+            # The last run died behind its reply: notes of the turn and the summary are still to be made.
+            yield RunInput.of(None, config, is_first=False, is_silent=True)
+            snapshot = self.graph.get_state(config)
+        for index, step in enumerate(self._inputs(run, config, snapshot)):
+            if index and isinstance(step, RunInput) and self.graph.get_state(run.latest).tasks:
+                # The turn is not over, as a rule because it waits for an approval.
+                break
+            yield step
+        self._pruner.after_run(run.thread_id, run.keep_checkpoints, run.ledger_turns)
+
+    def _inputs(self, run: Run, config: RunnableConfig, snapshot: StateSnapshot) -> Iterator[RunInput | KnownAnswer]:
+        """Yield the steps of a run: the input as it is, or for a graph of messages what `resend.arrival` makes of it.
+
+        It writes too: what `arrival` asks for, and results of a turn that is given up.
+        """
+        if not run.is_new or not isinstance(run.input, dict) or "messages" not in self.graph.channels:
+            yield RunInput.of(run.input, config)
+            return
+        store = self.storage.store
+        if is_own(self.graph) and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
+            # Ctrl-C between two steps, with durability `exit`: LangGraph saved the results and not what comes next.
+            self.graph.update_state(config, None, as_node="tools")
+            config = run.latest
+            snapshot = self.graph.get_state(config)
+        # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
+        come = arrival(run.input, self._values(snapshot, run), store, run.thread_id, is_cut_off=bool(snapshot.tasks))
+        if come.continues and (self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes):
+            # It may wait at a breakpoint, and a message that is sent again is nobody's leave to go on.
+            yield KnownAnswer(self._output_of(snapshot.values))
+            return
+        if come.writes:
+            store.batch(list(come.writes))
+        if come.answer:
+            output = {**self._output_of(snapshot.values), "messages": list(come.answer)}
+            if "structured_response" in output and come.answer[-1].id != snapshot.values["messages"][-1].id:
+                # That is the answer of a later turn.
+                output["structured_response"] = None
+            yield KnownAnswer(output)
+        elif snapshot.tasks and not come.continues and "checkpoint_id" not in config["configurable"]:
+            # The last turn does not go on. This ends it and saves the results of its finished tasks, such as the tools
+            # beside a pending approval; a new input alone would drop them.
+            self.graph.update_state(config, None, as_node=END)
+        for index, graph_input in enumerate(come.inputs):
+            is_first = index == 0
+            if isinstance(graph_input, dict) and (sent := graph_input.get("messages")):
+                # What is sent may take the place of what the state has, such as an edited question.
+                ids = {message.id for message in sent}
+                replaced = [message for message in snapshot.values.get("messages") or () if message.id in ids]
+                if replaced:
+                    self._keep_left(run.thread_id, replaced, sent, store.get(namespaces.SESSIONS, run.thread_id))
+            yield RunInput.of(graph_input, config if is_first and not come.answer else run.latest, is_first=is_first)
+
+    def _values(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
+        """Return the state with the places of its messages, which only our own graph and reducer write into it."""
+        messages = snapshot.values.get("messages")
+        if not messages or is_own(self.graph):
+            return snapshot.values
+        sent = run.input.get("messages")
+        if sent and not snapshot.tasks and not self._knows(str(sent[-1].id), run.thread_id, messages):
+            # A new question behind a finished turn: no place is asked for.
+            return snapshot.values
+        return {**snapshot.values, "messages": thread_messages(self.storage.store, run.thread_id, messages)}
+
+    def _knows(self, message_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> bool:
+        is_here = any(message.id == message_id for message in messages)
+        return is_here or self.storage.store.get(namespaces.transcript(thread_id), message_id) is not None
+
+    def _died_after_reply(self, snapshot: StateSnapshot) -> bool:
+        """Tell whether the last turn of our own graph was cut off after its reply.
+
+        What other nodes do behind a reply may wait for somebody, so only our own are sure to go on.
+        """
+        messages = snapshot.values.get("messages") or []
+        tasks = {task.name for task in snapshot.tasks}
+        is_own = own_dials(self.graph) is not None and bool(tasks) and tasks <= AFTER_REPLY and bool(messages)
+        return is_own and is_answer(messages[-1])
+
+    def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        names = self.graph.output_channels
+        return {name: values[name] for name in ([names] if isinstance(names, str) else names) if name in values}
+
+    def _session_of(self, run: Run) -> Item | None:
+        """Return the session of the thread.
+
+        Raises:
+            SettingsError: it belongs to another user; nothing of theirs may enter it, and no approval either.
+            UnreadableError: nobody knows whose it is.
+        """
+        session = self.storage.store.get(namespaces.SESSIONS, run.thread_id)
+        if session is not None and "user_id" not in session.value:
+            error = LookupError("it does not say whose the thread is")
+            raise described(record_name(namespaces.SESSIONS, run.thread_id), error)
+        owner = session.value.get("user_id") if session else None
+        if owner is not None and owner != run.user_id:
+            if not run.user_id:
+                raise SettingsError(
+                    f"thread {run.thread_id!r} belongs to a user, and this run names none; name the user by `user_id` "
+                    "in the context or in `configurable`"
+                )
+            raise SettingsError(
+                f"thread {run.thread_id!r} belongs to another user than {run.user_id!r}; use a thread of their own"
+            )
+        return session
+
+    def _check_graph(self, config: RunnableConfig, snapshot: StateSnapshot) -> None:
+        """Refuse to run our own graph on a thread of another one, whose state keys and approvals it would drop.
+
+        Raises:
+            SettingsError: the newest checkpoint is another graph's; nothing was changed.
+        """
+        if not is_own(self.graph) or snapshot.metadata is None:
+            return
+        if "checkpoint_id" in config["configurable"] or snapshot.metadata.get(OURS) != OWN_GRAPH:
+            refuse_foreign(self.storage.checkpointer, thread_of(config), self.graph.channels)
+
+    def _claim(self, run: Run, session: Item | None) -> None:
+        """Make a new thread the user's, ahead of its first checkpoint."""
+        if session is not None and session.value.get("user_id") == run.user_id:
+            return
+        at = now()
+        value = session.value if session else {"agent": self.name, "began": at, "turns": 0, "consolidated_turns": 0}
+        value = {"shared": None, "last_activity": at, **value, "thread_id": run.thread_id, "user_id": run.user_id}
+        self.storage.store.put(namespaces.SESSIONS, run.thread_id, value, index=False)
+
+    def _note_fork(self, config: RunnableConfig, snapshot: StateSnapshot, session: Item | None) -> None:
+        """Save the last place that all branches share, when the thread goes on from an older checkpoint.
+
+        `inject_memory` notices a fork by its new message (`shared_past`). A run that only answers an old question
+        again has none, and neither has an edit.
+        """
+        named = config["configurable"].get("checkpoint_id")
+        if not named or session is None:
+            return
+        latest = {name: value for name, value in config["configurable"].items() if name != "checkpoint_id"}
+        newest = self.storage.checkpointer.get_tuple({"configurable": {"checkpoint_ns": "", **latest}})
+        if newest is None or newest.config["configurable"].get("checkpoint_id") == named:
+            return
+        messages = snapshot.values.get("messages") or []
+        left = self.graph.get_state({**config, "configurable": latest}).values.get("messages") or []
+        self._keep_left(session.key, left, messages, session)
+        here, earlier = sequence(messages[-1]) if messages else -1, session.value.get("shared")
+        if earlier is None or earlier > here:
+            value = {**session.value, "shared": here}
+            self.storage.store.put(namespaces.SESSIONS, session.key, value, index=False)
+
+    def _keep_left(self, thread_id: str, before: Any, after: Any, session: Item | None) -> None:
+        """Keep the messages of a state that the next one does not have, for the prompts that showed them."""
+        turn = int(session.value.get("turns") or 0) if session else 0
+        old, new = ([one for one in messages if isinstance(one, BaseMessage)] for messages in (before, after))
+        if writes := left_messages(thread_id, old, new, turn):
+            self.storage.store.batch(writes)
+
+    def edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """Edit the state, and keep the messages that leave it for the prompts that showed them."""
+        snapshot = self.graph.get_state(config)
+        self._check_graph(config, snapshot)
+        if config["configurable"].get("checkpoint_id"):
+            session = self.storage.store.get(namespaces.SESSIONS, thread_of(config))
+            self._note_fork(config, snapshot, session)
+        metadata = {**config.get("metadata", {}), **edit_metadata(is_own=is_own(self.graph))}
+        edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
+        thread_id = thread_of(config)
+        session = self.storage.store.get(namespaces.SESSIONS, thread_id)
+        before, after = (one.values.get("messages") or [] for one in (snapshot, self.graph.get_state(edited)))
+        self._keep_left(thread_id, before, after, session)
+        return edited
+
+
+def _stopped_behind_tools(snapshot: StateSnapshot, sent: Mapping[str, Any]) -> bool:
+    """Tell whether a question that is sent again has the results of its tools, all of them, and no reply to them."""
+    messages = snapshot.values.get("messages") or []
+    calls = next((message.tool_calls for message in reversed(messages) if isinstance(message, AIMessage)), [])
+    results = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    question = question_of(messages)
+    return (
+        bool(messages and sent.get("messages"))
+        and isinstance(messages[-1], ToolMessage)
+        and all(call["id"] in results for call in calls)
+        and question is not None
+        and sent["messages"][-1].id == question.id
+    )
+
+
+def _begins(session: Item | None) -> bool:
+    """Tell whether a run begins a session: all turns before it are consolidated."""
+    return session is None or session.value.get("consolidated_turns", 0) >= session.value.get("turns", 0)
