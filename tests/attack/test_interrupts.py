@@ -27,7 +27,8 @@ from everthread import open_storage
 from everthread.storage.open import Storage
 
 PACKAGE = Path(everthread.__file__).parent
-ATTACKED = {str(PACKAGE / "graph" / "guard.py"), contextlib.__file__, *map(str, PACKAGE.glob("storage/**/*.py"))}
+GUARD = [PACKAGE / "graph" / name for name in ("guard.py", "holds.py", "run.py", "run_steps.py")]
+ATTACKED = {contextlib.__file__, *map(str, [*GUARD, *PACKAGE.glob("storage/**/*.py")])}
 
 
 class Interrupt:
