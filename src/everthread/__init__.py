@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from everthread.compactions import Preview, acompact_now, apreview, compact_now, preview
     from everthread.fitting import fit
     from everthread.graph.agent import build_graph, pipeline
+    from everthread.graph.retaining import Retained, aretain, retain
     from everthread.middleware import EverthreadMiddleware, EverthreadState
     from everthread.profiles import aget_profile, aset_profile, get_profile, set_profile
     from everthread.state import Agent, Context
+    from everthread.state.retention import Retention
     from everthread.storage.open import Storage, open_storage
     from everthread.transcript import Transcript
 
@@ -33,6 +35,8 @@ __all__ = [
     "Preview",
     "PromptChange",
     "PromptPart",
+    "Retained",
+    "Retention",
     "SentPrompt",
     "Storage",
     "Transcript",
@@ -41,6 +45,7 @@ __all__ = [
     "aget_profile",
     "apreview",
     "aprompt_at",
+    "aretain",
     "asent_prompts",
     "aset_profile",
     "build_graph",
@@ -52,6 +57,7 @@ __all__ = [
     "preview",
     "prompt_at",
     "prompt_changes",
+    "retain",
     "sent_prompts",
     "set_profile",
 ]
@@ -62,6 +68,7 @@ _HOMES = {
     "Context": "everthread.state",
     "EverthreadMiddleware": "everthread.middleware",
     "EverthreadState": "everthread.middleware",
+    "Retention": "everthread.state.retention",
     "Storage": "everthread.storage.open",
     "Transcript": "everthread.transcript",
     **dict.fromkeys(("aget_profile", "aset_profile", "get_profile", "set_profile"), "everthread.profiles"),
@@ -73,6 +80,7 @@ _HOMES = {
         "everthread.calls",
     ),
     **dict.fromkeys(("Preview", "acompact_now", "apreview", "compact_now", "preview"), "everthread.compactions"),
+    **dict.fromkeys(("Retained", "aretain", "retain"), "everthread.graph.retaining"),
     "build_graph": "everthread.graph.agent",
     "fit": "everthread.fitting",
     "open_storage": "everthread.storage.open",

@@ -1,4 +1,5 @@
-"""What is done outside of runs, on Postgres: sessions end that nobody has gone on with, and their threads are pruned.
+"""What is done outside of runs, on Postgres: sessions end that nobody has gone on with, and their threads are pruned;
+once a day, what is kept no longer goes.
 
 Any number of workers take the jobs of one database; each job is done by one of them, and those of a worker that was
 killed by another one within a minute. All of them can be done again: a session is consolidated in one transaction,
@@ -9,6 +10,7 @@ On SQLite `everthread sweep` does the same when it is called, and `everthread se
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -16,8 +18,10 @@ from procrastinate import App, PsycopgConnector, RetryStrategy
 
 from everthread.errors import SettingsError, ThreadBusyError
 from everthread.graph.ending import Ending, end_if_idle, has_open_session
+from everthread.graph.retaining import has_policy, retain
+from everthread.state import Agent
 from everthread.storage.open import Storage
-from everthread.storage.postgres.timers import END, QUEUE, TIMER, SessionTimers
+from everthread.storage.postgres.timers import END, QUEUE, RETAIN, TIMER, SessionTimers
 from everthread.storage.pruning import dial_of
 from everthread.storage.reading import record_of, records
 
@@ -32,15 +36,18 @@ _LOOK_SECONDS = 10.0
 """Between two looks for such jobs."""
 _CATCH_UP_SECONDS = 3_600.0
 """Between two looks for open sessions without a timer, such as those of an app that sets none."""
+_BETWEEN_RETENTIONS = timedelta(hours=23)
+"""So that a worker that is started once a day finds it due."""
 _LATER_SECONDS = 60.0
 """After which a thread that was in use, or could not be consolidated, is looked at again at the earliest."""
 
 
-async def work(storage: Storage, *, concurrency: int = 4, is_once: bool = False) -> None:
+async def work(storage: Storage, agents: Sequence[Agent] = (), *, concurrency: int = 4, is_once: bool = False) -> None:
     """Do the jobs of a database until SIGTERM or Ctrl-C; what is being done is finished.
 
     Args:
-        storage: on Postgres, opened with `end_idle_seconds`.
+        storage: on Postgres, opened with `end_idle_seconds`; its `retention` is seen to once a day.
+        agents: those with a retention of their own.
         concurrency: jobs at a time.
         is_once: do what is due and return.
 
@@ -50,10 +57,12 @@ async def work(storage: Storage, *, concurrency: int = 4, is_once: bool = False)
     timers = storage.timers
     if timers is None:
         raise SettingsError("jobs need Postgres and `end_idle_seconds`: open_storage(url, end_idle_seconds=1800)")
-    app = _app(storage, timers, concurrency)
+    app = _app(storage, timers, agents, concurrency)
     async with app.open_async():
         await _rescue(app)
         await asyncio.to_thread(_catch_up, storage, timers)
+        if has_policy(storage, agents):
+            await asyncio.to_thread(timers.ask_for_retention)
         watching = asyncio.create_task(_watch(app, storage, timers))
         try:
             is_done = False
@@ -74,7 +83,7 @@ async def work(storage: Storage, *, concurrency: int = 4, is_once: bool = False)
                 await watching
 
 
-def _app(storage: Storage, timers: SessionTimers, concurrency: int) -> App:
+def _app(storage: Storage, timers: SessionTimers, agents: Sequence[Agent], concurrency: int) -> App:
     """Return the tasks on a storage."""
     # A job holds a connection only while it is fetched or finished; one more listens.
     app = App(connector=PsycopgConnector(conninfo=timers.conninfo, min_size=1, max_size=concurrency + 3))
@@ -104,6 +113,12 @@ def _app(storage: Storage, timers: SessionTimers, concurrency: int) -> App:
             logger.warning("thread %r could not be consolidated: %s", thread_id, outcome.failure)
         wait = idle_seconds if outcome == "active" else max(idle_seconds, _LATER_SECONDS)
         timers.arm(thread_id, datetime.now(UTC) + timedelta(seconds=wait), idle_seconds=idle_seconds)
+
+    @app.task(name=RETAIN, queue=QUEUE, retry=retry)
+    def delete_what_is_old() -> None:
+        if has_policy(storage, agents):
+            logger.info("retention: %s", retain(storage, agents, verify=False).totals)
+        timers.ask_for_retention(datetime.now(UTC) + _BETWEEN_RETENTIONS)
 
     return app
 

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from langchain_core.messages import AIMessage
 
-from everthread import Agent, Context, build_graph, jobs, open_storage
+from everthread import Agent, Context, Retention, build_graph, jobs, open_storage
 from everthread.cli import main
 from everthread.errors import SettingsError, StorageError
 from everthread.ledger import events
@@ -174,3 +174,25 @@ def test_jobs_are_refused_on_sqlite(capsys: pytest.CaptureFixture[str]) -> None:
     assert "use `everthread sweep" in capsys.readouterr().err
     with pytest.raises(SettingsError, match="end_idle_seconds"):
         open_storage("sqlite://", end_idle_seconds=1)
+
+
+async def test_a_worker_deletes_what_is_kept_no_longer(postgres_url: str) -> None:
+    with open_storage(postgres_url, end_idle_seconds=0, retention=Retention(idle_days=30)) as storage:
+        await asyncio.to_thread(talk, storage)
+        record = record_of(storage.store, "t-1") or {}
+        long_ago = {**record, "last_activity": "2020-01-01T00:00:00+00:00"}
+        storage.store.put(namespaces.SESSIONS, "t-1", long_ago, index=False)
+        await work(storage)
+        assert record_of(storage.store, "t-1") is None
+        assert len(user_notes(storage.store, "u-1")[0]) == 1
+
+
+async def test_retention_is_seen_to_once_a_day(postgres_url: str) -> None:
+    with open_storage(postgres_url, end_idle_seconds=3_600, retention=Retention(idle_days=30)) as storage:
+        for _ in range(2):
+            await work(storage)
+        with psycopg.connect(storage.timers.conninfo) as database:  # type: ignore[union-attr]
+            rows = database.execute(
+                "SELECT status::text, scheduled_at > now() + interval '22 hours' FROM procrastinate_jobs"
+            ).fetchall()
+        assert rows == [("todo", True)]

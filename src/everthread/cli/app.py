@@ -44,6 +44,7 @@ COMMANDS = {
     "serve-key": ("serve_key", "Make an API key for a user of `serve`."),
     "export": ("export", "Export everything that is held of a user, as JSON."),
     "forget": ("forget", "Erase a user or a thread for good, and verify it."),
+    "retain": ("retain", "Delete what is kept no longer: idle threads, old messages, old events."),
     "compact": ("compact", "Prune old checkpoints and reclaim disk space."),
     "migrate": ("migrate", "Copy a database to another one, such as a file to Postgres, and compare both."),
     "guard": ("guard", "Tell which texts may be kept as notes."),

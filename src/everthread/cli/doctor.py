@@ -231,7 +231,7 @@ def _content(path: Path) -> _Findings:
         again = "`everthread compact` builds it again"
         yield "full-text index", "warn", f"{counted(words, 'row')} of it cannot be read; {again}"
     if unfinished:
-        again = "run the same `everthread forget` command again"
+        again = "run the same `everthread forget` or `retain` command again"
         yield "erasure", "warn", f"one that began at {unfinished} was not finished; {again}"
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "DEFAULT_DATABASE",
     "WAIT_SECONDS",
     "AgentName",
+    "Agents",
     "AsJson",
     "CountAs",
     "DatabaseUrl",
@@ -23,6 +24,7 @@ __all__ = [
     "ModelName",
     "OneUser",
     "Page",
+    "RetentionPolicy",
     "ThreadId",
     "Toolkits",
     "Yes",
@@ -58,6 +60,19 @@ AgentName = Annotated[
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="Id of the thread.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
 OneUser = Annotated[str | None, typer.Option("--user", metavar="USER", help="Only this user's.")]
+RetentionPolicy = Annotated[
+    str | None,
+    typer.Option(
+        "--retention",
+        envvar="EVERTHREAD_RETENTION",
+        metavar="POLICY",
+        help="What is kept for how long, such as `idle_days=90,transcript_days=30,ledger_turns=500`.",
+    ),
+]
+Agents = Annotated[
+    list[str] | None,
+    typer.Option("--agent", metavar="NAME", help="`module:attribute` with a policy of its own; can be repeated."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Limit = Annotated[
     int | None, typer.Option("--limit", min=1, metavar="K", help="Only the first K records.  [default: all]")

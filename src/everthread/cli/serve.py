@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName, duration_seconds, load_agent
+from everthread.cli.options import (
+    DEFAULT_DATABASE,
+    DatabaseUrl,
+    ModelName,
+    RetentionPolicy,
+    duration_seconds,
+    load_agent,
+)
 from everthread.cli.output import note
 from everthread.errors import EverthreadError, SettingsError
 
@@ -70,6 +77,7 @@ def serve(
             "--idle", metavar="TIME", help="After which a session ends, on Postgres by `everthread worker`; 0s: never."
         ),
     ] = "30m",
+    retention: RetentionPolicy = None,
     rate: Annotated[int, typer.Option("--rate", min=0, help="Requests a minute for each key; 0: no limit.")] = 600,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs at a time.")] = 100,
     max_body: Annotated[int, typer.Option("--max-body", min=1, help="Megabytes of a request.")] = 1,
@@ -80,6 +88,7 @@ def serve(
     `--jwt-secret` or `--jwks` it serves one user, and this machine only.
     """
     needs_web()
+    from everthread.cli.retain import policy_of
     from everthread.graph.server import fixed_dials
     from everthread.storage.locations import is_postgres
     from everthread.storage.open import open_storage
@@ -105,6 +114,7 @@ def serve(
             lock_timeout_seconds=duration_seconds(wait),
             # On Postgres it is a job, for one worker at a time.
             end_idle_seconds=idle_seconds if on_postgres else None,
+            retention=policy_of(retention),
         ) as storage,
     ):
         fixed = fixed_dials(os.environ.get("EVERTHREAD_FIXED", ""))

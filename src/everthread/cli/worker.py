@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from everthread.cli.options import DatabaseUrl, duration_seconds
+from everthread.cli.options import Agents, DatabaseUrl, RetentionPolicy, duration_seconds, load_agent
 from everthread.cli.output import note
 from everthread.errors import SettingsError
 
@@ -21,11 +21,13 @@ def worker(
     ] = "30m",
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Jobs at a time.")] = 4,
     once: Annotated[bool, typer.Option("--once", help="Do what is due, and stop.")] = False,
+    retention: RetentionPolicy = None,
+    agent: Agents = None,
 ) -> None:
     """End idle sessions and prune their threads, as jobs on Postgres.
 
     Start one beside your workers, or several: each job is done once, and those of a worker that is killed are taken
-    over. On SQLite use `sweep`.
+    over. With a policy of retention, what is kept no longer goes once a day. On SQLite use `sweep`.
     """
     if find_spec("procrastinate") is None:
         raise SettingsError("'procrastinate' is not installed: pip install 'everthread[jobs]'")
@@ -37,7 +39,10 @@ def worker(
     from everthread.storage.open import open_storage
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    seconds = duration_seconds(idle)
-    with open_storage(database, lock_timeout_seconds=0, end_idle_seconds=seconds) as storage:
+    from everthread.cli.retain import policy_of
+
+    seconds, agents = duration_seconds(idle), [load_agent(name) for name in agent or ()]
+    policy = policy_of(retention)
+    with open_storage(database, lock_timeout_seconds=0, end_idle_seconds=seconds, retention=policy) as storage:
         note(f"doing the jobs of {storage.url}; sessions end after {idle}")
-        asyncio.run(work(storage, concurrency=concurrency, is_once=once))
+        asyncio.run(work(storage, agents, concurrency=concurrency, is_once=once))

@@ -5,12 +5,12 @@ Events about notes stay as long as the thread: a session must not learn again wh
 prompts go once no recipe that stays can name them.
 """
 
-from langgraph.store.base import BaseStore, PutOp
+from langgraph.store.base import BaseStore, PutOp, SearchItem
 
 from everthread.ledger.recipes import RENEWED_AFTER, WHOLE_EVERY
 from everthread.state import namespaces
 
-__all__ = ["KEPT_KINDS", "RUNS_BETWEEN", "prune"]
+__all__ = ["KEPT_KINDS", "RUNS_BETWEEN", "outdated", "prune"]
 
 _PAGE = 500
 
@@ -33,19 +33,24 @@ KEPT_KINDS = (
 
 
 def prune(store: BaseStore, thread_id: str, through_turn: int) -> int:
-    """Delete the events of a turn and of all before it, and what only they have names for.
+    """Delete what is `outdated`, and return how many records went."""
+    gone = [PutOp(one.namespace, one.key, None) for one in outdated(store, thread_id, through_turn)]
+    if gone:
+        store.batch(gone)
+    return len(gone)
+
+
+def outdated(store: BaseStore, thread_id: str, through_turn: int) -> list[SearchItem]:
+    """Return the events of a turn and of all before it, and what only they have names for.
 
     Args:
         store: holds the ledger.
         thread_id: whose ledger.
-        through_turn: newest turn that goes; 0 or less deletes nothing.
-
-    Returns:
-        Records that went.
+        through_turn: newest turn that goes; none does when it is 0 or less.
     """
     if through_turn <= 0:
-        return 0
-    gone: list[PutOp] = []
+        return []
+    found: list[SearchItem] = []
     spaces = {
         namespaces.ledger(thread_id): through_turn,
         namespaces.thread(thread_id, "left"): through_turn,
@@ -54,8 +59,6 @@ def prune(store: BaseStore, thread_id: str, through_turn: int) -> int:
     for namespace, newest in spaces.items():
         offset = 0
         while page := store.search(namespace, filter={"turn": {"$lte": newest}}, limit=_PAGE, offset=offset):
-            gone += [PutOp(namespace, one.key, None) for one in page if one.value.get("event") not in KEPT_KINDS]
+            found += [one for one in page if one.value.get("event") not in KEPT_KINDS]
             offset += len(page)
-    if gone:
-        store.batch(gone)
-    return len(gone)
+    return found

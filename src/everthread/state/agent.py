@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from everthread.errors import SettingsError
+from everthread.state.retention import Retention
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -50,6 +51,9 @@ class Agent:
     rules: Sequence[str | Path] = ()
     """YAML files with rules of one's own, added to the built-in ones; docs/memory.md has the format."""
 
+    retention: Retention | None = None
+    """What is kept of this agent's threads for how long, in place of the storage's policy; None: what that one says."""
+
     def __post_init__(self) -> None:
         for name in ("name", "title", "instructions"):
             value = getattr(self, name)
@@ -64,6 +68,8 @@ class Agent:
         self._check_summary_sections()
         if self.profile is not None and not (isinstance(self.profile, type) and issubclass(self.profile, BaseModel)):
             raise SettingsError(f"`profile` of an agent must be a class of pydantic's BaseModel, got {self.profile!r}")
+        if self.retention is not None and not isinstance(self.retention, Retention):
+            raise SettingsError(f"`retention` of an agent must be a Retention, got {self.retention!r}")
         for rule in self.rules:
             if not isinstance(rule, str | Path):
                 raise SettingsError(f"`rules` of an agent takes paths of YAML files, got {rule!r}")

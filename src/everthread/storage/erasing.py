@@ -7,7 +7,10 @@ from typing import Any, Protocol
 from everthread.storage.locks import Locks
 from everthread.storage.residue import Hit
 
-__all__ = ["Doomed", "Eraser", "Found"]
+__all__ = ["RETENTION", "Doomed", "Eraser", "Found"]
+
+RETENTION = "retention"
+"""Mark of what `retain` deletes; all other marks are digests of whom is erased."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,8 @@ class Doomed:
     """Records that get another value: prefix, key, JSON."""
     shown: tuple[tuple[str, str, bytes], ...]
     """Records of a prefix that hold a text, and what they get in its place: prefix, text, JSON."""
+    added: tuple[tuple[str, str, bytes], ...] = ()
+    """Records that are new: prefix, key, JSON."""
 
 
 @dataclass(frozen=True)

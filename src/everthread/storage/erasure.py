@@ -6,7 +6,7 @@ by running it again. What differs between databases is in their `Eraser`.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from everthread.storage.residue import Hit, samples, texts_of
 from everthread.storage.tables import Tables
 from everthread.storage.user_data import UserData
 
-__all__ = ["Receipt", "erase", "held"]
+__all__ = ["Receipt", "erase", "held", "texts"]
 
 _NEWEST_WRITES = 200
 """Writes of a thread that texts are taken from; older ones are in the transcript."""
@@ -131,7 +131,7 @@ def erase(
         with eraser.hold():
             progress("erasing")
             counts = _counts(storage.tables, found)
-            sought = samples(_texts(storage, found))
+            sought = samples(texts(storage, found))
             losses = lost_notes(storage.tables, found)
             spaces = eraser.delete(_doomed(storage, found, began), mark, began)
             progress("rewriting the file" if is_file(storage.url) else "vacuuming")
@@ -186,14 +186,14 @@ def _counts(tables: Tables, found: UserData) -> Counter[str]:
     return +counts
 
 
-def _texts(storage: Storage, found: UserData) -> Iterator[str]:
+def texts(storage: Storage, found: UserData) -> Iterator[str]:
     """Return what the user said and what is known about them, the most telling first."""
     of_users: list[str] = []
     of_threads: list[str] = []
     for record in user_data.records(storage.tables, found):
         kind = user_data.kind_of(record.prefix)
         if kind == "transcript":
-            of_threads += [str(record.value.get("text", ""))] if record.value.get("role") == "human" else []
+            of_threads += texts_of(_said(record.value)) if record.value.get("role") == "human" else []
         elif kind not in _NO_TEXTS:
             of_users += texts_of(record.value)
     yield from of_users
@@ -201,6 +201,13 @@ def _texts(storage: Storage, found: UserData) -> Iterator[str]:
         for value in newest_inputs(storage.tables, storage.checkpointer.serde, thread_id, _NEWEST_WRITES):
             yield from texts_of(value)
     yield from of_threads
+
+
+def _said(record: Mapping[str, Any]) -> Any:
+    """Return what a message of the transcript says; earlier versions kept its text alone."""
+    message = record.get("message")
+    data = message.get("data") if isinstance(message, Mapping) else None
+    return data.get("content") if isinstance(data, Mapping) else record.get("text")
 
 
 def _doomed(storage: Storage, found: UserData, began: str) -> Doomed:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from langgraph.graph.state import CompiledStateGraph
 
 from everthread.errors import SettingsError
+from everthread.state.retention import Retention
 from everthread.storage.locations import Synchronous, is_postgres, needing_postgres
 from everthread.storage.parts import Parts
 from everthread.storage.sqlite.opening import open_sqlite
@@ -21,8 +22,9 @@ __all__ = ["Storage", "open_storage"]
 class Storage:
     """One open database, for `invoke` and `ainvoke` alike; use it with `with`, `async with` or `close()`."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, retention: Retention | None = None) -> None:
         self.url = parts.url
+        self.retention = retention
         self._process = os.getpid()
         self.database = parts.database
         self.checkpointer = parts.checkpointer
@@ -87,6 +89,7 @@ def open_storage(
     pgbouncer: bool | None = None,
     direct_url: str | None = None,
     end_idle_seconds: float | None = None,
+    retention: Retention | None = None,
 ) -> Storage:
     """Open a database.
 
@@ -110,6 +113,7 @@ def open_storage(
         direct_url: of Postgres itself when `url` is a pooler's; locks need a session of their own.
         end_idle_seconds: of Postgres: without activity for so long, a session ends by a job of `everthread worker`.
             None: no timer is set.
+        retention: what is kept for how long; `retain`, `everthread sweep`, `worker` and `serve` see to it.
 
     Raises:
         SettingsError: the URL is not understood, or an option is not for this database.
@@ -122,6 +126,8 @@ def open_storage(
         "pgbouncer": pgbouncer,
         "direct_url": direct_url,
     }
+    if retention is not None and not isinstance(retention, Retention):
+        raise SettingsError(f"`retention` must be a Retention, such as Retention(idle_days=90), got {retention!r}")
     if is_postgres(url):
         if synchronous is not None:
             raise SettingsError("`synchronous` is for SQLite; Postgres has `synchronous_commit`")
@@ -136,7 +142,8 @@ def open_storage(
                 allowed_types=allowed_types,
                 options=options,
                 end_idle_seconds=end_idle_seconds,
-            )
+            ),
+            retention,
         )
     if end_idle_seconds is not None:
         raise SettingsError(
@@ -151,5 +158,6 @@ def open_storage(
             lock_timeout_seconds=lock_timeout_seconds,
             synchronous=synchronous,
             allowed_types=allowed_types,
-        )
+        ),
+        retention,
     )

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from everthread.errors import EverthreadError, SettingsError
 from everthread.graph.agent import build_graph
 from everthread.graph.guard import GuardedGraph
+from everthread.graph.retaining import has_policy
 from everthread.models.wrapped import ChatModel
 from everthread.state import Agent
 from everthread.storage.open import Storage
@@ -31,7 +32,7 @@ from everthread.web.operations import Operation
 from everthread.web.problems import Problem, answer
 from everthread.web.routes import OPERATIONS
 from everthread.web.service import Service
-from everthread.web.sweeping import sweep_every
+from everthread.web.sweeping import retain_daily, sweep_every
 
 __all__ = ["create_app", "stop_runs"]
 
@@ -116,13 +117,17 @@ def _route(one: Operation) -> Route:
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     idle_seconds, service = app.state.limits.sweep_idle_seconds, app.state.service
-    timer = None
+    storage, agents = service.storage, app.state.agents
+    timers = []
     if idle_seconds is not None:
-        timer = asyncio.create_task(sweep_every(service.storage, app.state.agents, idle_seconds))
+        timers.append(asyncio.create_task(sweep_every(storage, agents, idle_seconds)))
+    # With jobs, it is one of them.
+    if storage.timers is None and has_policy(storage, agents.values()):
+        timers.append(asyncio.create_task(retain_daily(storage, agents.values())))
     try:
         yield
     finally:
-        if timer is not None:
+        for timer in timers:
             timer.cancel()
             with suppress(asyncio.CancelledError):
                 await timer

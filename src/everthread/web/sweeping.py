@@ -1,20 +1,22 @@
-"""End idle sessions from a timer of the worker, where no job does."""
+"""End idle sessions, and delete what is kept no longer, from timers of the worker, where no job does."""
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from everthread.errors import EverthreadError
 from everthread.graph.ending import Ending, end_if_idle
+from everthread.graph.retaining import aretain
 from everthread.state import Agent
 from everthread.storage.open import Storage
 from everthread.storage.reading import records
 from everthread.web.service import in_thread
 
-__all__ = ["sweep", "sweep_every"]
+__all__ = ["retain_daily", "sweep", "sweep_every"]
 
 logger = logging.getLogger(__name__)
 
+_DAY_SECONDS = 86_400.0
 _MOST = 100
 """Sessions that one round ends; the next round goes on."""
 
@@ -30,6 +32,18 @@ async def sweep_every(storage: Storage, agents: Mapping[str, Agent], idle_second
         else:
             if ended:
                 logger.info("ended %d idle sessions", ended)
+
+
+async def retain_daily(storage: Storage, agents: Iterable[Agent]) -> None:
+    """Delete what is kept no longer, now and once a day, until it is cancelled."""
+    while True:
+        try:
+            done = await aretain(storage, agents, verify=False)
+        except EverthreadError as error:
+            logger.warning("retention could not be seen to: %s", error)
+        else:
+            logger.info("retention: %s", done.totals)
+        await asyncio.sleep(_DAY_SECONDS)
 
 
 def sweep(storage: Storage, agents: Mapping[str, Agent], idle_seconds: float) -> int:

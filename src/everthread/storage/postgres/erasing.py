@@ -116,6 +116,9 @@ class PostgresEraser:
         for prefix, text, value in doomed.shown:
             sql = "UPDATE store SET value = %s::jsonb WHERE prefix = %s AND position(%s IN value::text) > 0"
             rows(sql, (_stored(value), prefix, text))
+        for prefix, key, value in doomed.added:
+            sql = "INSERT INTO store (prefix, key, value) VALUES (%s, %s, %s::jsonb) ON CONFLICT DO NOTHING"
+            rows(sql, (text_in(prefix), text_in(key), _stored(value)))
 
     def _tables(self) -> list[str]:
         return list(_columns(self._read(_COLUMNS)))

@@ -73,5 +73,5 @@ def _rows(tables: PostgresTables) -> Iterator[Finding]:
 def _notes(execute: Any) -> Iterator[Finding]:
     with suppress(psycopg.errors.UndefinedTable):
         for (began,) in execute("SELECT began FROM everthread_erasures ORDER BY began LIMIT 1"):
-            again = "run the same `everthread forget` command again"
+            again = "run the same `everthread forget` or `retain` command again"
             yield "erasure", "warn", f"one that began at {began} was not finished; {again}"

@@ -6,6 +6,7 @@ enough; else it is set again for the moment when it would be. So a turn costs no
 
 import logging
 import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -21,7 +22,7 @@ from everthread.storage.postgres.database import connect
 from everthread.storage.postgres.location import PostgresLocation
 from everthread.storage.postgres.locks import lock_number
 
-__all__ = ["END", "QUEUE", "TIMER", "SessionTimers"]
+__all__ = ["END", "QUEUE", "RETAIN", "TIMER", "SessionTimers"]
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,9 @@ TIMER = "everthread.timer"
 """Looks whether a session is idle; takes `thread_id` and `idle_seconds`."""
 END = "everthread.end_session"
 """Ends a session; takes the same."""
+
+RETAIN = "everthread.retain"
+"""Deletes what is kept no longer."""
 
 _OPEN_SECONDS = 10.0
 
@@ -89,6 +93,12 @@ class SessionTimers:
         user = str(lock_number(self._schema, user_id))
         job = self._app.configure_task(END, queue=QUEUE, queueing_lock=f"end {thread_id}", lock=user)
         self._defer(job, thread_id, idle_seconds)
+
+    def ask_for_retention(self, at: datetime | None = None) -> None:
+        """Have what is old deleted, now or later; one such job waits at a time."""
+        job = self._app.configure_task(RETAIN, queue=QUEUE, queueing_lock=RETAIN, lock=RETAIN, schedule_at=at)
+        with suppress(AlreadyEnqueued):
+            job.defer()
 
     def waiting(self) -> set[str]:
         """Return the threads whose timer is set."""

@@ -82,6 +82,7 @@ class SqliteEraser:
                 "UPDATE store SET value = ? WHERE prefix = ? AND instr(CAST(value AS TEXT), ?) > 0",
                 [(value, prefix, text) for prefix, text, value in doomed.shown],
             )
+            many("INSERT OR REPLACE INTO store (prefix, key, value) VALUES (?, ?, ?)", doomed.added)
             execute("COMMIT")
         except BaseException:
             execute("ROLLBACK")

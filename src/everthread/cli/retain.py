@@ -1,0 +1,99 @@
+"""`retain`: delete what is kept no longer."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from everthread.cli.forget import in_words
+from everthread.cli.options import DEFAULT_DATABASE, Agents, AsJson, DatabaseUrl, RetentionPolicy, Yes, load_agent
+from everthread.cli.output import counted, note, print_json, print_table, progress, say
+from everthread.cli.reading import when
+from everthread.errors import SettingsError, StorageError
+from everthread.graph.retaining import Retained, has_policy
+from everthread.graph.retaining import retain as delete
+from everthread.state.retention import Retention
+from everthread.storage.open import open_storage
+from everthread.storage.retaining import Kept
+
+__all__ = ["policy_of", "print_retained", "retain"]
+
+_KEPT: dict[Kept, str] = {
+    "waiting": "since an approval is awaited (answer it, or use `everthread forget --thread`)",
+    "busy": "since a run has it",
+    "foreign": "since an app's own graph began it (`--adopted` takes those too)",
+    "failed": "since its notes could not be consolidated (the next call tries again)",
+    "unreadable": "since it cannot be read (`everthread doctor` names the rows)",
+}
+
+
+def retain(
+    retention: RetentionPolicy = None,
+    agent: Agents = None,
+    adopted: Annotated[
+        bool, typer.Option("--adopted", help="Also threads of an app of yours that it has run with the middleware.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    yes: Yes = False,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Delete what is kept no longer: idle threads, old messages, old events.
+
+    A session that is still open ends first, so what lasts becomes long-term notes, which stay; so do profiles, bookings
+    and tickets. Threads in use, that wait for an approval or that other graphs made stay. Each deletion leaves a
+    receipt, and the database is searched for texts of what went.
+    """
+    agents = [load_agent(name) for name in agent or ()]
+    with open_storage(database, create=False, lock_timeout_seconds=0, retention=policy_of(retention)) as storage:
+        if not has_policy(storage, agents):
+            raise SettingsError("say what is kept for how long, such as `--retention idle_days=90`; docs/retention.md")
+        if not dry_run and not yes:
+            print_retained(delete(storage, agents, is_dry=True, adopted=adopted), shown=note)
+            typer.confirm("Delete this? It cannot be undone (`--yes` skips this question).", abort=True, err=True)
+        with progress("looking for what is old" if dry_run else "deleting what is old") as report:
+            done = delete(storage, agents, is_dry=dry_run, adopted=adopted, progress=report)
+    if as_json:
+        print_json(done.as_json())
+    else:
+        _print_threads(done)
+        print_retained(done)
+    if done.left:
+        raise StorageError(f"deleted, but texts of it are still in {', '.join(done.left)}")
+
+
+def policy_of(text: str | None) -> Retention | None:
+    """Return the policy that an option says; None when it is not given."""
+    return Retention.read(text) if text else None
+
+
+def print_retained(done: Retained, shown: Callable[[str], None] = say) -> None:
+    """Print what went, or would go, and what stays though it is old."""
+    totals = done.totals
+    if done.deletions:
+        shown(
+            f"{counted(totals['threads'], 'idle thread')} with {counted(totals['turns'], 'turn')} "
+            f"{'would go' if done.is_dry else 'went'}; of threads that stay, {counted(totals['messages'], 'message')} "
+            f"and the events of {counted(totals['ledger_turns'], 'turn')}; {counted(totals['bytes'], 'byte')} in all."
+        )
+    else:
+        shown("Nothing is old enough to go.")
+    for reason, threads in done.kept.items():
+        named = ", ".join(map(repr, threads[:5])) + (f" and {len(threads) - 5:,} more" if threads[5:] else "")
+        note(f"{counted(len(threads), 'idle thread')} not deleted, {_KEPT[reason]}: {named}")
+
+
+def _print_threads(done: Retained) -> None:
+    rows = [
+        [
+            one.thread_id,
+            one.user_id or "",
+            when(one.last_activity),
+            "all of it" if one.is_whole else in_words(one.erased),
+            f"{one.size:,}",
+        ]
+        for one in done.deletions
+    ]
+    if rows:
+        columns = ("thread", "user", "last activity", "what goes" if done.is_dry else "what went", "bytes")
+        print_table(columns, rows, words=columns[:4])

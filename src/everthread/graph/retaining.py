@@ -1,0 +1,216 @@
+"""Delete what a database keeps no longer, and look whether it is gone."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from everthread.errors import SettingsError, StorageError, ThreadBusyError
+from everthread.graph.ending import consolidated, has_open_session
+from everthread.state import Agent
+from everthread.state.retention import Retention
+from everthread.storage.erasing import RETENTION
+from everthread.storage.erasure import texts
+from everthread.storage.open import Storage
+from everthread.storage.reading import record_of, records
+from everthread.storage.residue import samples
+from everthread.storage.retaining import Deletion, Kept, due, may_be_due
+
+__all__ = ["Retained", "aretain", "has_policy", "retain"]
+
+_TEXTS_OF_EACH = 32
+"""Texts of each thread that are searched for afterwards."""
+
+Progress = Callable[[str, int, int], None]
+"""Hears a step, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True)
+class Retained:
+    """What went, or in a dry run would go."""
+
+    at: str
+    is_dry: bool
+    deletions: tuple[Deletion, ...]
+    """One for each thread of which something goes, the latest activity first."""
+    kept: Mapping[Kept, tuple[str, ...]]
+    """Threads that are idle for long enough and stay, by the reason."""
+    left: tuple[str, ...] | None = None
+    """Where a deleted text was still found; None when nobody looked."""
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Whole threads and their turns; messages of the others, and turns whose events go; bytes in all."""
+        whole = [one for one in self.deletions if one.is_whole]
+        parts = [one for one in self.deletions if not one.is_whole]
+        return {
+            "threads": len(whole),
+            "turns": sum(one.turns for one in whole),
+            "messages": sum(one.erased.get("transcript", 0) for one in parts),
+            "ledger_turns": sum(one.turns for one in parts),
+            "bytes": sum(one.size for one in self.deletions),
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one JSON object; it holds ids and counts, and no text."""
+        return {
+            "at": self.at,
+            "dry_run": self.is_dry,
+            "totals": self.totals,
+            "deletions": [one.as_json() for one in self.deletions],
+            "kept": {reason: list(threads) for reason, threads in self.kept.items()},
+            "verified": None if self.left is None else not self.left,
+            "left": list(self.left or ()),
+        }
+
+
+def has_policy(storage: Storage, agents: Iterable[Agent] = ()) -> bool:
+    """Tell whether anything is to go at all, by the policy of a storage or of an agent."""
+    policies = [storage.retention, *(one.retention for one in agents)]
+    return any(one is not None and not one.is_endless for one in policies)
+
+
+def retain(
+    storage: Storage,
+    agents: Iterable[Agent] = (),
+    *,
+    is_dry: bool = False,
+    adopted: bool = False,
+    at: datetime | None = None,
+    verify: bool = True,
+    progress: Progress = lambda step, done, total: None,
+) -> Retained:
+    """Delete what the policies of a storage and of its agents keep no longer.
+
+    A thread goes as a whole under its lock: first its session ends, so that what lasts of it becomes long-term notes,
+    which stay like all that is the user's own. Each deletion leaves a receipt in the same transaction. A thread that is
+    being run, or waits for an approval, stays; threads that Everthread has never run are not looked at.
+
+    Args:
+        storage: opened with `retention=…`, unless the agents have a policy of their own.
+        agents: whose policies count for their threads, by their names.
+        is_dry: only find out what would go.
+        adopted: also threads that another graph wrote, under a guard or with our middleware.
+        at: counts as now; None: now.
+        verify: search the database afterwards for texts of what went.
+        progress: called at each step.
+
+    Raises:
+        SettingsError: there is no policy.
+        StorageError: rows are gone, but their bytes may be not; the next call finishes it.
+    """
+    by_name = {one.name: one for one in agents}
+    own = {name: one.retention for name, one in by_name.items() if one.retention is not None}
+    if storage.retention is None and not own:
+        raise SettingsError(
+            "nothing says what is kept for how long: `open_storage(url, retention=Retention(idle_days=90))`, or an "
+            "agent with a `retention` of its own"
+        )
+    round_ = _Round(storage, by_name, at or datetime.now(UTC), adopted=adopted, is_dry=is_dry, verify=verify)
+    every = records(storage.store)
+    for place, record in enumerate(every):
+        progress("looking for what is old" if is_dry else "deleting", place, len(every))
+        policy = own.get(str(record.get("agent")), storage.retention)
+        if policy is not None and may_be_due(record, policy, round_.at):
+            round_.look_at(str(record["thread_id"]), policy)
+    left = None if is_dry else round_.finish(progress)
+    stamp = round_.at.isoformat(timespec="milliseconds")
+    kept: dict[Kept, tuple[str, ...]] = {reason: tuple(threads) for reason, threads in round_.kept.items()}
+    return Retained(stamp, is_dry, tuple(round_.deletions), kept, left)
+
+
+async def aretain(storage: Storage, agents: Iterable[Agent] = (), **options: Any) -> Retained:
+    """Do what `retain` does without blocking the event loop; a cancelled call goes on in its thread."""
+    return await asyncio.to_thread(lambda: retain(storage, agents, **options))
+
+
+@dataclass
+class _Round:
+    """One look at all threads."""
+
+    storage: Storage
+    agents: Mapping[str, Agent]
+    at: datetime
+    adopted: bool
+    is_dry: bool
+    verify: bool
+    deletions: list[Deletion] = field(default_factory=list)
+    kept: dict[Kept, list[str]] = field(default_factory=lambda: defaultdict(list))
+    texts: list[str] = field(default_factory=list)
+    """Of what went, to be searched for."""
+    spaces: list[Any] = field(default_factory=list)
+    """What the eraser needs to know of the rows that went."""
+
+    def __post_init__(self) -> None:
+        with self.storage.eraser.hold():
+            self._sizes = self.storage.tables.thread_sizes()
+
+    def look_at(self, thread_id: str, policy: Retention) -> None:
+        """Delete what is due of a thread, unless it is in use."""
+        try:
+            with self.storage.locks.hold(thread_id, timeout_seconds=0):
+                # As it is now: a run may have come in between.
+                record = record_of(self.storage.store, thread_id)
+                reason = None if record is None else self._settle(record, policy)
+        except ThreadBusyError:
+            reason = "busy"
+        except StorageError:
+            reason = "unreadable"
+        if reason is not None:
+            self.kept[reason].append(thread_id)
+
+    def _settle(self, record: Mapping[str, Any], policy: Retention) -> Kept | None:
+        """Delete what is due of a thread whose lock is held; return why it stays though it is idle for long enough."""
+        storage, thread_id = self.storage, str(record["thread_id"])
+        with storage.eraser.hold():
+            deletion, reason = due(
+                storage, record, policy, self.at, size=self._sizes.get(thread_id, (0, 0))[1], adopted=self.adopted
+            )
+        if deletion is None:
+            return reason
+        if not self.is_dry:
+            if deletion.is_whole and self._end(record, thread_id):
+                return "failed"
+            self._delete(deletion)
+        self.deletions.append(deletion)
+        return reason
+
+    def _end(self, record: Mapping[str, Any], thread_id: str) -> str:
+        """End the session of a thread that goes; return why that failed."""
+        user_id = record.get("user_id")
+        if user_id is None or not has_open_session(self.storage, record, thread_id):
+            return ""
+        agent = self.agents.get(str(record.get("agent")))
+        return consolidated(self.storage, thread_id, str(user_id), agent).failure
+
+    def _delete(self, deletion: Deletion) -> None:
+        eraser = self.storage.eraser
+        with eraser.hold():
+            if self.verify:
+                self.texts += islice(texts(self.storage, deletion.where), _TEXTS_OF_EACH)
+            self.spaces += eraser.delete(deletion.doomed(self.at), RETENTION, self.at.isoformat(timespec="seconds"))
+
+    def finish(self, progress: Progress) -> tuple[str, ...] | None:
+        """Rewrite what rows have left, and return where a text of them is found; None when nobody looked."""
+        eraser = self.storage.eraser
+        with eraser.hold():
+            if not self.deletions and not eraser.is_interrupted(RETENTION):
+                return () if self.verify else None
+            progress(eraser.reclaiming, 0, 1)
+            eraser.rewrite(self.spaces)
+        with eraser.hold():
+            eraser.finish()
+            left = self._left(progress) if self.verify else None
+            eraser.unmark(RETENTION)
+        return left
+
+    def _left(self, progress: Progress) -> tuple[str, ...]:
+        progress("searching for what is left", 0, 1)
+        found = self.storage.eraser.search(samples(self.texts), self.spaces)
+        # What a row that stays says too, such as a note, is its own.
+        elsewhere = {hit.text for hit in found.hits if hit.row}
+        unnamed = {hit.table for hit in found.hits if not hit.row and hit.text not in elsewhere}
+        return (*sorted(unnamed), *found.left)
