@@ -64,12 +64,9 @@ class Thread:
     runner: asyncio.Runner | None
     costs: list[tuple[float, float]] = field(default_factory=list)
     """CPU and wall seconds of each turn of one thread."""
+    seconds: float = 0.0
+    """Time used so far; kept, since adding it up anew would make later turns dearer."""
     is_stopped: bool = False
-
-    @property
-    def seconds(self) -> float:
-        """Time used so far."""
-        return sum(wall for _, wall in self.costs) * len(self.conversations)
 
     @property
     def is_done(self) -> bool:
@@ -100,6 +97,7 @@ class Thread:
             self.is_stopped = True
         count = len(self.conversations)
         self.costs.append(((self.clock.cpu - cpu) / count, (self.clock.wall - wall) / count))
+        self.seconds += self.clock.wall - wall
         self.is_stopped = self.is_stopped or self.seconds > self.job.seconds
 
     async def _ask_all(self, text: str) -> None:

@@ -90,7 +90,8 @@ def test_nothing_that_is_in_the_prompt_is_recalled(storage: Storage) -> None:
     assert not kept.intersection(last.message_ids)
 
 
-def test_a_thread_that_fits_is_never_searched(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+def searches(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> list[SearchOp]:
+    """Return a list of the searches by words that the store is asked for from now on."""
     searched: list[SearchOp] = []
     batch = storage.store.batch
 
@@ -100,6 +101,11 @@ def test_a_thread_that_fits_is_never_searched(storage: Storage, monkeypatch: pyt
         return batch(ops)
 
     monkeypatch.setattr(storage.store, "batch", spy)
+    return searched
+
+
+def test_a_thread_that_fits_is_never_searched(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = searches(storage, monkeypatch)
     graph, _ = graph_of(storage, "Noted.", "4711.")
     ask(graph, "My locker code is 4711.")
     ask(graph, "What was my locker code?")
@@ -305,3 +311,12 @@ def test_a_day_on_which_nothing_was_said_costs_few_reads(storage: Storage) -> No
     graph.invoke({"messages": "And the order of 5 January 2019?"}, CONFIG, context=dials)
 
     assert len([one for one in statements if "JOIN store s" in one]) < 10
+
+
+def test_nothing_is_searched_for_a_day_to_come(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, _ = long_thread(storage, "4711.")
+    searched = searches(storage, monkeypatch)
+
+    ask(graph, "And on 2019-05-04, and on 2199-05-04?")
+
+    assert [op.query for op in searched if op.filter] == ["2019-05-04"]

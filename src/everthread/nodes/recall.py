@@ -96,9 +96,11 @@ def _passages(
         # cost tokens and tell nothing.
         unseen = question.unseen(_visible(plan, messages))
         # By the words of the days, which few messages have: any others would be read one by one for their dates.
+        # Nothing was said on a day to come, and travellers name little else.
         is_dated = any(
             mentioned(within_days(search, span.first.isoformat(), span.last.isoformat()), [span.words()])
             for span in question.spans
+            if span.first.isoformat() <= plan.today
         )
         if not (unseen and mentioned(search, unseen)) and not is_dated:
             return "", []
