@@ -35,6 +35,7 @@ __all__ = [
     "prompt_at",
     "prompt_changes",
     "sent_prompts",
+    "state_messages",
 ]
 
 _TAGS = {
@@ -291,7 +292,7 @@ class _History:
         recorded: Sequence[Event] = events(storage.store, thread_id)
         if not recorded and storage.store.get(namespaces.SESSIONS, thread_id) is None:
             raise NotFoundError(f"there is no thread {thread_id!r} in this database")
-        working_set = {str(message.id): message for message in _state_messages(storage, thread_id)}
+        working_set = {str(message.id): message for message in state_messages(storage, thread_id)}
         return cls(thread_id, calls_of(recorded), working_set, storage.store)
 
     def call(self, wanted: int | str) -> Call:
@@ -359,7 +360,7 @@ class _History:
         return PromptPart(message_id, None, why)
 
 
-def _state_messages(storage: Storage, thread_id: str) -> list[BaseMessage]:
+def state_messages(storage: Storage, thread_id: str) -> list[BaseMessage]:
     """Return the messages of a thread's newest state, whichever graph it is of."""
     graph = StateGraph(_State)
     graph.add_node("read", lambda state: {})

@@ -10,7 +10,8 @@ from langgraph.runtime import ExecutionInfo, Runtime
 from everthread.errors import BudgetError, NotFoundError, SettingsError
 from everthread.graph.guard import GuardedGraph
 from everthread.ledger import events
-from everthread.ledger.events import PromptAssembled
+from everthread.ledger.events import PromptAssembled, Steered
+from everthread.ledger.record import record
 from everthread.nodes.deps import NodeDeps
 from everthread.nodes.model_calls import ModelCalls, amake_calls, make_calls
 from everthread.nodes.prompt_plan import plan_of
@@ -107,13 +108,14 @@ async def apreview(graph: GuardedGraph, thread_id: str, *, context: Context | No
     return await graph.storage.worker.call(lambda: preview(graph, thread_id, context=context))
 
 
-def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None = None) -> Preview:
+def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None = None, actor: str = "") -> Preview:
     """Compact a thread that has its answer, as the next compaction would, and do not put it off.
 
     Args:
         graph: from `build_graph(…, storage=storage)`.
         thread_id: the thread, whose lock is held meanwhile.
         context: as for `preview`.
+        actor: who asks for it, for the ledger; empty names the thread's user.
 
     Returns:
         What `preview` said just before it.
@@ -126,17 +128,19 @@ def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None 
     with graph.storage.locks.hold(thread_id):
         thread = _Thread.read(graph, thread_id, context)
         planned, calls = thread.preview(), thread.compaction()
-        thread.save(make_calls(calls, {}))
+        thread.save(make_calls(calls, {}), actor)
     return planned
 
 
-async def acompact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None = None) -> Preview:
+async def acompact_now(
+    graph: GuardedGraph, thread_id: str, *, context: Context | None = None, actor: str = ""
+) -> Preview:
     """Do what `compact_now` does without blocking the event loop."""
     worker = graph.storage.worker
     async with graph.storage.locks.hold(thread_id):
         thread = await worker.call(_Thread.read, graph, thread_id, context)
         planned, calls = await worker.call(thread.preview), thread.compaction()
-        await worker.call(thread.save, await amake_calls(calls, {}))
+        await worker.call(thread.save, await amake_calls(calls, {}), actor)
     return planned
 
 
@@ -200,8 +204,10 @@ class _Thread:
         size = PromptSize.of(self.state, self.plan, self.deps.model_for(self.context))
         return trim(self._pressed(size), self.runtime, self.deps)
 
-    def save(self, update: Update) -> None:
-        """Save what a compaction changed as a checkpoint of the thread."""
+    def save(self, update: Update, actor: str) -> None:
+        """Save what a compaction changed as a checkpoint of the thread, and who asked for it."""
+        store, turn = self.graph.storage.store, self.state.get("turns", 0)
+        record(store, self._thread_id, [Steered(action="compact", actor=actor or self.context.user_id)], turn=turn)
         values = {name: value for name, value in update.items() if name not in ("plan", "summary")}
         if values:
             config = {**_config(self._thread_id), "metadata": edit_metadata(is_own=True)}

@@ -538,3 +538,29 @@ def test_a_folder_without_write_permission_is_read(run: Run, tmp_path: Path) -> 
         assert [run(*command)[0] for command in (("threads",), ("show", "t"), ("export", "--user", "ada"))] == [0, 0, 0]
     finally:
         tmp_path.chmod(0o755)
+
+
+def test_steer_pins_lists_and_withdraws(run: Run) -> None:
+    talk("Noted.")
+    pinned = told(run, "steer", "t", "pin", "The quay closes at noon.")
+
+    assert [one["text"] for one in told(run, "steer", "t")] == ["The quay closes at noon."]
+    assert "The quay closes at noon." in run("steer", "t")[1]
+    assert told(run, "steer", "t", "withdraw", pinned["id"])["withdrawn"] is True
+    assert told(run, "steer", "t") == []
+
+
+def test_steer_forks_from_a_call(run: Run) -> None:
+    talk("One.")
+    talk("Two.")
+    made = told(run, "steer", "t", "fork", "1")
+
+    assert made["call"] != made["left_call"]
+    assert run("steer", "t", "fork", "9")[0] == 1
+
+
+@pytest.mark.parametrize("arguments", [("burn", "x"), ("pin",), ("pin", " "), ("pin", "Card 4111 1111 1111 1111")])
+def test_steer_says_what_it_does_not_do(run: Run, arguments: tuple[str, ...]) -> None:
+    talk("One.")
+
+    assert run("steer", "t", *arguments)[0] == 2

@@ -82,6 +82,13 @@ def test_an_edit_keeps_the_old_text_as_history(storage: Storage, run: Run) -> No
     assert [event.event for event in events(storage.store, "t")] == ["note_changed"]
 
 
+def test_a_note_is_forgotten_with_its_history(storage: Storage, run: Run) -> None:
+    run("notes", "ada", "edit", "n-prefers", "Prefers window seats")
+    code, out, _ = run("notes", "ada", "forget", stored(storage)["Prefers window seats."].id, "--yes")
+
+    assert (code, out, stored(storage)) == (0, "", {})
+
+
 def test_an_edit_cannot_store_what_the_guard_refuses(storage: Storage, run: Run) -> None:
     code, _, err = run("notes", "ada", "edit", "n-prefers", "Pays with 4111 1111 1111 1111")
 

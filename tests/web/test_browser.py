@@ -66,7 +66,7 @@ class Site:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         return page
 
-    async def thread(self, *messages: str, **dials: int) -> str:
+    async def thread(self, *messages: str, **dials: Any) -> str:
         thread = str((await self.api.post("/threads")).json()["id"])
         for message in messages:
             body = {"message": message, "context": dials}
@@ -165,6 +165,45 @@ async def test_a_note_is_written_and_edited_by_keyboard(site: Site) -> None:
     await page.get_by_text("It replaced").wait_for()
 
 
+@replies(*TABLES[:8])
+async def test_a_message_is_brought_back_and_is_in_the_next_prompt(site: Site) -> None:
+    dials = {"policy": "sliding_window", "keep_last_turns": 1}
+    thread = await site.thread(QUESTION, "Now table 1, please.", "And table 2?", **dials)
+    page = await site.page()
+    await page.goto(f"{site.url}/dashboard/threads/{thread}")
+    await page.get_by_role("link", name="Messages").click()
+    left = page.locator(".part").filter(has_text="Here is table 0.")
+
+    await left.get_by_role("button", name="Bring back").click()
+
+    await left.get_by_text("to come back").wait_for()
+    await page.get_by_label("A sentence for every prompt").fill("The quay closes at noon.")
+    await page.get_by_role("button", name="Pin it").click()
+    await page.get_by_role("button", name="Unpin").wait_for()
+    await page.get_by_role("link", name="Chat").click()
+    await page.get_by_label("Your message").fill("And table 3?")
+    await page.get_by_role("button", name="Send").click()
+    await page.get_by_text("Here is table 3.").wait_for()
+    sent = [str(one.content) for one in site.model.prompts[-1]]
+    assert any("asked to bring back" in text and "Here is table 0." in text for text in sent)
+    assert any("- The quay closes at noon." in text for text in sent)
+
+
+@replies("Noted.")
+async def test_a_note_is_edited_and_forgotten(site: Site) -> None:
+    note = (await site.api.post("/notes", json={"text": "Likes cherry cake."})).json()["id"]
+    page = await site.page()
+    await page.goto(f"{site.url}/dashboard/notes/{note}")
+    await page.get_by_label("Other words").fill("Likes plum cake.")
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_role("heading", name="Likes plum cake.").wait_for()
+
+    await page.get_by_text("Forget this note").click()
+    await page.get_by_role("button", name="Forget it for good").click()
+
+    await page.get_by_text("Nothing is remembered about you yet.").wait_for()
+
+
 @replies("<img src=x onerror=alert(1)><script>alert(2)</script> \x1b[31mred")
 async def test_hostile_content_runs_nothing(site: Site) -> None:
     thread = await site.thread("<script>document.title='taken'</script>")
@@ -194,6 +233,7 @@ async def test_every_view_fits_a_wide_and_a_narrow_window(site: Site) -> None:
         "thread": f"/threads/{thread}",
         "call": f"/threads/{thread}/calls/{changed}",
         "chat": f"/threads/{thread}/chat",
+        "messages": f"/threads/{thread}/messages",
         "compaction": f"/threads/{thread}/compaction",
         "why": f"/threads/{thread}/why?q=vegetarian",
         "notes": "/notes",

@@ -29,6 +29,7 @@ COMMANDS = {
     "show": ("show", "Show every message of a thread."),
     "adopt": ("adopt", "List the threads of other graphs, or begin one of ours with their messages."),
     "context": ("context", "Show what a model call was sent, message by message."),
+    "steer": ("steer", "Decide by hand what the next prompts of a thread have."),
     "why": ("why", "Say where something is now, how it came there, and what depends on it."),
     "ledger": ("ledger", "List the events of a thread."),
     "notes": ("notes", "Show what is remembered about a user, or correct it."),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl
+from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, Yes
 from everthread.cli.output import note, print_json, say
 from everthread.cli.reading import note_text
 from everthread.errors import NotFoundError, SettingsError
@@ -19,26 +19,27 @@ if TYPE_CHECKING:
 
 __all__ = ["notes"]
 
-_ACTIONS = ("edit", "confirm", "retract", "why")
+_ACTIONS = ("edit", "confirm", "retract", "forget", "why")
 
 
 def notes(
     user: Annotated[str, typer.Argument(metavar="USER", help="Whose notes.")],
     action: Annotated[
-        str | None, typer.Argument(metavar="[edit|confirm|retract|why]", help="What to do with one note.")
+        str | None, typer.Argument(metavar="[edit|confirm|retract|forget|why]", help="What to do with one note.")
     ] = None,
     note_id: Annotated[
         str | None, typer.Argument(metavar="[NOTE]", help="Id of the note, or how it begins, as the list shows it.")
     ] = None,
     text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="edit: the note's new text.")] = None,
+    yes: Yes = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
     """Show what is remembered about a user, or correct it.
 
     Without an action: the long-term notes, and the session notes of the user's threads. `edit` gives a note another
-    text and keeps the old one as history, `confirm` says that it holds, `retract` withdraws it, `why` shows where it
-    comes from and what became of it.
+    text and keeps the old one as history, `confirm` says that it holds, `retract` withdraws it, `forget` deletes it and
+    its history for good, `why` shows where it comes from and what became of it.
     """
     if action is not None and action not in _ACTIONS:
         raise SettingsError(f"unknown action {action!r}; choose one of {', '.join(_ACTIONS)}")
@@ -54,11 +55,22 @@ def notes(
                 _why(reader, user, note_id, as_json=as_json)
         return
     # Taken when called: notes are read without LangChain.
-    from everthread.graph.note_changes import change_note
+    from everthread.graph.note_changes import change_note, forget_note
     from everthread.storage.open import open_storage
 
     with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
-        change = change_note(storage, user, action, str(note_id), text or "")
+        if action == "forget":
+            subject, _ = one_note(storage.store, user, str(note_id))
+            if not yes:
+                note(f"{subject.id}  {note_text(subject)}")
+                typer.confirm(
+                    "Delete this note and its history? It cannot be undone (`--yes` skips this question).",
+                    abort=True,
+                    err=True,
+                )
+            change = forget_note(storage, user, subject.id)
+        else:
+            change = change_note(storage, user, action, str(note_id), text or "")
     _print_change(user, change, as_json=as_json)
 
 

@@ -12,7 +12,9 @@ from langgraph.types import StateSnapshot
 from everthread.errors import ThreadBusyError
 from everthread.graph.agent import recorded_agent
 from everthread.graph.guard import GuardedGraph
+from everthread.ledger.events import Steered
 from everthread.ledger.record import STREAM_KEY
+from everthread.ledger.record import record as record_events
 from everthread.nodes.consolidate import KEPT, end_session, preview
 from everthread.state import Agent, Context, Note, namespaces
 from everthread.storage.open import Storage
@@ -96,12 +98,26 @@ def is_open(snapshot: StateSnapshot) -> bool:
     return bool(snapshot.next or snapshot.tasks)
 
 
-def end_thread(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str) -> Ending:
-    """End the session of a thread.
+def end_thread(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str, *, actor: str = "") -> Ending:
+    """End the session of a thread, which a person asked for.
 
     The graph ends it, unless it is another one than ours, or a turn waits for an approval or an answer: that turn
     would be lost, so then only the notes are consolidated and the turn stays as it is.
+
+    Args:
+        graph: runs the thread.
+        storage: an open database.
+        thread_id: the thread.
+        user_id: whose thread.
+        actor: who asks for it, for the ledger; empty names the user.
     """
+    ending = _ended(graph, storage, thread_id, user_id)
+    turn = int((record_of(storage.store, thread_id) or {}).get("turns") or 0)
+    record_events(storage.store, thread_id, [Steered(action="end", actor=actor or user_id)], turn=turn)
+    return ending
+
+
+def _ended(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str) -> Ending:
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     if "inject_memory" not in graph.nodes or is_open(graph.get_state(config)):
         with storage.locks.hold(thread_id):

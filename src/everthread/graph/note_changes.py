@@ -12,10 +12,11 @@ from everthread.ledger.record import record as record_events
 from everthread.memory.consolidate import confirmed_by_hand, edited, field_of, retracted, written
 from everthread.nodes.consolidate import changed_by_hand
 from everthread.state import Note, Summary, namespaces
+from everthread.storage.lost_notes import erased_texts
 from everthread.storage.open import Storage
 from everthread.storage.reading import long_term_notes, one_note, or_none, read_thread, record_of, session_notes
 
-__all__ = ["Change", "add_note", "change_note"]
+__all__ = ["Change", "add_note", "change_note", "forget_note"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Change:
     def sentence(self) -> str:
         """Say what follows from it."""
         taken = f"; the field `{self.field}` of the profile is taken back" if self.field else ""
+        if self.action == "forget":
+            return f"the note is gone for good{taken}; what was said stays in the transcript"
         if self.action == "retract":
             return f"the note holds no longer{taken}; `confirm` brings it back"
         if self.action == "edit":
@@ -53,7 +56,9 @@ def add_note(storage: Storage, user_id: str, text: str) -> Note:
     return next(iter(added.values()))
 
 
-def change_note(storage: "Storage", user_id: str, action: str, note_id: str, text: str = "") -> Change:
+def change_note(
+    storage: "Storage", user_id: str, action: str, note_id: str, text: str = "", *, actor: str = ""
+) -> Change:
     """Edit, confirm or retract a note, while no consolidation of the same user runs.
 
     Args:
@@ -62,6 +67,7 @@ def change_note(storage: "Storage", user_id: str, action: str, note_id: str, tex
         action: `edit`, `confirm` or `retract`.
         note_id: the note's id or its beginning.
         text: the new text of an edit.
+        actor: who asks for it, for the ledger; empty names the user.
 
     Raises:
         NotFoundError: the user has no such note.
@@ -74,16 +80,57 @@ def change_note(storage: "Storage", user_id: str, action: str, note_id: str, tex
         if action == "confirm":
             changed = confirmed_by_hand(subject, today)
         else:
-            store = storage.store
-            siblings = session_notes(store, thread_id) if thread_id else long_term_notes(store, user_id)
-            by_id = {one.id: one for one in siblings}
+            by_id = {one.id: one for one in _siblings(storage, user_id, thread_id)}
             changed = edited(by_id, subject, text, today) if action == "edit" else retracted(by_id, subject, today)
-        _write(storage, user_id, thread_id, subject, action, changed)
+        _write(storage, user_id, thread_id, subject, action, changed, actor)
     return Change(action, list(changed.values()), field_of(subject) if action != "confirm" else "")
 
 
+def forget_note(storage: Storage, user_id: str, note_id: str, *, actor: str = "") -> Change:
+    """Delete a note for good, with the notes whose place it took and the texts of prompts that showed it.
+
+    It is not learnt again from the same messages. They stay in the transcript; `erase` takes a thread with all of it.
+
+    Args:
+        storage: the open database.
+        user_id: whose note.
+        note_id: the note's id or its beginning.
+        actor: as for `change_note`.
+
+    Raises:
+        NotFoundError: the user has no such note.
+        SettingsError: several notes begin so.
+    """
+    today = datetime.now(UTC).date().isoformat()
+    with storage.locks.hold(namespaces.user_key(user_id)):
+        subject, thread_id = one_note(storage.store, user_id, note_id)
+        by_id = {one.id: one for one in _siblings(storage, user_id, thread_id)}
+        holds = subject.status == "active" or bool(field_of(subject))
+        # First it holds no longer, which also gives a field of the profile back.
+        changed = retracted(by_id, subject, today) if holds else {}
+        _write(storage, user_id, thread_id, subject, "forget", changed, actor)
+        gone = {subject.id}
+        while earlier := {one.id for one in by_id.values() if one.superseded_by in gone} - gone:
+            gone |= earlier
+        space = namespaces.notes(user_id) if thread_id is None else namespaces.session_notes(thread_id)
+        storage.store.batch([*(PutOp(space, one, None) for one in gone), *erased_texts(storage, user_id, gone)])
+    return Change("forget", [], field_of(subject))
+
+
+def _siblings(storage: Storage, user_id: str, thread_id: str | None) -> list[Note]:
+    """Return the notes of a thread's session, or the user's long-term ones."""
+    store = storage.store
+    return session_notes(store, thread_id) if thread_id else long_term_notes(store, user_id)
+
+
 def _write(
-    storage: "Storage", user_id: str, thread_id: str | None, subject: Note, action: str, changed: dict[str, Note]
+    storage: "Storage",
+    user_id: str,
+    thread_id: str | None,
+    subject: Note,
+    action: str,
+    changed: dict[str, Note],
+    actor: str,
 ) -> None:
     """Write the notes and the events in one batch; every thread that the note comes from gets an event."""
 
@@ -100,7 +147,8 @@ def _write(
         turn = int((or_none(partial(record_of, storage.store, source_thread)) or {}).get("turns", 0))
         # A confirmation leaves everything as it was.
         flagged = [] if action == "confirm" else _dependents(storage, user_id, source_thread, subject, changed)
-        event = NoteChanged.model_validate({"note_id": subject.id, "action": action, "dependents": flagged})
+        values = {"note_id": subject.id, "action": action, "dependents": flagged, "actor": actor or user_id}
+        event = NoteChanged.model_validate(values)
         record_events(storage.store, source_thread, [event], write=lambda _: None, turn=turn, operations=writes)
         writes = []
 

@@ -71,6 +71,13 @@ class PromptAssembled(_Event):
     """Tokens of the history down to which evictions go, and above which they begin; None in older events."""
 
 
+class _ByHand(_Event):
+    """An event that a person can be behind."""
+
+    actor: str = ""
+    """Who asked for it, as a user id; empty when nobody did."""
+
+
 class Evicted(_Event):
     """Messages left the working set; the transcript has them."""
 
@@ -84,7 +91,7 @@ class Evicted(_Event):
     """Tokens that the history may take."""
 
 
-class Masked(_Event):
+class Masked(_ByHand):
     """A message of the working set keeps a few words and a handle; the transcript has the full text."""
 
     event: Literal["masked"] = "masked"
@@ -141,11 +148,11 @@ class Injected(_Event):
     """Of profile and the block at the head."""
 
 
-class Recalled(_Event):
-    """Archived messages were picked for the current question, or because the model asked for them."""
+class Recalled(_ByHand):
+    """Archived messages were picked for the current question, or because the model or a person asked for them."""
 
     event: Literal["recalled"] = "recalled"
-    by: Literal["question", "tool"] = "question"
+    by: Literal["question", "tool", "hand"] = "question"
     message_ids: list[str]
     """In the order of the conversation."""
     scores: list[float] = []
@@ -235,14 +242,29 @@ class NoteExpired(_Event):
     reason: str
 
 
-class NoteChanged(_Event):
+class NoteChanged(_ByHand):
     """A person changed a note by hand."""
 
     event: Literal["note_changed"] = "note_changed"
     note_id: str
-    action: Literal["edit", "confirm", "retract"]
+    action: Literal["edit", "confirm", "retract", "forget"]
     dependents: list[str] = []
     """What rests on the same words and has to be looked at: note ids, and `summary VERSION` of this thread."""
+
+
+class Steered(_ByHand):
+    """A person asked for something about the prompts of this thread."""
+
+    event: Literal["steered"] = "steered"
+    action: Literal["bring_back", "pin", "mask", "withdraw", "fork", "compact", "end"]
+    """`withdraw` takes back one of the first three, such as a pin."""
+    message_ids: list[str] = []
+    steer_id: str = ""
+    """Of what was asked for, which `withdraw` names."""
+    call: str = ""
+    """The call that a fork goes on from."""
+    left_call: str = ""
+    """The newest call of the branch that a fork leaves; forking from it goes back."""
 
 
 class Erased(_Event):
@@ -332,6 +354,7 @@ Event = Annotated[
     | NotePromoted
     | NoteExpired
     | NoteChanged
+    | Steered
     | Erased
     | Refetch
     | MemoryFull

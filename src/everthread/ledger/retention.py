@@ -25,6 +25,7 @@ KEPT_KINDS = (
     "note_promoted",
     "note_expired",
     "note_changed",
+    "steered",
     "consolidated",
     "erased",
     "regret",

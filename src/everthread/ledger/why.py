@@ -34,7 +34,7 @@ _MOST_LIKE = 3
 
 _ROLES = {"human": "user", "ai": "assistant"}
 _SAVERS = {"tool": "by the model", "turn": "by rules after the turn", "session": "by rules at the end"}
-_CHANGES = {"edit": "edited", "confirm": "confirmed", "retract": "retracted"}
+_CHANGES = {"edit": "edited", "confirm": "confirmed", "retract": "retracted", "forget": "forgot"}
 _NEEDS = {
     "repeated_call": "the same call was made again",
     "read_back": "its full text was read back by its handle",
@@ -272,6 +272,8 @@ def _gone(history: ThreadHistory, note_id: str, events: Sequence[Event]) -> Fact
     for event in reversed(history.note_events):
         if isinstance(event, Erased) and note_id in event.note_ids:
             return Fact("erased", f"It was erased on {event.at[:10]}, with the thread that it came from.", event.turn)
+        if isinstance(event, NoteChanged) and event.note_id == note_id and event.action == "forget":
+            return Fact("erased", f"A person forgot it on {event.at[:10]}.", event.turn)
     if (dropped := history.drop_reason(note_id)) is not None:
         return Fact("dropped", f"It was dropped at the end of the session: {dropped[0]}.", dropped[1])
     return Fact("unknown", "It is no longer stored, and what became of it is not recorded.")

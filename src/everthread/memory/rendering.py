@@ -46,6 +46,17 @@ def render_pins(pins: Iterable[str]) -> str:
     return "<memories>\n## Standing instructions of the user\n" + "\n".join(lines) + "\n</memories>" if lines else ""
 
 
+def render_quotes(quotes: Iterable[str]) -> str:
+    """Render pinned messages, each `speaker, date: text`, inside `<memories>`; empty when there are none."""
+    lines = [f"- {quote}" for quote in quotes]
+    return "<memories>\n## Messages that the user pinned\n" + "\n".join(lines) + "\n</memories>" if lines else ""
+
+
+def quotable(text: str) -> str:
+    """Return a text whose delimiters can neither close nor open a block, with its line breaks."""
+    return _OPENING.sub("<\\\\", text).strip()
+
+
 def note_line(note: Note) -> str:
     """Render one note as a Markdown list item: date, text, and the keywords that the text lacks."""
     # A keyword that the text has already costs tokens and tells nothing.

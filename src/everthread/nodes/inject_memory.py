@@ -25,6 +25,7 @@ from everthread.nodes.prompt_plan import (
 )
 from everthread.nodes.recall import outdated, recall, shared_past
 from everthread.nodes.sizes import is_evicted
+from everthread.nodes.steering import steer
 from everthread.state import Context, PromptPlan, State, Update, namespaces
 from everthread.state.agent import OTHERS
 from everthread.state.marks import MARK, is_new, marks
@@ -56,7 +57,8 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     deps.model_for(context).counter.sizes(arrived.new)
     shared = shared_past(session, turn, messages, len(arrived.new))
     plan = make_plan(memory, messages, store, thread_id, context, deps)
-    passages, recalled = recall(state, plan, runtime, deps, shared)
+    steered = steer(memory.steering, state, plan, runtime, deps, shared)
+    passages, recalled = recall(state, plan, runtime, deps, shared, steered)
     stale = outdated(messages, usable_notes(memory.long_term, plan.today, deps.rules))
     digest = hashlib.sha256("\x00".join((plan.today, plan.profile, plan.notes_block)).encode()).hexdigest()[:8]
     event = Injected(
@@ -67,7 +69,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         session_note_ids=[note.id for note in plan.session_notes],
         tokens=plan.sizes["profile"] + plan.sizes["notes"],
     )
-    events: list[Event] = [event, *recalled, *_overruled(plan, arrived.new)]
+    events: list[Event] = [event, *steered.events, *recalled, *_overruled(plan, arrived.new)]
     if event.changed:
         # Only when the block has changed: a note that stays refused is not reported on every turn.
         events += _refused(memory, deps.rules)
@@ -86,12 +88,17 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         "shared": shared,
         "question": messages[-1].id,
     }
-    operations = [PutOp(namespaces.SESSIONS, thread_id, session, index=False), *arrived.refetch_writes]
+    operations = [
+        PutOp(namespaces.SESSIONS, thread_id, session, index=False),
+        *arrived.refetch_writes,
+        *steered.operations,
+    ]
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     update: Update = {
         **plan_update(state, plan),
         "messages": [
             *(RemoveMessage(id=name) for name in (*arrived.archived_ids, *stale)),
+            *steered.changed,
             *map(_dated, arrived.new),
             *passages,
         ],
@@ -101,6 +108,8 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         update["memory_digest"] = digest
     if stale or (event.changed and state.get("memory_digest")):
         update["moved"] = "memory"
+    if steered.moved:
+        update["moved"] = steered.moved
     if state.get("overflows") or state.get("ceiling") is not None:
         update |= {"overflows": 0, "ceiling": None}
     return update

@@ -20,6 +20,7 @@ from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.prompts import render
 from everthread.state import Agent, Context, Note, PromptPlan, State, Summary, Update, namespaces
 from everthread.state.marks import sequence, synthetic
+from everthread.state.steering import Quote, Steering, steering_of
 from everthread.storage.summaries import get_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.compaction import render_summary
@@ -41,6 +42,8 @@ class StoredMemory:
     long_term: Sequence[Note]
     session: Sequence[Note]
     summary: Summary | None
+    steering: Sequence[Steering] = ()
+    """What a person asked for of the prompts to come, oldest first."""
 
 
 def plan_of(state: State, runtime: Runtime[Context], deps: NodeDeps) -> PromptPlan:
@@ -76,14 +79,16 @@ def read_memory(store: BaseStore, thread_id: str, context: Context, summary_id: 
         GetOp(namespaces.profile(context.user_id), "profile"),
         SearchOp(namespaces.notes(context.user_id), limit=_MANY),
         SearchOp(namespaces.session_notes(thread_id), limit=_MANY),
+        SearchOp(namespaces.steering(thread_id), limit=_MANY),
     ]
-    record, summary, profile, long_term, session = map(_as_any, store.batch(operations))
+    record, summary, profile, long_term, session, steering = map(_as_any, store.batch(operations))
     return StoredMemory(
         session_record=_checked(record, thread_id, context),
         profile=profile.value if profile else None,
         long_term=readable(long_term),
         session=readable(session),
         summary=Summary.model_validate(summary.value) if summary else None,
+        steering=steering_of(steering),
     )
 
 
@@ -128,7 +133,8 @@ def make_plan(
         notes=tuple(notes),
         asked_notes=tuple(asked),
         session_notes=tuple(session),
-        pins=tuple(dict.fromkeys((*context.pins, *_constraints(session)))),
+        pins=tuple(dict.fromkeys((*context.pins, *_constraints(session), *_sentences(memory.steering)))),
+        quotes=tuple(_quotes(memory.steering, store, thread_id, messages)),
     )
     return with_summary(plan, memory.summary, deps.agent)
 
@@ -136,6 +142,20 @@ def make_plan(
 def _constraints(notes: Sequence[Note]) -> list[str]:
     """Return the constraints among notes, which are pinned; words that the user has not confirmed never are."""
     return [note.text for note in notes if note.kind == "constraint" and not note.is_waiting]
+
+
+def _sentences(steering: Sequence[Steering]) -> list[str]:
+    """Return the sentences that a person pinned."""
+    return [one.text for one in steering if one.action == "pin" and not one.message_id]
+
+
+def _quotes(
+    steering: Sequence[Steering], store: BaseStore, thread_id: str, messages: Sequence[BaseMessage]
+) -> list[Quote]:
+    """Return the messages that a person pinned and that this branch has."""
+    pinned = [one for one in steering if one.action == "pin" and one.message_id]
+    known = _known_here([one.message_id for one in pinned], store, thread_id, messages)
+    return [Quote(one.text, one.speaker, one.date) for one in pinned if one.message_id in known]
 
 
 def with_summary(plan: PromptPlan, summary: Summary | None, agent: Agent) -> PromptPlan:
@@ -200,19 +220,20 @@ def _of_this_branch(
     notes: Sequence[Note], store: BaseStore, thread_id: str, messages: Sequence[BaseMessage]
 ) -> list[Note]:
     """Return the notes whose source this branch has: in its working set, or archived from a place that it left."""
-    if not notes:
-        return []
-    here = {message.id for message in messages}
-    places = {sequence(message) for message in messages}
     sources = {note.id: [name for source in note.sources for name in source.message_ids] for note in notes}
-    elsewhere = [name for names in sources.values() for name in names if name not in here]
-    archived = {message.id: sequence(message) for message in archived_by_id(store, thread_id, elsewhere)}
-    return [
-        note
-        for note in notes
-        if not sources[note.id]
-        or any(name in here or archived.get(name, min(places, default=0)) not in places for name in sources[note.id])
-    ]
+    known = _known_here([name for names in sources.values() for name in names], store, thread_id, messages)
+    return [note for note in notes if not sources[note.id] or known.intersection(sources[note.id])]
+
+
+def _known_here(names: Sequence[str], store: BaseStore, thread_id: str, messages: Sequence[BaseMessage]) -> set[str]:
+    """Return which messages this branch has: in its working set, or archived from a place that it left."""
+    if not names:
+        return set()
+    here = {str(message.id) for message in messages}
+    places = {sequence(message) for message in messages}
+    elsewhere = [name for name in names if name not in here]
+    archived = {str(one.id): sequence(one) for one in archived_by_id(store, thread_id, elsewhere)}
+    return {name for name in names if name in here or archived.get(name, min(places, default=0)) not in places}
 
 
 def _as_any(result: object) -> Any:

@@ -103,9 +103,11 @@ def _digest(text: str) -> str:
 
 
 def _notes(message: BaseMessage, plan: PromptPlan) -> dict[str, Any]:
-    """Return the ids of the long-term notes that a text shows: it goes when they are erased with another thread."""
+    """Return the ids of the notes that a text shows or may show: it goes when they are erased."""
     if message is plan.system or message is plan.memory:
         ids = [note.id for note in plan.notes]
+    elif marks(message).get("kind") == "session_notes":
+        ids = [note.id for note in plan.session_notes]
     elif is_recalled(message):
         by_line = {note_line(note): note.id for note in plan.asked_notes}
         # One that was recalled long ago and is written anew may show notes that nobody knows any more.

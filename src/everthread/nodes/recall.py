@@ -14,6 +14,7 @@ from everthread.memory.recall import Question
 from everthread.memory.rendering import note_line, render_notes
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.sizes import PromptSize, is_evicted
+from everthread.nodes.steering import Steered
 from everthread.state import Context, Note, PromptPlan, State
 from everthread.state.marks import RECALLED, is_recalled, marks, sequence, synthetic
 from everthread.storage.recall import mentioned, recall_passages, search_of, within_days
@@ -28,7 +29,12 @@ _LEAST_SHARE = 0.1
 
 
 def recall(
-    state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps, shared: int | None
+    state: State,
+    plan: PromptPlan,
+    runtime: Runtime[Context],
+    deps: NodeDeps,
+    shared: int | None,
+    asked_for: Steered,
 ) -> tuple[list[BaseMessage], list[Recalled]]:
     """Bring back evicted messages that the current question needs, and notes that only it brings.
 
@@ -41,6 +47,7 @@ def recall(
         runtime: store and thread; `context` has `recall_tokens` and the window.
         deps: the run's model.
         shared: see `shared_past`.
+        asked_for: what a person brought back, which is shown ahead of it.
 
     Returns:
         The message for the working set and its event; both empty when there is nothing to show.
@@ -52,11 +59,11 @@ def recall(
     in_view = {line for message in messages if is_recalled(message) for line in marks(message)["notes"]}
     lines = [line for line in map(note_line, plan.asked_notes) if line not in in_view]
     notes = [note for note in plan.asked_notes if note_line(note) in lines]
-    passages, events = _passages(state, plan, runtime, deps, shared)
-    blocks = [render_notes("Long-term notes for this message", notes), passages]
+    passages, events = _passages(state, plan, runtime, deps, shared, asked_for.shown_ids)
+    blocks = [render_notes("Long-term notes for this message", notes), asked_for.block, passages]
     if not any(blocks):
         return [], []
-    ids = [name for event in events for name in event.message_ids]
+    ids = [*asked_for.shown_ids, *(name for event in events for name in event.message_ids)]
     message = synthetic(
         RECALLED, "\n\n".join(filter(None, blocks)), before=question.id, shows=ids, notes=lines, at=now()
     )
@@ -76,7 +83,12 @@ def outdated(messages: Sequence[BaseMessage], notes: Sequence[Note]) -> list[str
 
 
 def _passages(
-    state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps, shared: int | None
+    state: State,
+    plan: PromptPlan,
+    runtime: Runtime[Context],
+    deps: NodeDeps,
+    shared: int | None,
+    shown_ids: Sequence[str],
 ) -> tuple[str, list[Recalled]]:
     """Search the transcript when the question points at something that is not in view."""
     context, messages = context_of(runtime), state.get("messages", [])
@@ -90,7 +102,7 @@ def _passages(
         return "", []
     search = search_of(store_of(runtime), thread_of(runtime), messages, shared)
     in_view = (name for message in messages if is_recalled(message) for name in marks(message)["shows"])
-    search = replace(search, hidden=search.hidden.union(in_view))
+    search = replace(search, hidden=search.hidden.union(in_view, shown_ids))
     if not (question.looks_back or question.asks_advice):
         # The prompt has what the message talks about, or nothing was ever said of it: every passage would
         # cost tokens and tell nothing.

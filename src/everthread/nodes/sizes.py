@@ -131,6 +131,7 @@ def parts_of(plan: PromptPlan, messages: Sequence[BaseMessage]) -> Parts:
         summary=plan.summary_text,
         session_notes=plan.session_notes,
         pins=plan.pins,
+        quotes=plan.quotes,
     )
 
 

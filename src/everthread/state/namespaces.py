@@ -85,6 +85,11 @@ def prompts(thread_id: str) -> Namespace:
     return thread(thread_id, "prompts")
 
 
+def steering(thread_id: str) -> Namespace:
+    """What a person asked for of the prompts to come, by its id."""
+    return thread(thread_id, "steering")
+
+
 def ledger(thread_id: str) -> Namespace:
     """Events by time-ordered id."""
     return thread(thread_id, "ledger")

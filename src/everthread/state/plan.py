@@ -7,6 +7,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from everthread.state.context import Context
 from everthread.state.notes import Note
+from everthread.state.steering import Quote
 from everthread.state.summary import Summary
 
 
@@ -42,5 +43,7 @@ class PromptPlan:
     """The summary as the prompt shows it."""
     pins: tuple[str, ...] = ()
     """Sentences that must be in the prompt, word for word."""
+    quotes: tuple[Quote, ...] = ()
+    """Messages that must be in the prompt: pinned by a person."""
     kept_texts: set[str] = field(default_factory=set, compare=False)
     """Names of texts of this turn's prompts that the store was found to have; it grows with every call."""

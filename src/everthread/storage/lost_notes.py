@@ -1,19 +1,22 @@
 """Record in the threads that stay which notes of theirs were erased with another thread."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, PutOp
 
 from everthread.ledger.events import Erased
 from everthread.ledger.recipes import UNKNOWN_NOTE
 from everthread.ledger.record import record
 from everthread.state import namespaces
+from everthread.state.records import items
+from everthread.storage.open import Storage
 from everthread.storage.tables import Tables
 from everthread.storage.user_data import UserData, sessions
 
-__all__ = ["lost_notes", "record_losses", "shown_texts"]
+__all__ = ["erased_texts", "lost_notes", "record_losses", "shown_texts"]
 
 Losses = Mapping[str, tuple[int, Erased]]
 """Turns and event of each thread that loses something."""
@@ -68,6 +71,22 @@ def shown_texts(tables: Tables, found: UserData, at: str) -> list[tuple[str, str
         if thread_id not in found.threads and session.get("user_id") == found.user_id
         for name in (*gone, UNKNOWN_NOTE)
     ]
+
+
+def erased_texts(storage: Storage, user_id: str, gone: Collection[str]) -> list[PutOp]:
+    """Return the writes that erase the texts of prompts which show notes of a user, in all of their threads."""
+    at, writes = datetime.now(UTC).isoformat(timespec="seconds"), []
+    for thread_id, session in sessions(storage.tables):
+        ledger = namespaces.ledger(thread_id)
+        if session.get("user_id") != user_id or not any(storage.tables.names(ledger, one) for one in gone):
+            continue
+        space, value = namespaces.prompts(thread_id), {"erased": at, "turn": _turns(session)}
+        writes += [
+            PutOp(space, item.key, value, index=False)
+            for item in items(storage.store, space)
+            if not {UNKNOWN_NOTE, *gone}.isdisjoint(item.value.get("notes", ()))
+        ]
+    return writes
 
 
 def record_losses(store: BaseStore, losses: Losses) -> None:

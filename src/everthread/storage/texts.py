@@ -81,7 +81,9 @@ def _is_data(text: str) -> bool:
     return len(head) > _LONGEST_UNBROKEN and head.isascii() and len(head.split(maxsplit=1)) == 1
 
 
-_NOT_SEARCHED = frozenset({"ledger", "prompts", "summaries", "calls", "handles", "left", "sessions", "profile"})
+_NOT_SEARCHED = frozenset(
+    {"ledger", "prompts", "summaries", "calls", "handles", "left", "sessions", "profile", "steering"}
+)
 """Last labels of namespaces that are read by key or in order, never by words."""
 
 _SAID = ("content", "tool_calls[*].name", "tool_calls[*].args")

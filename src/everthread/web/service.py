@@ -6,7 +6,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from uuid import uuid4
 
 from anyio import to_thread
-from langchain_core.messages import messages_to_dict
+from langchain_core.messages import BaseMessage, messages_to_dict
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, StateSnapshot
 
@@ -15,6 +15,7 @@ from everthread.graph.ending import is_open
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.turn_parts import STREAM_MODES, Part, TurnReader
 from everthread.ledger.record import now
+from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, namespaces
 from everthread.state.marks import is_answer, is_synthetic
 from everthread.state.reducer import Message
@@ -55,6 +56,11 @@ class OwnThread:
     def snapshot(self) -> StateSnapshot:
         """Read its newest checkpoint."""
         return self.graph.get_state(self.config)
+
+    def messages(self) -> list[BaseMessage]:
+        """Return the messages of its state, each with its place in the thread."""
+        found = self.snapshot().values.get("messages") or []
+        return list(found) if self.is_ours else thread_messages(self.storage.store, self.id, found)
 
     def view(self) -> ThreadView:
         """Read all of it."""

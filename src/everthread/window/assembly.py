@@ -8,9 +8,10 @@ from zlib import crc32
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from everthread.errors import BudgetError
-from everthread.memory.rendering import render_notes, render_pins
+from everthread.memory.rendering import render_notes, render_pins, render_quotes
 from everthread.state.marks import MARK, is_recalled, synthetic
 from everthread.state.notes import Note
+from everthread.state.steering import Quote
 from everthread.window.budget import Budget
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import legal, opens_turn, question_of
@@ -51,6 +52,8 @@ class Parts:
     session_notes: Sequence[Note] = ()
     pins: Sequence[str] = ()
     """Sentences that must be in the prompt word for word."""
+    quotes: Sequence[Quote] = ()
+    """Messages of which the same is true."""
 
 
 def summary_pair(text: str) -> tuple[BaseMessage, ...]:
@@ -67,15 +70,19 @@ def returning_notes(notes: Sequence[Note], working_set: Sequence[BaseMessage]) -
     return [note for note in notes if not any(here.intersection(source.message_ids) for source in note.sources)]
 
 
-def inserted(parts: Parts, notes: Sequence[Note], pins: Sequence[str]) -> dict[str, Sequence[BaseMessage]]:
+def inserted(
+    parts: Parts, notes: Sequence[Note], pins: Sequence[str], quotes: Sequence[Quote] = ()
+) -> dict[str, Sequence[BaseMessage]]:
     """Return the synthetic messages of a prompt by category.
 
     Args:
         parts: with the summary.
         notes: session notes to show.
         pins: sentences to show.
+        quotes: pinned messages to show.
     """
-    blocks = [block for block in (render_pins(pins), render_notes("Session notes", notes)) if block]
+    pinned = [render_pins(pins), render_quotes(quote.line for quote in quotes)]
+    blocks = [block for block in (*pinned, render_notes("Session notes", notes)) if block]
     return {
         "summary": summary_pair(parts.summary) if parts.summary else (),
         "session_notes": (synthetic("session_notes", "\n".join(blocks)),) if blocks else (),
@@ -87,7 +94,7 @@ def reserved(parts: Parts, counter: TokenCounter) -> int:
 
     All session notes and pins count, since an eviction may bring back any of them.
     """
-    extra = inserted(parts, parts.session_notes, parts.pins)
+    extra = inserted(parts, parts.session_notes, parts.pins, parts.quotes)
     return sum(sum(counter.sizes(block)) for block in extra.values())
 
 
@@ -113,10 +120,11 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
     messages = [*head, *_ordered(history, blocks)]
     # A pin that the conversation itself shows needs no second place.
     returned = verify(messages, parts.pins)
-    if returned:
-        blocks = inserted(parts, notes, returned)
+    quoted = set(verify(messages, [quote.text for quote in parts.quotes]))
+    if returned or quoted:
+        blocks = inserted(parts, notes, returned, [quote for quote in parts.quotes if quote.text in quoted])
         messages = [*head, *_ordered(history, blocks)]
-        if missing := verify(messages, parts.pins):
+        if missing := verify(messages, [*parts.pins, *(quote.text for quote in parts.quotes)]):
             raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
     sizes = counter.sizes(messages)
     weights = {name: sum(counter.sizes(block)) for name, block in blocks.items()}
@@ -138,7 +146,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         breakdown=budget.breakdown(weights),
         prefix=b"".join(checksums),
         cacheable_tokens=budget.fixed.get("tools", 0) + sum(sizes[: same - 1]) if same else 0,
-        returned_pins=len(returned),
+        returned_pins=len(returned) + len(quoted),
         head_moved=same < len(before),
     )
 

@@ -74,7 +74,7 @@ class Draft:
             if self.tokens <= target:
                 return
             if self.sizes[str(result.id)] > LONGEST_STUB:
-                self._replace(stub(_as_text(result), self._counter))
+                self._replace(stub(as_text(result), self._counter))
 
     def cut_results(self, group: Group, limit: int) -> None:
         """Cut each result of a group to a limit in tokens."""
@@ -82,7 +82,7 @@ class Draft:
             # A masked result is some forty tokens larger than its limit; below that nothing is won.
             if self.sizes[str(result.id)] > limit + 44:
                 shown = self.masked.get(str(result.id), result)
-                self._replace(mask(_as_text(shown), limit, self._counter))
+                self._replace(mask(as_text(shown), limit, self._counter))
 
     def shorten_anchor(self) -> None:
         """Cut an anchor of an earlier turn to its first characters."""
@@ -90,7 +90,7 @@ class Draft:
         if anchor is None or anchor is self.turns[-1].question:
             return
         if not isinstance(anchor.content, str) or len(anchor.content) > ANCHOR_CHARACTERS:
-            self._replace(mask(_as_text(anchor), ANCHOR_CHARACTERS // 4, self._counter))
+            self._replace(mask(as_text(anchor), ANCHOR_CHARACTERS // 4, self._counter))
 
     def _replace(self, stand_in: BaseMessage) -> None:
         self.masked[str(stand_in.id)] = stand_in
@@ -115,7 +115,7 @@ def _prompt_sizes(messages: Sequence[BaseMessage], groups: Iterable[Group], coun
     return sizes
 
 
-def _as_text(message: BaseMessage) -> BaseMessage:
+def as_text(message: BaseMessage) -> BaseMessage:
     """Return a message with text as content, which is what a mask can cut."""
     if isinstance(message.content, str):
         return message

@@ -10,11 +10,11 @@ HEADING = "Earlier messages of this conversation that may matter now, oldest fir
 """What the block says of itself; that it is data is in the memory policy."""
 
 
-def render_recalled(passages: Sequence[Passage]) -> str:
+def render_recalled(passages: Sequence[Passage], heading: str = HEADING) -> str:
     """Return the block for the prompt; empty when there are no passages."""
     if not passages:
         return ""
-    lines = ["<recalled>", HEADING]
+    lines = ["<recalled>", heading]
     day = None
     for passage in sorted(passages, key=lambda one: (one.seq, one.id)):
         if passage.day != day:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from everthread.compactions import Preview, compact_now, preview
 from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.ending import end_thread
-from everthread.graph.note_changes import add_note, change_note
+from everthread.graph.note_changes import add_note, change_note, forget_note
 from everthread.ledger.why import explain_closest
 from everthread.state import Note
 from everthread.storage.history import note_history, thread_history
@@ -59,20 +59,24 @@ async def save_note(visit: Visit) -> Response:
 
 
 async def change(visit: Visit) -> Response:
-    """Edit, confirm or retract a note; an edit leads to the note that took its place."""
+    """Edit, confirm, retract or forget a note; an edit leads to the note that took its place."""
     action = visit.path("action")
-    if action not in ("edit", "confirm", "retract"):
+    if action not in ("edit", "confirm", "retract", "forget"):
         raise Problem(404, "nothing like this can be done with a note")
 
     def changed() -> str:
         subject, _ = _own_note(visit)
+        if action == "forget":
+            forget_note(visit.service.storage, visit.identity.user_id, subject.id)
+            return ""
         result = change_note(
             visit.service.storage, visit.identity.user_id, action, subject.id, visit.form.get("text", "")
         )
         active = [one.id for one in result.notes if one.status == "active"]
         return active[-1] if active else subject.id
 
-    return see_other(f"/notes/{await in_thread(changed)}")
+    note_id = await in_thread(changed)
+    return see_other(f"/notes/{note_id}" if note_id else "/notes")
 
 
 def _own_note(visit: Visit) -> tuple[Note, str | None]:

@@ -22,8 +22,8 @@ _TAGS = {
 }
 """What a message is tagged, by its form where that is not the tag itself."""
 
-_PINNED = "## Standing instructions of the user\n"
-"""Heading of pins, in the block that they share with session notes."""
+_PINNED = ("## Standing instructions of the user\n", "## Messages that the user pinned\n")
+"""Headings of pins, in the block that they share with session notes."""
 
 _MOST_COMPARED = 40_000
 """Characters of two texts up to which their lines are compared."""
@@ -35,6 +35,8 @@ class Shown:
 
     place: int
     """From 0."""
+    id: str
+    """Of the thread's message, in any form; empty for what Everthread adds and what is missing."""
     role: str
     tag: str
     text: str
@@ -49,6 +51,7 @@ def shown_parts(sent: SentPrompt, changes: Sequence[PromptChange]) -> list[Shown
     return [
         Shown(
             place=place,
+            id=str(part.message.id) if part.message is not None and tag_of(part) in ("kept", "masked") else "",
             role=role_of(part.message) if part.message else "",
             tag=tag_of(part),
             text=text_of(part.message) if part.message else "",
@@ -62,7 +65,11 @@ def shown_parts(sent: SentPrompt, changes: Sequence[PromptChange]) -> list[Shown
 
 def tag_of(part: PromptPart) -> str:
     """Return what people read of the form of a part."""
-    if part.message is not None and part.form == "session_notes" and _PINNED in str(part.message.text):
+    if (
+        part.message is not None
+        and part.form == "session_notes"
+        and any(one in str(part.message.text) for one in _PINNED)
+    ):
         return "pinned"
     return _TAGS.get(part.form, part.form)
 

@@ -16,7 +16,7 @@ from everthread.plain import plain
 from everthread.state import namespaces
 from everthread.storage.open import Storage
 from everthread.storage.reading import user_records
-from everthread.web.dashboard import chat, memory
+from everthread.web.dashboard import chat, memory, steer
 from everthread.web.dashboard.live import live_timeline
 from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
 from everthread.web.dashboard.render import PLAIN_POLICY, STATIC, page, static_file
@@ -151,6 +151,8 @@ VIEWS: Sequence[View] = (
     View("POST", "/threads/{thread_id}/chat/stop", chat.stop),
     View("GET", "/threads/{thread_id}/compaction", memory.compaction),
     View("POST", "/threads/{thread_id}/compaction", memory.compact),
+    View("GET", "/threads/{thread_id}/messages", steer.messages),
+    View("POST", "/threads/{thread_id}/steer/{action}", steer.steer),
     View("POST", "/threads/{thread_id}/end", memory.end),
     View("GET", "/threads/{thread_id}/why", memory.why),
     View("GET", "/notes", memory.notes),

@@ -1,0 +1,98 @@
+"""What the model is to see: the messages of a thread with where each is, and what a person asks for."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from starlette.responses import Response
+
+from everthread.forks import fork
+from everthread.state import namespaces
+from everthread.state.marks import is_masked, is_synthetic, sequence
+from everthread.state.steering import Steering
+from everthread.steering import bring_back, mask_result, pin_message, pin_sentence, steering, withdraw
+from everthread.storage.reading import role_of
+from everthread.storage.recall import passage_of, search_of
+from everthread.storage.transcript import message_of
+from everthread.web.dashboard.prompt import text_of
+from everthread.web.dashboard.views import Visit, see_other
+from everthread.web.problems import Problem
+from everthread.web.service import OwnThread, in_thread, summary_of
+
+__all__ = ["messages", "steer"]
+
+_MESSAGES = 60
+"""Places of a thread on a page."""
+
+
+async def messages(visit: Visit) -> Response:
+    """Show the messages of a thread, the newest first: which the next prompt has, which are masked, which left."""
+    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    values = await in_thread(_values, own, visit.number("before", 0))
+    return visit.page("messages.html", thread=summary_of(own.record), **values)
+
+
+async def steer(visit: Visit) -> Response:
+    """Do what a form asks for; it is done with the next message, but for a fork."""
+    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    action = _ACTIONS.get(visit.path("action"))
+    if action is None:
+        raise Problem(404, "nothing like this can be done with a thread")
+    await in_thread(action, own, visit.form.get("id", ""), visit.form.get("text", ""))
+    return see_other(f"/threads/{own.id}/{'chat' if action is _fork else 'messages'}")
+
+
+def _fork(own: OwnThread, call: str, _: str) -> Any:
+    return fork(own.graph, own.id, call, actor=own.user_id)
+
+
+_ACTIONS: Mapping[str, Callable[[OwnThread, str, str], Any]] = {
+    "bring-back": lambda own, name, _: bring_back(own.storage, own.id, name, actor=own.user_id),
+    "mask": lambda own, name, _: mask_result(own.storage, own.id, name, actor=own.user_id),
+    "pin-message": lambda own, name, _: pin_message(own.storage, own.id, name, actor=own.user_id),
+    "pin": lambda own, _, text: pin_sentence(own.storage, own.id, text, actor=own.user_id),
+    "withdraw": lambda own, name, _: withdraw(own.storage, own.id, name, actor=own.user_id),
+    "fork": _fork,
+}
+
+
+def _values(own: OwnThread, before: int) -> dict[str, Any]:
+    """Return the messages of a page, those ahead of a place; 0 for the newest."""
+    here = [one for one in own.messages() if not is_synthetic(one)]
+    end = before or max(map(sequence, here), default=-1) + 1
+    start = max(end - _MESSAGES, 0)
+    by_id = {str(one.id): one for one in here if start <= sequence(one) < end}
+    left = {str(one.id): one for one in _left(own, here, start, end)}
+    every = sorted({**left, **by_id}.values(), key=sequence, reverse=True)
+    asked = steering(own.storage, own.id)
+    of = {one.message_id: one for one in asked if one.message_id}
+    return {
+        "asked": asked,
+        "rows": [_row(one, str(one.id) in by_id, of.get(str(one.id))) for one in every],
+        "later": before or None,
+        "earlier": start or None,
+        "titles": {str(one.id): text_of(one) for one in every},
+    }
+
+
+def _left(own: OwnThread, here: list[BaseMessage], start: int, end: int) -> list[BaseMessage]:
+    """Return the archived messages of some places, without those of other branches."""
+    if not here:
+        return []
+    space = namespaces.transcript(own.id)
+    found = own.storage.store.search(space, filter={"seq": {"$gte": start, "$lte": end - 1}}, limit=10 * _MESSAGES)
+    search = search_of(own.storage.store, own.id, here, own.record.get("shared"))
+    return [message_of(item) for item in found if search.allows(passage_of(item))]
+
+
+def _row(message: BaseMessage, is_here: bool, asked: Steering | None) -> dict[str, Any]:
+    tag = "left" if not is_here else "masked" if is_masked(message) else "kept"
+    return {
+        "id": str(message.id),
+        "role": role_of(message),
+        "name": message.name or "",
+        "tag": tag,
+        "text": text_of(message),
+        "place": sequence(message),
+        "asked": asked,
+    }
