@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from everthread.graph.retaining import Retained, aretain, retain
     from everthread.middleware import EverthreadMiddleware, EverthreadState
     from everthread.profiles import aget_profile, aset_profile, get_profile, set_profile
-    from everthread.state import Agent, Context
+    from everthread.state import Agent, Context, Spend
     from everthread.state.retention import Retention
     from everthread.storage.open import Storage, open_storage
     from everthread.transcript import Transcript
@@ -38,6 +38,7 @@ __all__ = [
     "Retained",
     "Retention",
     "SentPrompt",
+    "Spend",
     "Storage",
     "Transcript",
     "__version__",
@@ -69,6 +70,7 @@ _HOMES = {
     "EverthreadMiddleware": "everthread.middleware",
     "EverthreadState": "everthread.middleware",
     "Retention": "everthread.state.retention",
+    "Spend": "everthread.state",
     "Storage": "everthread.storage.open",
     "Transcript": "everthread.transcript",
     **dict.fromkeys(("aget_profile", "aset_profile", "get_profile", "set_profile"), "everthread.profiles"),

@@ -4,6 +4,7 @@ EverthreadError
 ├── SettingsError      a dial, a URL, a name or a profile is not usable (also a `ValueError`)
 ├── BudgetError        what is pinned cannot fit the window
 ├── ModelError         the provider refused, failed or broke off; the thread is intact
+├── SpendError         a call would pass a limit of `Spend`, where nobody is asked
 ├── StepLimitError     a turn took more steps than `recursion_limit` (also LangGraph's `GraphRecursionError`)
 ├── ScriptError        a scripted or replayed model was asked for more than it holds
 ├── RecordError        a line of a recorded file is malformed
@@ -42,6 +43,10 @@ class ModelError(EverthreadError):
     def __init__(self, message: str, *, kind: str = "invalid") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class SpendError(EverthreadError):
+    """A call of a model is not made: it would pass a limit of `Spend`, and nobody is asked at this place."""
 
 
 class StepLimitError(EverthreadError, RecursionError):

@@ -37,11 +37,13 @@ from everthread.nodes.model import model as call_model
 from everthread.nodes.model_calls import ModelCall, ModelCalls, amake_calls, make_calls
 from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
+from everthread.nodes.spending import is_refusal, metered
 from everthread.nodes.summarize import summarize
 from everthread.nodes.thread_view import ThreadView
 from everthread.nodes.tools import is_of_note, kept, with_id
 from everthread.nodes.trim import trim
-from everthread.state import Agent, Context, state_after
+from everthread.spend.prices import read_price_list
+from everthread.state import Agent, Context, Spend, State, state_after
 from everthread.state.agent import OTHERS
 from everthread.state.context import named_user, no_user, set_dials
 from everthread.state.marks import is_masked
@@ -84,6 +86,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         profile: schema of the user's structured profile; None accepts any mapping.
         rules: YAML files with rules of one's own, as for `Agent`.
         summary_sections: headings of the rolling summary, in order; None takes those of `Agent`.
+        spend: counts what calls cost and asks before a limit is passed; None counts nothing.
         name: of the middleware. A deep agent's own summarizer is replaced by one called `SummarizationMiddleware`.
         dials: every other dial of `Context`, for all runs.
 
@@ -98,6 +101,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         profile: type[BaseModel] | None = None,
         rules: Sequence[str | Path] = (),
         summary_sections: Sequence[str] | None = None,
+        spend: Spend | None = None,
         name: str = "EverthreadMiddleware",
         **dials: Any,
     ) -> None:
@@ -109,7 +113,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         self._dials = dials
         self._summarizer = None if summarizer is None else resolve(summarizer)
         self._rules = Rules(rules) if rules else BUILT_IN
-        agent = Agent(OTHERS, "Agent", "An agent of somebody else.", profile=profile)
+        agent = Agent(OTHERS, "Agent", "An agent of somebody else.", profile=profile, spend=spend)
+        self._prices = None if spend is None else read_price_list(spend.price_file)
         self._agent = replace(agent, summary_sections=tuple(summary_sections)) if summary_sections else agent
         self._name = name
         self._counted: dict[Any, tuple[int, Sequence[str]]] = {}
@@ -158,7 +163,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         sent: Sequence[BaseMessage] = request.state["messages"]
         if question_of(sent) is None:
             # There is nothing that a prompt could be built around.
-            yield ModelCall(handler, [request.system_message or SystemMessage(""), *sent], is_reply=True)
+            yield from _as_it_is(cast(State, {"messages": sent}), run.runtime, self._deps(request, handler, run))
             return cast(ModelResponse[Any], handler.response)
         if run.context.model is not None:
             handler.request = request = request.override(model=resolve(run.context.model))
@@ -184,6 +189,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
                 break
             state = state_after(state, trim(state, runtime, deps))
         reply = state["messages"][-1]
+        if is_refusal(reply):
+            handler.response = ModelResponse(result=[reply])
         if handler.ends_turn and run.keeps:
             if "turn" in run.context.distillation:
                 state = state_after(state, (yield from distill_notes(state, runtime, deps)))
@@ -256,9 +263,16 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             self._summarizer or chat,
             lambda _: model,
             rules=self._rules,
+            prices=self._prices,
+            summarizer_name=self._summarizer_name(chat),
             remembers=run.keeps,
             head=request.system_message or SystemMessage(""),
         )
+
+    def _summarizer_name(self, chat: ChatModel) -> tuple[str, str]:
+        """Return provider and name of the summarizer, where it is to be priced."""
+        model = self._summarizer or chat
+        return ("", "unknown") if self._prices is None else (provider(model), tokenizer_name(model) or "unknown")
 
     def _schema_sizes(self, request: ModelRequest[Any], counter: TokenCounter) -> tuple[int, Sequence[str]]:
         """Return the tokens and the names of the schemas of all tools and of a structured response."""
@@ -277,6 +291,13 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         run = self._run(request.runtime, request.runtime.config)
         is_ours = request.tool_call["name"] in OWN_TOOLS
         return run, run.viewed(request) if is_ours and run.keeps else request
+
+
+@metered
+def _as_it_is(state: State, runtime: Any, deps: NodeDeps) -> ModelCalls[None]:
+    """Send the messages that there are."""
+    prompt = [deps.head or SystemMessage(""), *state["messages"]]
+    yield ModelCall(deps.model.bound(reads_back=False), prompt, is_reply=True)
 
 
 def _kept(result: Any, request: ToolCallRequest, run: "_Run") -> Any:

@@ -26,10 +26,12 @@ from everthread.nodes.model_calls import ModelNode
 from everthread.nodes.nested import run_joined, run_joined_calls
 from everthread.nodes.refuse import refuse, report_refusal
 from everthread.nodes.response_format import ResponseFormat
+from everthread.nodes.spending import no_price
 from everthread.nodes.summarize import summarize
 from everthread.nodes.tools import tool_node
 from everthread.nodes.trim import trim
-from everthread.state import Agent, Context, Conversation, Input, Output, State
+from everthread.spend.prices import read_price_list
+from everthread.state import Agent, Context, Conversation, Input, Output, Spend, State
 from everthread.state.context import fixed_context
 from everthread.state.schemas import with_answer, with_keys
 from everthread.storage.open import Storage
@@ -47,6 +49,7 @@ def build_graph(
     state_schema: type[Any] | None = None,
     storage: None = None,
     fixed: Mapping[str, Any] | None = None,
+    spend: Spend | None = None,
 ) -> CompiledStateGraph[State, Context, Input, Output]: ...
 
 
@@ -60,6 +63,7 @@ def build_graph(
     state_schema: type[Any] | None = None,
     storage: Storage,
     fixed: Mapping[str, Any] | None = None,
+    spend: Spend | None = None,
 ) -> GuardedGraph: ...
 
 
@@ -72,6 +76,7 @@ def build_graph(
     state_schema: type[Any] | None = None,
     storage: Storage | None = None,
     fixed: Mapping[str, Any] | None = None,
+    spend: Spend | None = None,
 ) -> CompiledStateGraph[State, Context, Input, Output] | GuardedGraph:
     """Build the graph of an agent.
 
@@ -87,6 +92,7 @@ def build_graph(
             which brings its own checkpointer and store.
         fixed: dials that a run may not set, with their values, such as `{"model": None, "window": 16_000}`: for
             clients who are not to choose what your key pays for.
+        spend: counts what calls cost and asks before a limit is passed; None takes that of `agent`.
 
     Returns:
         A compiled graph; with `storage`, one whose runs hold the lock of their thread and are the owner's alone.
@@ -108,6 +114,7 @@ def build_graph(
         response_format=response_format,
         state_schema=state_schema,
         fixed=fixed,
+        spend=spend,
     )
     if storage is None:
         return graph.compile(name=agent.name)
@@ -122,6 +129,7 @@ def pipeline(
     response_format: Any = None,
     state_schema: type[Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
+    spend: Spend | None = None,
     after: str = START,
     before: str = END,
 ) -> StateGraph[State, Context, Input, Output]:
@@ -137,6 +145,7 @@ def pipeline(
         response_format: schema of the answers.
         state_schema: a TypedDict with state keys of your own.
         fixed: dials that a run may not set.
+        spend: what calls may cost.
         after: a node of yours, behind which the agent's first node comes.
         before: a node of yours that comes when the turn is answered, where the graph would end.
 
@@ -149,6 +158,8 @@ def pipeline(
     agent = ready_agents()["travel"] if agent is None else agent
     if not isinstance(agent, Agent):
         raise SettingsError(f"`agent` must be an Agent, such as everthread.agents.travel, got {agent!r}")
+    if spend is not None:
+        agent = replace(agent, spend=spend)
     chat = resolve(model)
     response = None if response_format is None else ResponseFormat(response_format)
     deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer), response)
@@ -198,7 +209,22 @@ def node_deps(
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))
-    return NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, rules)
+    asked = model if summarizer is None else summarizer
+    deps = NodeDeps(agent, with_tools(model), asked, named_model, rules=rules)
+    return deps if agent.spend is None else priced(deps, agent.spend)
+
+
+def priced(deps: NodeDeps, spend: Spend) -> NodeDeps:
+    """Return what nodes share, with the prices that `spend` counts by.
+
+    Raises:
+        SettingsError: the file of prices cannot be read, or there is a limit and the model has no price.
+    """
+    prices, model = read_price_list(spend.price_file), deps.model
+    if spend.limits and prices.find(model.provider, model.name) is None:
+        raise SettingsError(no_price(model.provider, model.name))
+    name = tokenizer_name(deps.summarizer) or "unknown"
+    return replace(deps, prices=prices, summarizer_name=(provider(deps.summarizer), name))
 
 
 class _Pipeline(StateGraph[State, Context, Input, Output]):

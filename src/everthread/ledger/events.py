@@ -328,6 +328,51 @@ class Overflow(_Event):
     next_budget: int
 
 
+class ModelCalled(_Event):
+    """A call of a model was answered and counted; only with `Spend`."""
+
+    event: Literal["model_called"] = "model_called"
+    purpose: str
+    """`reply`, or the step behind it, such as `summarize`."""
+    model: str
+    input: int
+    """Tokens of input that were neither read from the provider's cache nor written to it."""
+    cached: int
+    cache_write: int
+    output: int
+    """Tokens of output without reasoning."""
+    reasoning: int
+    by: Literal["provider", "count"]
+    """Who counted the tokens: the provider, or we, where it reports nothing."""
+    cost: float | None
+    """None when the model has no price."""
+    currency: str = "USD"
+    call: str = ""
+    """Name of its prompt, as the recipe of `prompt_assembled` has it; empty for a call behind the reply."""
+
+
+class SpendRefused(_Event):
+    """A call of a model was not made, since it would have passed a limit or somebody said no."""
+
+    event: Literal["spend_refused"] = "spend_refused"
+    purpose: str
+    model: str
+    by: Literal["limit", "user", "price"]
+    """`limit`: nobody was asked; `user`: the answer was no; `price`: the model has none."""
+    reason: str
+    most: float
+    """What the call would have cost at the most."""
+
+
+class SpendGranted(_Event):
+    """Somebody raised a limit."""
+
+    event: Literal["spend_granted"] = "spend_granted"
+    amounts: dict[str, float]
+    """What was added, by limit."""
+    currency: str = "USD"
+
+
 class FallbackUsed(_Event):
     """A step failed and a rule took over; nothing was lost."""
 
@@ -361,6 +406,9 @@ Event = Annotated[
     | Deferred
     | PinRepaired
     | Overflow
+    | ModelCalled
+    | SpendRefused
+    | SpendGranted
     | FallbackUsed,
     Field(discriminator="event"),
 ]

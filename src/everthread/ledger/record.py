@@ -4,7 +4,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from everthread.state import namespaces
 from everthread.state.records import RecordReader, StoredItem, items
 
 if TYPE_CHECKING:
-    from langgraph.store.base import BaseStore, Op, PutOp
+    from langgraph.store.base import BaseStore, PutOp
     from langgraph.types import StreamWriter
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,18 @@ STREAM_KEY = "everthread"
 _PAGE = 10_000
 
 _NOTABLE = frozenset(
-    {"fallback_used", "overflow", "pin_repaired", "note_blocked", "memory_full", "erased", "regret", "consolidated"}
+    {
+        "fallback_used",
+        "overflow",
+        "pin_repaired",
+        "note_blocked",
+        "memory_full",
+        "erased",
+        "regret",
+        "consolidated",
+        "spend_refused",
+        "spend_granted",
+    }
 )
 """Logged at INFO; all others at DEBUG."""
 
@@ -60,6 +71,23 @@ def record(
         turn: user turns of the thread so far.
         operations: the node's own writes.
     """
+    puts, tell = recorded(thread_id, events, write=write, turn=turn)
+    if batch := [*operations, *puts]:
+        store.batch(batch)
+    tell()
+
+
+def recorded(
+    thread_id: str, events: Iterable[Event], *, write: "StreamWriter | None" = None, turn: int = 0
+) -> "tuple[list[PutOp], Callable[[], None]]":
+    """Return the writes of events, for a transaction of the caller's own, and what tells them once it is done.
+
+    Args:
+        thread_id: whose ledger it is.
+        events: what was decided, in order.
+        write: as in `record`.
+        turn: user turns of the thread so far.
+    """
     # Taken when called: a ledger is read without LangGraph too.
     from langgraph.store.base import PutOp
 
@@ -67,18 +95,18 @@ def record(
 
     at = now()
     values = [{**event.model_dump(mode="json"), "at": at, "turn": turn, "thread_id": thread_id} for event in events]
+
+    def tell() -> None:
+        for value in values:
+            level = logging.INFO if value["event"] in _NOTABLE else logging.DEBUG
+            if logger.isEnabledFor(level):
+                logger.log(level, "%s on turn %d of %s", value["event"], turn, thread_id, extra={"everthread": value})
+            telemetry.tell(value)
+            if write is not None:
+                write({STREAM_KEY: "ledger", **value})
+
     namespace = namespaces.ledger(thread_id)
-    batch: list[Op] = list(operations)
-    batch += [PutOp(namespace, _key(), value, index=False) for value in values]
-    if batch:
-        store.batch(batch)
-    for value in values:
-        level = logging.INFO if value["event"] in _NOTABLE else logging.DEBUG
-        if logger.isEnabledFor(level):
-            logger.log(level, "%s on turn %d of %s", value["event"], turn, thread_id, extra={"everthread": value})
-        telemetry.tell(value)
-        if write is not None:
-            write({STREAM_KEY: "ledger", **value})
+    return [PutOp(namespace, _key(), value, index=False) for value in values], tell
 
 
 def events(store: RecordReader, thread_id: str) -> Sequence[Event]:

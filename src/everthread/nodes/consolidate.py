@@ -46,6 +46,7 @@ from everthread.nodes.deps import Lock, NodeDeps, context_of, store_of, thread_o
 from everthread.nodes.distill_notes import distill_session
 from everthread.nodes.model_calls import ModelCall, ModelCalls, make_calls
 from everthread.nodes.prompt_plan import checked_session, readable
+from everthread.nodes.spending import metered
 from everthread.nodes.structured_output import content, structured
 from everthread.prompts import render
 from everthread.state import Context, Note, State, Update, namespaces
@@ -87,6 +88,7 @@ class Ending:
     """The agent's profile, for promotion; None promotes nothing."""
 
 
+@metered
 def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
     """Merge the session notes into the long-term notes and clear them, all in one write.
 

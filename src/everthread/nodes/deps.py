@@ -18,6 +18,7 @@ from everthread.errors import SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.wrapped import ChatModel, input_limit, rewrapped, takes_cache_control
 from everthread.nodes.response_format import ResponseFormat
+from everthread.spend.prices import PriceList
 from everthread.state import Agent, Context
 from everthread.state.context import named_user
 from everthread.window.budget import UNKNOWN_WINDOW
@@ -142,6 +143,10 @@ class NodeDeps:
     summarizer: ChatModel
     named_model: Callable[[str], ModelWithTools]
     """Makes a model from `provider:name`, for `Context.model`."""
+    prices: PriceList | None = None
+    """What models cost, for an agent with `spend`."""
+    summarizer_name: tuple[str, str] = ("", "unknown")
+    """Provider and name of the summarizer, for its price."""
     rules: Rules = BUILT_IN
     """Built-in rules, with those of the agent."""
     remembers: bool = True

@@ -20,6 +20,7 @@ from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.distiller import Read, questioned, read_with_model
 from everthread.nodes.model_calls import ModelCalls
 from everthread.nodes.prompt_plan import plan_of, plan_update, readable
+from everthread.nodes.spending import metered
 from everthread.state import Context, Note, PromptPlan, Source, State, Update, namespaces
 from everthread.state.marks import is_synthetic, marks
 from everthread.storage.refetches import restated_blocked
@@ -37,6 +38,7 @@ _READ_AGAIN = 3
 _NOTHING_READ = Read()
 
 
+@metered
 def distill_notes(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
     """Save what the user's message says about preferences, when the `turn` dial is on.
 

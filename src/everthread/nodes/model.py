@@ -20,6 +20,7 @@ from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.prompt_plan import plan_of, plan_update
 from everthread.nodes.prompt_recipe import kept_recipe
 from everthread.nodes.sizes import PromptSize, calibration_of, has_readers
+from everthread.nodes.spending import Account, refusal
 from everthread.state import Context, PromptPlan, State, Update
 from everthread.state.marks import marked
 from everthread.state.reducer import clean_content
@@ -33,7 +34,8 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
     """Send the prompt once and keep the reply.
 
     Returns:
-        The reply; or, when the provider refuses the prompt as too long, a lower ceiling for `trim`.
+        The reply, which says so when a limit of `Spend` ends the turn; or, when the provider refuses the prompt as too
+        long, a lower ceiling for `trim`.
 
     Raises:
         BudgetError: what is pinned does not fit the window.
@@ -44,14 +46,28 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
     is_bound = has_readers(state)
     is_marked = chat.takes_cache_control if context.prompt_cache is None else context.prompt_cache
     marks = chat.cache_slots if is_marked else 0
-    prompt, budget, name = _assembled(state, plan, runtime, chat, reads_back=is_bound, marks=marks)
+    size = PromptSize.of(state, plan, chat, reads_back=is_bound)
+    prompt = _assembled(state, size, chat, reads_back=is_bound, marks=marks)
+    account = Account.of(state, runtime, deps)
+    reservation = account.reply(size, prompt.tokens) if account is not None else None
+    if isinstance(reservation, str):
+        ended: Update = {"messages": [marked(refusal(reservation, state), at=now())]}
+        return {**plan_update(state, plan), **ended, **({} if chat.response is None else {"structured_response": None})}
+    name = _recorded(prompt, size, state, plan, runtime, chat, reads_back=is_bound, marks=marks)
     telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
     try:
         bound = chat.bound(reads_back=is_bound)
         if context.max_output_tokens is not None:
             bound = reply_limited(bound, context.max_output_tokens)
         messages = mark_cache(prompt.messages, slots=marks) if marks else prompt.messages
-        reply = yield ModelCall(bound, messages, is_reply=True)
+        try:
+            reply = yield ModelCall(bound, messages, is_reply=True)
+        except Exception as error:
+            if account is not None and reservation is not None:
+                account.failed(reservation, error)
+            raise
+        if account is not None and reservation is not None:
+            account.settle(reservation, reply, messages, chat.provider, chat.name, name)
         if not isinstance(reply, AIMessage):
             kind = type(reply).__name__
             raise ModelError(f"the model returned a {kind} instead of an assistant message", kind="invalid")
@@ -64,7 +80,7 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
             if failure is None or failure is error:
                 raise
             raise _with_suggestion(failure, chat) from error
-        refused = _stepped_down(error, state, prompt, budget, runtime, chat)
+        refused = _stepped_down(error, state, prompt, size.budget, runtime, chat)
         return {**plan_update(state, plan), **refused}
     telemetry.end(reply)
     update = _kept(reply, state, prompt, name, chat, reads_back=is_bound)
@@ -80,20 +96,31 @@ def _with_suggestion(failure: ModelError, chat: ModelWithTools) -> ModelError:
     return ModelError(f"{failure}{guess}", kind=failure.kind) if guess else failure
 
 
-def _assembled(
-    state: State, plan: PromptPlan, runtime: Runtime[Context], chat: ModelWithTools, *, reads_back: bool, marks: int
-) -> tuple[Prompt, Budget, str]:
-    """Put the prompt together, record what it is made of, and name the call."""
-    tools = chat.tool_names(reads_back=reads_back)
-    size = PromptSize.of(state, plan, chat, reads_back=reads_back)
-    prompt = assemble(
+def _assembled(state: State, size: PromptSize, chat: ModelWithTools, *, reads_back: bool, marks: int) -> Prompt:
+    """Put the prompt together."""
+    return assemble(
         size.parts,
         size.budget,
         size.counter,
         previous=state.get("prefix", b""),
         # A provider caches for one model, behind the schemas of its tools.
-        tools="\x00".join((chat.name, str(marks), *tools)),
+        tools="\x00".join((chat.name, str(marks), *chat.tool_names(reads_back=reads_back))),
     )
+
+
+def _recorded(
+    prompt: Prompt,
+    size: PromptSize,
+    state: State,
+    plan: PromptPlan,
+    runtime: Runtime[Context],
+    chat: ModelWithTools,
+    *,
+    reads_back: bool,
+    marks: int,
+) -> str:
+    """Record what a prompt that is about to be sent is made of, and name the call."""
+    tools = chat.tool_names(reads_back=reads_back)
     cause = "tools" if reads_back and not state.get("reads_back") else state.get("moved") or "unknown"
     recipe, texts = kept_recipe(
         prompt, state, plan, store_of(runtime), thread_of(runtime), tools=tools, model=chat.name, cache_marks=marks
@@ -117,7 +144,7 @@ def _assembled(
     if prompt.returned_pins and prompt.head_moved:
         events.append(PinRepaired(pins=prompt.returned_pins))
     _record(events, state, runtime, texts)
-    return prompt, size.budget, recipe["call"]
+    return recipe["call"]
 
 
 def _record(events: Sequence[Event], state: State, runtime: Runtime[Context], operations: Sequence[PutOp] = ()) -> None:

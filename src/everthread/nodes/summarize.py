@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 
+from everthread.errors import SpendError
 from everthread.ledger.events import Compacted, Deferred, Event, FallbackUsed
 from everthread.ledger.record import record
 from everthread.models.wrapped import input_limit
@@ -14,6 +15,7 @@ from everthread.nodes.failures import is_overflow
 from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.prompt_plan import plan_of, plan_update, with_summary
 from everthread.nodes.sizes import PromptSize
+from everthread.nodes.spending import metered
 from everthread.nodes.trim import leaving, masked_events, removals
 from everthread.prompts import render
 from everthread.state import Context, PromptPlan, State, Summary, Update
@@ -69,6 +71,7 @@ class Compaction:
     """Recalled messages, which leave with the first compaction after their question."""
 
 
+@metered
 def summarize(
     state: State, runtime: Runtime[Context], deps: NodeDeps, *, is_asked_for: bool = False
 ) -> ModelCalls[Update]:
@@ -183,6 +186,9 @@ def _rewritten(compaction: Compaction, by_rules: Summary, deps: NodeDeps) -> Mod
         for words in (SUMMARY_WORDS, SUMMARY_WORDS // 2):
             try:
                 reply = yield ModelCall(deps.summarizer, [HumanMessage(_request(chunk, text, words, deps))])
+            except SpendError as error:
+                # Nothing has failed: what was not read waits for the next compaction that may be paid for.
+                return by_rules, f"SpendError: {error}"
             except Exception as error:  # noqa: BLE001 - best effort: the rules have written one already
                 failure = type(error).__name__
                 if is_overflow(error):

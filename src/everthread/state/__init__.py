@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from everthread.state.agent import Agent
 from everthread.state.context import Context
 from everthread.state.notes import Note, Source
+from everthread.state.spend import Spend
 from everthread.state.summary import Identifier, Summary, SummaryEntry
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "Output",
     "PromptPlan",
     "Source",
+    "Spend",
     "State",
     "Summary",
     "SummaryEntry",

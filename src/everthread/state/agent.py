@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from everthread.errors import SettingsError
 from everthread.state.retention import Retention
+from everthread.state.spend import Spend
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -54,7 +55,12 @@ class Agent:
     retention: Retention | None = None
     """What is kept of this agent's threads for how long, in place of the storage's policy; None: what that one says."""
 
+    spend: Spend | None = None
+    """Counts what calls cost, and the limits at which a run asks; None counts nothing."""
+
     def __post_init__(self) -> None:
+        if self.spend is not None and not isinstance(self.spend, Spend):
+            raise SettingsError(f"`spend` of an agent must be a `Spend`, got {self.spend!r}")
         for name in ("name", "title", "instructions"):
             value = getattr(self, name)
             if not isinstance(value, str) or not value.strip():

@@ -8,6 +8,7 @@ Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people 
 | `at` | every message that a run took in or made | when, ISO 8601; one without it `is_new` |
 | `handle`, `tokens` | masked stand-ins | what `read_tool_output` takes, and the tokens of the full text |
 | `kept` | tool results | it `was_refetched` |
+| `refused` | replies | their turn ended at a limit of `Spend`, and no model made them |
 | `final` | tool results | they are the reply, such as a structured answer |
 | `kind` | synthetic messages | what they carry; they have no place in the thread |
 | `before`, `shows`, `notes` | recalled messages | id of their question; ids and note lines that they show |

@@ -95,6 +95,21 @@ def ledger(thread_id: str) -> Namespace:
     return thread(thread_id, "ledger")
 
 
+def spent_by(user_id: str) -> Namespace:
+    """What the calls of a user took, by day of UTC; no record names a thread."""
+    return user(user_id, "spend")
+
+
+def spent_in(thread_id: str) -> Namespace:
+    """What the calls of a thread took, by day of UTC."""
+    return thread(thread_id, "spend")
+
+
+def spend_asked(thread_id: str) -> Namespace:
+    """What the newest task that reached a limit has asked; its only key is `asked`."""
+    return thread(thread_id, "spend_asked")
+
+
 def user_key(user_id: str) -> str:
     """Return the lock under which a user's notes are changed; no id of a thread can be the same."""
     return f"\x00user/{label(user_id)}"

@@ -93,6 +93,16 @@ class SearchStore(BaseStore):
         """Do what `batch` does without blocking the event loop."""
         return await self._worker.call(self.batch, list(ops))
 
+    def change(self, key: str, reads: Sequence[Op], make: Callable[[list[Result]], Sequence[PutOp]]) -> None:
+        """Read, and write what `make` makes of it, in one transaction that no other of the same key comes between.
+
+        Args:
+            key: names what is changed; every writer of it uses the same one.
+            reads: gets and searches without a query.
+            make: gets their results in order and returns what to write.
+        """
+        self.database.write(self._changed, key, list(reads), make)
+
     def sweep_ttl(self) -> int:
         """Delete expired items; return how many."""
         return self.database.write(self._sweep)
@@ -165,6 +175,15 @@ class SearchStore(BaseStore):
     @abstractmethod
     def _sweep(self) -> int:
         """Delete expired items; return how many."""
+
+    @abstractmethod
+    def _exclude(self, key: str) -> None:
+        """Keep others with the same key out until the transaction ends."""
+
+    def _changed(self, key: str, reads: Sequence[Op], make: Callable[[list[Result]], Sequence[PutOp]]) -> None:
+        self._exclude(key)
+        if puts := make(self._answer(reads)):
+            self._answer(puts)
 
     def _answer(self, ops: Sequence[Op]) -> list[Result]:
         results: list[Result] = [None] * len(ops)

@@ -139,6 +139,10 @@ class PostgresSearchStore(SearchStore):
             {place: op.value for place, op in stored.items()}, {place: op.index for place, op in stored.items()}
         )
 
+    def _exclude(self, key: str) -> None:
+        """Take a lock that goes with the transaction; of a table that is locked by rows, a new row is not."""
+        self.database.rows("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"everthread {key}",))
+
     def _sweep(self) -> int:
         swept = self.database.rows("DELETE FROM store WHERE expires_at < now() RETURNING prefix, key")
         self._index.update(dict.fromkeys(((prefix, key) for prefix, key in swept), None))

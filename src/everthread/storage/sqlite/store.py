@@ -64,6 +64,10 @@ class SqliteSearchStore(SearchStore):
         """Execute operations; see LangGraph's `BaseStore.batch`. Reads of a batch come before its writes."""
         return self._mending(super().batch, list(ops))
 
+    def change(self, key: str, reads: Sequence[Op], make: Callable[[list[Result]], Sequence[PutOp]]) -> None:
+        """Read and write in one transaction; see `SearchStore.change`."""
+        self._mending(super().change, key, reads, make)
+
     def sweep_ttl(self) -> int:
         """Delete expired items; return how many."""
         return self._mending(super().sweep_ttl)
@@ -192,6 +196,9 @@ class SqliteSearchStore(SearchStore):
         if kept:
             self._connection.executemany(_PUT, kept)
         self._index.catch_up_fully({place: op.index for place, op in ops.items()})
+
+    def _exclude(self, key: str) -> None:
+        """Do nothing: a transaction that writes holds the lock of the file from its beginning."""
 
     def _sweep(self) -> int:
         sql = "DELETE FROM store WHERE expires_at IS NOT NULL AND expires_at < CURRENT_TIMESTAMP"

@@ -1,0 +1,350 @@
+"""Keep the calls of a run inside what may be spent: reserve each one, ask at a limit, count what it took.
+
+Where nothing is set, nothing is done: no read, no write.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables.config import ensure_config
+from langgraph.runtime import Runtime, get_runtime
+from langgraph.types import interrupt
+
+from everthread.errors import SettingsError, SpendError
+from everthread.ledger.events import Event, ModelCalled, SpendGranted, SpendRefused
+from everthread.ledger.record import record, recorded
+from everthread.memory.text.consent import approves
+from everthread.models.wrapped import input_limit
+from everthread.nodes.deps import NodeDeps, context_of
+from everthread.nodes.failures import classify
+from everthread.nodes.model_calls import ModelCall, ModelCalls
+from everthread.nodes.nested import own_store
+from everthread.nodes.sizes import PromptSize, calibration_of
+from everthread.spend.counters import Counters, Over, Reservation
+from everthread.spend.prices import PriceList
+from everthread.spend.usage import Usage, reported_usage
+from everthread.state import Context, Spend, State
+from everthread.state.marks import marked, marks
+from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve, safety_fraction_for
+from everthread.window.calibration import Calibration
+from everthread.window.tokens import TokenCounter, counter_for
+
+__all__ = ["Account", "is_refusal", "metered", "no_price", "refusal"]
+
+_MAY_BE_BILLED = frozenset({"timeout", "dropped"})
+"""Failures of a call that the provider may have answered."""
+
+_SCHEMA_TOKENS = 500
+"""For the schema of a structured reply, which is sent along."""
+
+_AMOUNT = re.compile(r"\s*(?:[$€£]|[A-Z]{3})?\s*(\d{1,9}(?:[.,]\d{1,6})?)\s*(?:[$€£]|[A-Za-z]{3})?\s*")
+_SPANS = {"thread": "in this thread", "user_day": "today"}
+
+NodeT = TypeVar("NodeT", bound=Callable[..., ModelCalls[Any]])
+T = TypeVar("T")
+
+
+def metered(node: NodeT) -> NodeT:
+    """Count the calls of a node that works behind the reply, and refuse those that would pass a limit.
+
+    Nobody is asked there: the node gets a `SpendError` in the place of a reply, and does without.
+    """
+
+    @wraps(node)
+    def run(state: State, runtime: Runtime[Context], deps: NodeDeps, **options: Any) -> ModelCalls[Any]:
+        calls = node(state, runtime, deps, **options)
+        account = Account.of(state, runtime, deps)
+        return (yield from calls if account is None else account.made(calls, node.__name__))
+
+    return cast(NodeT, run)
+
+
+def refusal(text: str, state: State) -> AIMessage:
+    """Return the reply of a turn that ends at a limit."""
+    name = f"refused-{state.get('turns', 0)}-{len(state.get('messages', []))}"
+    return marked(AIMessage(text, id=name), refused=True)
+
+
+def is_refusal(message: BaseMessage) -> bool:
+    """Tell whether a message is the reply of a turn that ended at a limit."""
+    return bool(marks(message).get("refused"))
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the calls of a run are counted on."""
+
+    counters: Counters
+    spend: Spend
+    deps: NodeDeps
+    state: State
+    context: Context
+    task_id: str
+    write: Any
+
+    @classmethod
+    def of(cls, state: State, runtime: Runtime[Context], deps: NodeDeps) -> "Account | None":
+        """Return the account of a run; None when nothing is counted.
+
+        Raises:
+            SettingsError: there is a limit, and no store or thread on which to count.
+        """
+        spend = deps.agent.spend
+        if spend is None:
+            return None
+        here: Any = runtime
+        if here.store is None or here.execution_info is None or here.execution_info.thread_id in (None, "none"):
+            # Inside another graph a node may have a thread of its own, which keeps nothing.
+            here = get_runtime()
+        store, info = own_store(here), here.execution_info
+        configurable = ensure_config().get("configurable", {})
+        thread_id = configurable.get("thread_id") or (info.thread_id if info else None)
+        if store is None or not thread_id:
+            if spend.limits:
+                raise SettingsError("`spend` has a limit, so the run needs a store and a `thread_id` to count on")
+            return None
+        context = context_of(runtime)
+        counters = Counters(store, context.user_id, str(thread_id))
+        return cls(counters, spend, deps, state, context, info.task_id if info else "", here.stream_writer)
+
+    def reply(self, size: PromptSize, tokens: int) -> "Reservation | str":
+        """Reserve the call that answers; ask while it would pass a limit.
+
+        Args:
+            size: of the prompt.
+            tokens: of it, by our own count.
+
+        Returns:
+            The reservation; or the reply of a turn that ends here.
+
+        Raises:
+            SettingsError: there is a limit, and the model has no price.
+            GraphInterrupt: somebody is asked.
+        """
+        model = self.deps.model_for(self.context)
+        reserve = size.budget.reply_reserve
+        inputs = min(_at_most(tokens, calibration_of(self.state, model), size.counter), size.budget.window)
+        most = self._most(model.provider, model.name, inputs, reserve)
+        if most is None:
+            raise SettingsError(no_price(model.provider, model.name))
+        call = {"model": model.name, "purpose": "reply", "most": round(most, 9), "input_tokens": inputs}
+        call |= {"output_tokens": reserve, "is_bound": self.context.max_output_tokens is not None}
+        for answered in range(1_000):
+
+            def ask(over: Sequence[Over]) -> dict[str, Any]:
+                return self._question(over, call)
+
+            outcome = self.counters.reserve(
+                self.spend.limits,
+                most,
+                purpose="reply",
+                model=model.name,
+                ask=(self.task_id, answered, ask) if self.spend.asks else None,
+            )
+            if isinstance(outcome, Reservation):
+                return outcome
+            over, question = outcome
+            if question is None:
+                return self._refused(self._question(over, call), "limit")
+            granted = self._granted(interrupt(question), question)
+            if not granted:
+                return self._refused(question, "user")
+            self.counters.grant(granted, f"{self.task_id}-{answered}")
+            self._record([SpendGranted(amounts=granted, currency=self._currency)])
+        raise SpendError("a thousand grants were not enough for one call")
+
+    def made(self, calls: ModelCalls[T], purpose: str) -> ModelCalls[T]:
+        """Make the calls of a generator that fit, one after the other; see `metered`."""
+        try:
+            call = next(calls)
+            while True:
+                try:
+                    reservation = self._reserved(call, purpose)
+                except SpendError as refused:
+                    call = calls.throw(refused)
+                    continue
+                try:
+                    reply = yield call
+                except Exception as error:  # noqa: BLE001 - the node decides what a failure means
+                    self.failed(reservation, error)
+                    call = calls.throw(error)
+                else:
+                    self.settle(reservation, reply, call.prompt, *self.deps.summarizer_name)
+                    call = calls.send(reply)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+    def settle(
+        self, made: Reservation, reply: object, prompt: Sequence[BaseMessage], provider: str, name: str, call: str = ""
+    ) -> None:
+        """Count a call that was answered.
+
+        Args:
+            made: its reservation.
+            reply: what came back; the message, or with it what a client has parsed.
+            prompt: what was sent, counted where the provider reports nothing.
+            provider: who was asked.
+            name: of the model that was asked.
+            call: name of the prompt in the ledger.
+        """
+        message: Any = reply.get("raw") if isinstance(reply, Mapping) else reply
+        usage = reported_usage(getattr(message, "usage_metadata", None))
+        if usage is None:
+            counter = counter_for(name)
+            output = counter.message(message) if isinstance(message, BaseMessage) else 0
+            usage = Usage(input=sum(counter.sizes(prompt)), output=output, is_counted=True)
+        # A fallback or a router may have answered with another model than the one that was asked.
+        metadata = getattr(message, "response_metadata", None) or {}
+        answered = str(metadata.get("model_name") or metadata.get("model") or name)
+        cost = self._prices.cost(provider, answered, usage)
+        if cost is None:
+            answered, cost = name, self._prices.cost(provider, name, usage)
+        event = ModelCalled(
+            purpose=made.purpose,
+            model=answered,
+            input=usage.input,
+            cached=usage.cached,
+            cache_write=usage.cache_write,
+            output=usage.output,
+            reasoning=usage.reasoning,
+            by="count" if usage.is_counted else "provider",
+            cost=cost,
+            currency=self._currency,
+            call=call,
+        )
+        puts, tell = recorded(self.counters.thread_id, [event], write=self.write, turn=self._turn)
+        self.counters.settle(made, usage, cost, model=answered, operations=puts)
+        tell()
+
+    def failed(self, made: Reservation, error: Exception) -> None:
+        """Take back the reservation of a call that failed, unless the provider may have answered it."""
+        failure = classify(error)
+        if failure is None or failure.kind not in _MAY_BE_BILLED:
+            self.counters.release(made)
+
+    def _reserved(self, call: ModelCall, purpose: str) -> Reservation:
+        """Reserve a call behind the reply.
+
+        Raises:
+            SpendError: it is not to be made.
+        """
+        provider, name = self.deps.summarizer_name
+        counter = counter_for(name)
+        tokens = sum(counter.sizes(call.prompt)) + _SCHEMA_TOKENS
+        window = input_limit(self.deps.summarizer) or UNKNOWN_WINDOW
+        most = self._most(provider, name, _at_most(tokens, Calibration(), counter), reply_reserve(window, None))
+        messages = self.state.get("messages", [])
+        if most is None:
+            raise self._not_made(purpose, name, "price", no_price(provider, name))
+        if messages and is_refusal(messages[-1]):
+            raise self._not_made(purpose, name, "user", "the turn ended at a limit")
+        outcome = self.counters.reserve(self.spend.limits, most, purpose=purpose, model=name)
+        if isinstance(outcome, Reservation):
+            return outcome
+        over, _ = outcome
+        raise self._not_made(purpose, name, "limit", _told(over, most, self._currency), most)
+
+    def _not_made(self, purpose: str, model: str, by: Any, reason: str, most: float = 0.0) -> SpendError:
+        self._record([SpendRefused(purpose=purpose, model=model, by=by, reason=reason, most=most)])
+        return SpendError(reason)
+
+    def _refused(self, question: Mapping[str, Any], by: Any) -> str:
+        reason = str(question["reason"])
+        call = question["next_call"]
+        event = SpendRefused(purpose="reply", model=call["model"], by=by, reason=reason, most=call["most"])
+        self._record([event])
+        return f"I stopped here: {reason}. Nothing more was asked of the model."
+
+    def _question(self, over: Sequence[Over], call: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what an interrupt asks."""
+        reason = _told(over, call["most"], self._currency)
+        grants = {one.limit: self._usual_grant(one, call["most"]) for one in over}
+        more = " and ".join(f"{amount:,.2f} {self._currency} more {_SPANS[name]}" for name, amount in grants.items())
+        return {
+            "type": "spend",
+            "summary": f"{_sentence(reason)}. Spend up to {more}? Answer yes, no or an amount.",
+            "reason": reason,
+            "limits": [one.as_json() for one in over],
+            "next_call": dict(call),
+            "currency": self._currency,
+            "grant": grants,
+        }
+
+    def _usual_grant(self, over: Over, most: float) -> float:
+        """Return what a plain yes adds: enough for the next call in any case."""
+        missing = over.spent + over.under_way + most - over.allowed
+        return max(self.spend.grant or over.size, math.ceil(missing * 100) / 100)
+
+    def _granted(self, answer: object, question: Mapping[str, Any]) -> dict[str, float]:
+        """Return what an answer grants, by limit; empty when it grants nothing. What is no clear yes is none."""
+        if isinstance(answer, Mapping):
+            answer = answer.get("grant")
+        if isinstance(answer, str) and (said := _AMOUNT.fullmatch(answer)):
+            answer = float(said[1].replace(",", "."))
+        if isinstance(answer, bool | str):
+            is_yes = answer if isinstance(answer, bool) else approves(answer)
+            return dict(question["grant"]) if is_yes else {}
+        if isinstance(answer, int | float) and math.isfinite(answer) and answer > 0:
+            return dict.fromkeys(question["grant"], float(answer))
+        return {}
+
+    def _most(self, provider: str, name: str, inputs: int, outputs: int) -> float | None:
+        """Return what a call costs at the most; None when there is a limit and nobody knows the price."""
+        price = self._prices.find(provider, name)
+        if price is None:
+            return None if self.spend.limits else 0.0
+        return price.for_input(inputs).most(inputs, outputs)
+
+    def _record(self, events: Sequence[Event]) -> None:
+        record(self.counters.store, self.counters.thread_id, events, write=self.write, turn=self._turn)
+
+    @property
+    def _turn(self) -> int:
+        return self.state.get("turns", 0)
+
+    @property
+    def _prices(self) -> PriceList:
+        return cast(PriceList, self.deps.prices)
+
+    @property
+    def _currency(self) -> str:
+        return str(self._prices.currency)
+
+
+def no_price(provider: str, name: str) -> str:
+    """Say what to do about a model without a price."""
+    return (
+        f"`spend` has a limit, and the model {name!r} of {provider or 'its provider'} has no price; add one to a file "
+        'of your own: `Spend(prices="prices.yaml")` or EVERTHREAD_PRICES'
+    )
+
+
+def _at_most(tokens: int, calibration: Calibration, counter: TokenCounter) -> int:
+    """Return what the provider counts at the most for a prompt of so many tokens of ours."""
+    margin = safety_fraction_for(calibration.accuracy, counter)
+    return math.ceil(calibration.apply(tokens) / margin)
+
+
+def _told(over: Sequence[Over], most: float, currency: str) -> str:
+    """Say what is spent, and what the next call costs."""
+    parts = []
+    for one in over:
+        under_way = f" and {_money(one.under_way)} are under way" if one.under_way else ""
+        span = _SPANS[one.limit]
+        parts.append(f"{_money(one.spent)} of {one.allowed:,.2f} {currency} are spent {span}{under_way}")
+    return f"{', '.join(parts)}, and the next call costs up to {_money(most)} {currency}"
+
+
+def _money(amount: float) -> str:
+    """Write an amount; a small one with the digits that tell something."""
+    return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

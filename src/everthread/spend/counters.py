@@ -1,0 +1,258 @@
+"""What was spent: a record for each user and day, and for each thread and day, in the store.
+
+A call is reserved at the most that it can cost before it is made, and settled with what it took when its reply is
+here, each in one transaction under the user's key. Settling takes the reservation away, so that a call is counted once
+whoever tries again. One whose process died stays reserved: what it took nobody knows, and it counts at its most.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol, cast
+from uuid import uuid4
+
+from langgraph.store.base import BaseStore, GetOp, Op, PutOp, SearchOp
+
+from everthread.spend.usage import Usage
+from everthread.state import namespaces
+
+__all__ = ["KINDS", "Counters", "Over", "Reservation"]
+
+KINDS = ("input", "cached", "cache_write", "output", "reasoning")
+"""Kinds of tokens that are counted."""
+
+_MOST_DAYS = 10_000
+_ROUNDING = 1e-9
+"""Amounts are sums of fractions; two that differ by less are the same."""
+
+Record = dict[str, Any]
+
+
+class _Changing(Protocol):
+    """A store that reads and writes in one transaction."""
+
+    def change(self, key: str, reads: Sequence[Op], make: Callable[[list[Any]], Sequence[PutOp]]) -> None:
+        """See `SearchStore.change`."""
+
+
+def _today() -> str:
+    """Return the day in UTC."""
+    return datetime.now(UTC).date().isoformat()
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A call that may be made."""
+
+    id: str
+    day: str
+    purpose: str
+    model: str
+
+
+@dataclass(frozen=True)
+class Over:
+    """A limit that a call would pass."""
+
+    limit: str
+    """Its name."""
+    size: float
+    """As it was set."""
+    allowed: float
+    """With what was granted."""
+    spent: float
+    """Of it, by calls that were answered, and those that never were at their most."""
+    under_way: float
+    """Of it, reserved by calls that have no reply yet."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one JSON object."""
+        amounts = {"allowed": self.allowed, "spent": self.spent, "under_way": self.under_way}
+        return {"limit": self.limit, **{name: round(value, 9) for name, value in amounts.items()}}
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The counters of one user and one thread of theirs."""
+
+    store: BaseStore
+    user_id: str
+    thread_id: str
+
+    def reserve(
+        self,
+        limits: Mapping[str, float],
+        most: float,
+        *,
+        purpose: str,
+        model: str,
+        ask: tuple[str, int, Callable[[Sequence[Over]], Record]] | None = None,
+    ) -> Reservation | tuple[Sequence[Over], Record | None]:
+        """Reserve a call unless it would pass a limit.
+
+        Args:
+            limits: amounts by name.
+            most: what the call costs at the most.
+            purpose: what it is for, such as `reply`.
+            model: which one is called.
+            ask: id of the task, how many of its questions are answered, and what makes the next one; it is kept, so
+                that the task asks the same again when it is run again. None: nobody is asked.
+
+        Returns:
+            The reservation; or the limits that it would pass, with what is to be asked.
+        """
+        day, answer = _today(), list[Any]()
+
+        def make(found: list[Any]) -> Sequence[PutOp]:
+            user, threads, before = found
+            asks = before.value["asks"] if before is not None and ask and before.value["task"] == ask[0] else []
+            if ask is not None and len(asks) > ask[1]:
+                answer.append(((), asks[ask[1]]))
+                return ()
+            records = {"user_day": [user.value] if user else [], "thread": [one.value for one in threads]}
+            over = [one for name, size in limits.items() if (one := _over(name, size, records[name], most))]
+            if over and ask is not None:
+                value = ask[2](over)
+                answer.append((over, value))
+                return [_put(namespaces.spend_asked(self.thread_id), "asked", {"task": ask[0], "asks": [*asks, value]})]
+            if over:
+                answer.append((over, None))
+                return ()
+            made = Reservation(uuid4().hex, day, purpose, model)
+            answer.append(made)
+            mine = next((one.value for one in threads if one.key == day), None)
+            return self._puts(day, user.value if user else None, mine, lambda record: _opened(record, made.id, most))
+
+        self._change([*self._reads(day)[:1], _search(namespaces.spent_in(self.thread_id)), self._asked_read()], make)
+        return cast(Reservation, answer[0])
+
+    def settle(
+        self,
+        made: Reservation,
+        usage: Usage,
+        cost: float | None,
+        *,
+        model: str,
+        operations: Iterable[PutOp] = (),
+    ) -> None:
+        """Count a reserved call; a second time does nothing.
+
+        Args:
+            made: the reservation.
+            usage: its tokens.
+            cost: None when the model has no price.
+            model: that has answered.
+            operations: further writes of the same transaction.
+        """
+
+        def make(found: list[Any]) -> Sequence[PutOp]:
+            user, thread = (None if one is None else one.value for one in found)
+            if user is None or made.id not in user["open"]:
+                return ()
+            puts = self._puts(
+                made.day, user, thread, lambda record: _settled(record, made, usage, cost, model or made.model)
+            )
+            return [*puts, *operations]
+
+        self._change(self._reads(made.day), make)
+
+    def release(self, made: Reservation) -> None:
+        """Take a reservation back: the provider has refused the call, and bills nothing."""
+
+        def make(found: list[Any]) -> Sequence[PutOp]:
+            user, thread = (None if one is None else one.value for one in found)
+            return self._puts(made.day, user, thread, lambda record: _closed(record, made.id)) if user else ()
+
+        self._change(self._reads(made.day), make)
+
+    def grant(self, amounts: Mapping[str, float], name: str) -> None:
+        """Raise limits; the same grant twice counts once.
+
+        Args:
+            amounts: what is added, by limit.
+            name: of the grant.
+        """
+        day = _today()
+
+        def make(found: list[Any]) -> Sequence[PutOp]:
+            values = [None if one is None else one.value for one in found]
+            puts = []
+            for limit, place, value in zip(("user_day", "thread"), self._places(day), values, strict=True):
+                if limit in amounts:
+                    record = self._record(value, is_thread=limit == "thread")
+                    record["granted"] = {**record["granted"], name: amounts[limit]}
+                    puts.append(_put(place, day, record))
+            return puts
+
+        self._change(self._reads(day), make)
+
+    def _puts(
+        self, day: str, user: Record | None, thread: Record | None, change: Callable[[Record], Record]
+    ) -> list[PutOp]:
+        records = (self._record(user, is_thread=False), self._record(thread, is_thread=True))
+        return [_put(space, day, change(one)) for space, one in zip(self._places(day), records, strict=True)]
+
+    def _record(self, value: Record | None, *, is_thread: bool) -> Record:
+        if value is not None:
+            return value
+        name = {"thread_id": self.thread_id} if is_thread else {"user_id": self.user_id}
+        return {**name, "models": {}, "open": {}, "granted": {}}
+
+    def _places(self, day: str) -> tuple[namespaces.Namespace, namespaces.Namespace]:
+        return namespaces.spent_by(self.user_id), namespaces.spent_in(self.thread_id)
+
+    def _reads(self, day: str) -> list[Op]:
+        return [GetOp(space, day) for space in self._places(day)]
+
+    def _asked_read(self) -> Op:
+        return GetOp(namespaces.spend_asked(self.thread_id), "asked")
+
+    def _change(self, reads: Sequence[Op], make: Callable[[list[Any]], Sequence[PutOp]]) -> None:
+        if hasattr(self.store, "change"):
+            cast(_Changing, self.store).change(f"spend/{namespaces.label(self.user_id)}", reads, make)
+            return
+        # A store of somebody else, such as a LangGraph server's: exact within this process.
+        with _in_process:
+            if puts := make(self.store.batch(reads)):
+                self.store.batch(puts)
+
+
+_in_process = threading.Lock()
+
+
+def _put(space: namespaces.Namespace, key: str, value: Record) -> PutOp:
+    return PutOp(space, key, value, index=False)
+
+
+def _search(space: namespaces.Namespace) -> Op:
+    return SearchOp(space, limit=_MOST_DAYS)
+
+
+def _over(name: str, size: float, records: Sequence[Record], most: float) -> Over | None:
+    """Return a limit that a call would pass, with what is spent of it."""
+    allowed = size + sum(sum(record["granted"].values()) for record in records)
+    models = [purposes for record in records for purposes in record["models"].values()]
+    spent = sum(one["cost"] for purposes in models for one in purposes.values())
+    under_way = sum(sum(record["open"].values()) for record in records)
+    if spent + under_way + most <= allowed + _ROUNDING:
+        return None
+    return Over(name, size, allowed, spent, under_way)
+
+
+def _opened(record: Record, name: str, most: float) -> Record:
+    return {**record, "open": {**record["open"], name: most}}
+
+
+def _closed(record: Record, name: str) -> Record:
+    return {**record, "open": {one: most for one, most in record["open"].items() if one != name}}
+
+
+def _settled(record: Record, made: Reservation, usage: Usage, cost: float | None, model: str) -> Record:
+    purposes = record["models"].get(model, {})
+    before = purposes.get(made.purpose) or dict.fromkeys(("calls", *KINDS, "counted", "unpriced"), 0) | {"cost": 0.0}
+    added = {"calls": 1, "counted": int(usage.is_counted), "unpriced": int(cost is None), "cost": cost or 0.0}
+    added |= {kind: getattr(usage, kind) for kind in KINDS}
+    sums = {name: value + added[name] for name, value in before.items()}
+    models = {**record["models"], model: {**purposes, made.purpose: sums}}
+    return {**_closed(record, made.id), "models": models}
