@@ -3,7 +3,6 @@
 Of a frequent word only a part is read, so a search takes about as long in a long thread as in a short one.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -13,12 +12,14 @@ __all__ = [
     "ALL",
     "OFTEN",
     "Groups",
+    "Probe",
     "Read",
     "Spaces",
     "WordIndex",
     "best_first",
     "entries",
     "entry",
+    "probes",
     "search",
     "space_name",
 ]
@@ -27,7 +28,7 @@ OFTEN = "²"
 """Ends the word of an item that holds it twice or more; without positions an index cannot count."""
 
 PROBE = 300
-"""Entries read of every word to learn how rare it is; 100,000 items: median 3 ms of CPU for eight words."""
+"""Entries read of every word to learn how rare it is; 100,000 items on SQLite: median 3 ms of CPU for eight words."""
 
 READ = 5_000
 """Entries read of all words together, the rarest first. With 2,000 a fifth of the best fifty items were others."""
@@ -60,8 +61,20 @@ class Spaces(NamedTuple):
     last: int
 
 
+class Probe(NamedTuple):
+    """How rare a word is."""
+
+    holders: float
+    """How many items hold it; an estimate when `items` are not known."""
+    items: Sequence[int] | None
+    """All of them, when they are few."""
+
+
 class WordIndex(Protocol):
     """What a search asks of a full-text index; items are numbered in the order in which they came."""
+
+    def probe(self, spaces: Spaces, words: Sequence[str]) -> Sequence[Probe]:
+        """Return how rare each word is, at less work than to read its items."""
 
     def items(
         self, spaces: Spaces, asked: Sequence[Groups], limit: int, *, newest: bool = False
@@ -84,44 +97,60 @@ def search(index: WordIndex, spaces: Spaces, words: Sequence[str], wanted: int, 
     """
     found: list[tuple[Any, float]] = []
     for budget in (READ, ALL):
-        hits, holders, is_whole = _hits(index, spaces, words, wanted, budget)
-        scores = _scores(index, spaces, hits, holders, MOST_RANKED if budget == READ else ALL)
+        hits = _hits(index, spaces, words, wanted, budget)
+        scores = _scores(index, spaces, hits, MOST_RANKED if budget == READ else ALL)
         found = []
-        for start in range(0, len(scores), size := max(2 * wanted, 100)):
+        for start in range(0, len(scores), size := max(wanted, 100)):
             part = scores[start : start + size]
             rows = read([item for item, _ in part])
             found += [(rows[item], score) for item, score in part if item in rows]
             if len(found) >= wanted:
                 return found[:wanted]
-        if is_whole and len(scores) < MOST_RANKED:
+        if hits.is_whole and len(scores) < MOST_RANKED:
             break
     return found
 
 
-def _hits(
-    index: WordIndex, spaces: Spaces, words: Sequence[str], wanted: int, budget: int
-) -> tuple[dict[str, set[int]], dict[str, float], bool]:
-    """Read the entries of the rarest words; of the others only as many as fill the page.
+class _Hits(NamedTuple):
+    """What was read of the index for a search."""
 
-    Returns:
-        Items by word, how many items hold each word, and whether every entry was read.
-    """
-    first = zip(words, index.items(spaces, [[[word]] for word in words], PROBE), strict=True)
-    probes = [(_holders(spaces, items), word, items) for word, items in first if items]
+    items: dict[str, set[int]]
+    """Items by word."""
+    holders: dict[str, float]
+    """How many items hold a word, at least by estimate."""
+    rare: list[str]
+    """Words that few items hold, in which a frequent one was looked for."""
+    whole: set[str]
+    """Words of which every entry was read."""
+    is_whole: bool
+    """Whether that is so of all."""
+
+
+def _hits(index: WordIndex, spaces: Spaces, words: Sequence[str], wanted: int, budget: int) -> _Hits:
+    """Read the entries of the rarest words; of the others only as many as fill the page."""
+    holders: dict[str, float] = {}
     hits: dict[str, set[int]] = {}
+    unread: list[str] = []
     frequent: list[str] = []
-    for holders, word, items in sorted(probes):
-        if len(items) < PROBE:
-            hits[word] = set(items)
-        elif holders <= budget:
-            hits[word] = set(index.items(spaces, [[[word]]], ALL)[0])
-        else:
+    probed = zip(words, index.probe(spaces, words), strict=True)
+    for word, one in sorted(probed, key=lambda probe: (probe[1].holders, probe[0])):
+        holders[word] = one.holders
+        if one.items is not None:
+            hits[word] = set(one.items)
+        elif one.holders > budget:
             frequent.append(word)
             continue
-        budget -= len(hits[word])
+        else:
+            unread.append(word)
+        budget -= int(one.holders)
+    for word, items in zip(unread, index.items(spaces, [[[word]] for word in unread], ALL), strict=True):
+        hits[word], holders[word] = set(items), len(items)
+    hits = {word: items for word, items in hits.items() if items}
+    whole = set(hits)
     size = max(2 * wanted, 100)
     met = frequent[:_MOST_MET]
-    if met and (rare := [word for word in hits if len(hits[word]) <= PROBE]):
+    rare = [word for word in hits if len(hits[word]) <= PROBE]
+    if met and rare:
         # A frequent word tells the items of a rare one apart; here it costs nothing but the rare one's length.
         both = index.items(spaces, [[rare, [word]] for word in met], ALL)
         hits |= {word: set(items) for word, items in zip(met, both, strict=True)}
@@ -131,34 +160,49 @@ def _hits(
         more = index.items(spaces, [[frequent[:1]]], size, newest=True)[0] if len(items) < wanted else []
         for place, word in enumerate(frequent[:2]):
             hits[word] = hits.get(word, set()).union(items, more if place == 0 else ())
-    return hits, {word: holders for holders, word, _ in probes}, not frequent
+    return _Hits(hits, holders, rare, whole, is_whole=not frequent)
 
 
-def _scores(
-    index: WordIndex, spaces: Spaces, hits: Mapping[str, set[int]], holders: Mapping[str, float], most: int
-) -> list[tuple[int, float]]:
+def _scores(index: WordIndex, spaces: Spaces, hits: _Hits, most: int) -> list[tuple[int, float]]:
     """Rank items, best first; of equals the newest first."""
-    weights = {word: inverse_frequency(spaces.docs, holders[word]) for word in hits}
-    items = set().union(*hits.values())
+    weights = {word: inverse_frequency(spaces.docs, hits.holders[word]) for word in hits.items}
+    items = set().union(*hits.items.values())
     if len(items) > most:
-        sums = Counter[int]()
-        for word, found in hits.items():
-            sums.update(dict.fromkeys(found, weights[word]))
+        sums = dict.fromkeys(items, 0.0)
+        for word, found in hits.items.items():
+            weight = weights[word]
+            for item in found:
+                sums[item] += weight
         items = set(best_first(sums)[:most])
-    counted = [word for word in hits if len(hits[word]) < READ]
-    repeated = index.items(spaces, [[[word + OFTEN]] for word in counted], ALL)
+    # Of a frequent word only where it was looked for: to read all items that hold it twice takes longer than the rest.
+    counted = [word for word in hits.items if word in hits.whole or hits.rare]
+    asked = [[[word + OFTEN]] if word in hits.whole else [hits.rare, [word + OFTEN]] for word in counted]
+    repeated = index.items(spaces, asked, ALL)
     often = {word: set(found) for word, found in zip(counted, repeated, strict=True)}
-    near = {word: found & items for word, found in hits.items()}
+    near = {word: found & items for word, found in hits.items.items()}
     scores = bm25(near, often, weights, index.lengths(sorted(items)), spaces.words / max(spaces.docs, 1))
     return [(item, scores[item]) for item in best_first(scores)]
 
 
-def _holders(spaces: Spaces, items: Sequence[int]) -> float:
-    """Estimate how many items hold a word, of which these are the oldest."""
+def probes(index: WordIndex, spaces: Spaces, words: Sequence[str], part: int = 1) -> list[Probe]:
+    """Estimate how many items hold each word by the oldest of them.
+
+    Args:
+        index: where to look.
+        spaces: where to look in it.
+        words: looked up as they are.
+        part: of so many items one at most has the word in this form.
+    """
+    return [_probe(spaces, items, part) for items in index.items(spaces, [[[word]] for word in words], PROBE)]
+
+
+def _probe(spaces: Spaces, items: Sequence[int], part: int) -> Probe:
+    """Estimate by the older half: Postgres may put a few young items into the gaps between old ones."""
     if len(items) < PROBE:
-        return len(items)
-    passed = max(items[-1] - spaces.first + 1, len(items))
-    return min(len(items) * (spaces.last - spaces.first + 1) / passed, spaces.docs)
+        return Probe(len(items) * part, items if part == 1 else None)
+    half = len(items) // 2
+    passed = max(items[half - 1] - spaces.first + 1, half)
+    return Probe(min(part * half * (spaces.last - spaces.first + 1) / passed, spaces.docs), None)
 
 
 def best_first(scores: Mapping[int, float]) -> list[int]:

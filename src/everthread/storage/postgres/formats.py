@@ -25,7 +25,7 @@ __all__ = ["FORMAT", "INDEX_VERSION", "set_up"]
 FORMAT = 1
 """Of the databases that this version writes."""
 
-INDEX_VERSION = WORDS_VERSION
+INDEX_VERSION = WORDS_VERSION + 1
 """Of the index of words; one of an older version is built again when its database is opened."""
 
 _OLDEST_SERVER = 140_000

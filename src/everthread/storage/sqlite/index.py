@@ -30,7 +30,7 @@ import orjson
 
 from everthread.errors import StorageError
 from everthread.memory.text.words import index_words
-from everthread.storage.candidates import Groups, Read, Spaces, entries, entry, search
+from everthread.storage.candidates import Groups, Probe, Read, Spaces, entries, entry, probes, search
 from everthread.storage.sqlite.formats import INDEX_VERSION as VERSION
 from everthread.storage.texts import Paths, text_fields, texts
 
@@ -212,6 +212,10 @@ class Index:
         """
         spaces = self._spaces(prefix)
         return [] if spaces is None else search(self, spaces, words, wanted, read)
+
+    def probe(self, spaces: Spaces, words: Sequence[str]) -> Sequence[Probe]:
+        """Return how rare each word is; see `WordIndex`."""
+        return probes(self, spaces, words)
 
     def items(
         self, spaces: Spaces, asked: Sequence[Groups], limit: int, *, newest: bool = False
