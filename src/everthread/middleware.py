@@ -36,6 +36,7 @@ from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
 from everthread.nodes.model_calls import ModelCall, ModelCalls, amake_calls, make_calls
 from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
+from everthread.nodes.second_opinion import Judge
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.spending import is_refusal, metered
 from everthread.nodes.summarize import summarize
@@ -51,7 +52,7 @@ from everthread.state.messages import Messages
 from everthread.storage.call_records import prune_unguarded_calls
 from everthread.storage.kept_checkpoints import OURS
 from everthread.tools import OWN_TOOLS, READERS
-from everthread.tools.save_memory_note import memory_tool, save_memory_note
+from everthread.tools.save_memory_note import memory_tool
 from everthread.window.tokens import TokenCounter, counter_for
 from everthread.window.turns import question_of
 
@@ -82,7 +83,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     checkpointer remembers by `thread_id` too, if its client sends the messages with the ids that they had.
 
     Args:
-        summarizer: a chat model or `provider:name` that writes summaries; None takes the model of the call.
+        summarizer: a chat model or `provider:name` that writes summaries; None takes the model of the call. The dial
+            `guard="model"` needs one.
         profile: schema of the user's structured profile; None accepts any mapping.
         rules: YAML files with rules of one's own, as for `Agent`.
         summary_sections: headings of the rolling summary, in order; None takes those of `Agent`.
@@ -91,7 +93,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         dials: every other dial of `Context`, for all runs.
 
     Raises:
-        SettingsError: a dial does not exist or is out of range.
+        SettingsError: a dial does not exist or is out of range, or `guard` is `model` and there is no `summarizer`.
     """
 
     def __init__(
@@ -109,9 +111,9 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             raise SettingsError('`user_id` is of a run: pass {"configurable": {"user_id": "…"}} as its config')
         if "model" in dials:
             raise SettingsError("the agent has its model already; `summarizer` names another one for summaries")
-        Context.from_mapping(dials)
         self._dials = dials
         self._summarizer = None if summarizer is None else resolve(summarizer)
+        self._check_guard(Context.from_mapping(dials))
         self._rules = Rules(rules) if rules else BUILT_IN
         agent = Agent(OTHERS, "Agent", "An agent of somebody else.", profile=profile, spend=spend)
         self._prices = None if spend is None else read_price_list(spend.price_file)
@@ -119,7 +121,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         self._name = name
         self._counted: dict[Any, tuple[int, Sequence[str]]] = {}
         self._has_warned = False
-        self.tools = [memory_tool(self._rules) if rules else save_memory_note, *READERS]
+        self.tools = [memory_tool(self._rules, self._judge()), *READERS]
 
     @property
     def name(self) -> str:
@@ -207,6 +209,27 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         writes = [] if stays else view.writes(state)
         return ExtendedModelResponse(response, Command(update={"messages": writes})) if writes else response
 
+    def _judge(self) -> Judge | None:
+        """Return who gives the tool that saves notes a second opinion; None without a summarizer."""
+        chat = self._summarizer
+        if chat is None:
+            return None
+        name, served_by = tokenizer_name(chat), provider(chat)
+        model = ModelWithTools.of(chat, agent=self._agent, readers=READERS, name=name, provider=served_by)
+        priced_as = self._summarizer_name(chat)
+        return Judge(
+            NodeDeps(self._agent, model, chat, lambda _: model, prices=self._prices, summarizer_name=priced_as)
+        )
+
+    def _check_guard(self, dials: Context) -> None:
+        """Refuse `guard="model"` without a model of its own: a tool that saves a note cannot tell who called it.
+
+        Raises:
+            SettingsError: there is no summarizer.
+        """
+        if dials.guard == "model" and self._summarizer is None:
+            raise SettingsError('`guard="model"` needs a model to ask: name one as `summarizer` of the middleware')
+
     def _run(self, runtime: Any, config: RunnableConfig) -> "_Run":
         """Tell whose run this is, with which dials, and whether anything is kept.
 
@@ -225,6 +248,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             self._warn_once(keeps=keeps, is_guarded=is_guarded)
         set_here = {**_set_dials(context), **set_dials(configurable)}
         dials = Context.from_mapping({**self._dials, **set_here, "user_id": str(user_id or Context.user_id)})
+        self._check_guard(dials)
         if keeps:
             if not is_guarded:
                 checked_session(runtime.store, str(thread_id), dials)

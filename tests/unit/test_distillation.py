@@ -2,13 +2,19 @@
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 
+from everthread.ledger.events import Event
 from everthread.ledger.record import record
 from everthread.memory.distill import Candidate, candidates
-from everthread.nodes.distill_notes import Due, distilled, session_due
+from everthread.nodes.distill_notes import Due, captured, session_due, settled
 from everthread.state import Note, namespaces
 from text_growth import LINEAR, growth
+
+
+def distilled(due: Due) -> tuple[list[Event], list[PutOp]]:
+    return settled(captured(due, "t"), due.by)
 
 
 def only(text: str, question: str = "") -> Candidate:
@@ -219,7 +225,7 @@ def test_the_time_of_a_long_message_grows_with_its_length(unit: str) -> None:
 def test_the_question_ahead_is_the_one_that_is_answered() -> None:
     asked = AIMessage("Do you prefer a window or an aisle seat?", id="a")
 
-    events, writes = distilled(Due([asked, HumanMessage("Aisle.", id="m")], "turn"), "t")
+    events, writes = distilled(Due([asked, HumanMessage("Aisle.", id="m")], "turn"))
 
     assert len(events) == 1
     assert writes[0].value is not None
@@ -231,7 +237,7 @@ def test_tool_and_turn_make_one_note_of_one_statement() -> None:
     saved = Note.model_validate({"id": "n", "text": "Likes aisle seats.", "date": "2026-01-01", "sources": [source]})
     said = HumanMessage("I prefer aisle seats. I avoid layovers.", id="m")
 
-    _, writes = distilled(Due([said], "turn", [saved]), "t")
+    _, writes = distilled(Due([said], "turn", [saved]))
 
     assert [write.value["text"] for write in writes if write.value] == ["Avoids layovers."]
 
@@ -239,22 +245,22 @@ def test_tool_and_turn_make_one_note_of_one_statement() -> None:
 def test_turn_and_session_make_one_note_of_one_statement() -> None:
     said = [HumanMessage("I prefer aisle seats.", id="m")]
 
-    assert distilled(Due(said, "turn"), "t")[1] == distilled(Due(said, "session"), "t")[1]
+    assert distilled(Due(said, "turn"))[1] == distilled(Due(said, "session"))[1]
 
 
 def test_a_deleted_note_is_not_learnt_again_at_the_end_of_the_session() -> None:
     store, said = InMemoryStore(), [HumanMessage("I prefer aisle seats.", id="m")]
-    events, writes = distilled(Due(said, "turn"), "t")
+    events, writes = distilled(Due(said, "turn"))
     record(store, "t", events, write=lambda _: None, turn=1, operations=writes)
     store.delete(namespaces.session_notes("t"), writes[0].key)
 
-    assert distilled(session_due(store, "t", said), "t") == ([], [])
+    assert distilled(session_due(store, "t", said)) == ([], [])
 
 
 def test_the_end_of_a_session_finds_what_no_turn_has_found() -> None:
     said = [HumanMessage("I prefer aisle seats.", id="m")]
 
-    assert len(distilled(session_due(InMemoryStore(), "t", said), "t")[1]) == 1
+    assert len(distilled(session_due(InMemoryStore(), "t", said))[1]) == 1
 
 
 @pytest.mark.parametrize(

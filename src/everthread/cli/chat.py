@@ -294,7 +294,10 @@ class Screen(Watcher):
             note(f"the provider refused {event['tokens']:,} tokens as too many; trying with fewer")
         elif event.get("event") == "note_blocked":
             self.close()
-            note(f"a note was not kept: it looks like {str(event['category']).replace('_', ' ')}")
+            is_unjudged = event["guard"] == "model" and event["category"] == "unreadable"
+            looks = f"looks like {str(event['category']).replace('_', ' ')}"
+            what = f"was not judged ({event['rule']})" if is_unjudged else looks
+            note(f"a note was not kept: it {what}")
 
     def close(self) -> None:
         """End the line that is being written."""

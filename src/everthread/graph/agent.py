@@ -26,6 +26,7 @@ from everthread.nodes.model_calls import ModelNode
 from everthread.nodes.nested import run_joined, run_joined_calls
 from everthread.nodes.refuse import refuse, report_refusal
 from everthread.nodes.response_format import ResponseFormat
+from everthread.nodes.second_opinion import Judge
 from everthread.nodes.spending import no_price
 from everthread.nodes.summarize import summarize
 from everthread.nodes.tools import tool_node
@@ -199,9 +200,6 @@ def node_deps(
     if response and (same := sorted(taken & {tool.name for tool in response.tools})):
         raise SettingsError(f"`response_format` has the name of the tool {same[0]!r}; name the schema otherwise")
     rules = Rules(agent.rules) if agent.rules else BUILT_IN
-    if agent.rules:
-        own = memory_tool(rules)
-        agent = replace(agent, tools=[own if tool is save_memory_note else tool for tool in agent.tools])
 
     def with_tools(chat: ChatModel) -> ModelWithTools:
         name, served_by = tokenizer_name(chat), provider(chat)
@@ -209,9 +207,12 @@ def node_deps(
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))
-    asked = model if summarizer is None else summarizer
-    deps = NodeDeps(agent, with_tools(model), asked, named_model, rules=rules)
-    return deps if agent.spend is None else priced(deps, agent.spend)
+    deps = NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, rules=rules)
+    if agent.spend is not None:
+        deps = priced(deps, agent.spend)
+    own = memory_tool(rules, Judge(deps))
+    agent = replace(agent, tools=[own if tool is save_memory_note else tool for tool in agent.tools])
+    return replace(deps, agent=agent, model=with_tools(model))
 
 
 def priced(deps: NodeDeps, spend: Spend) -> NodeDeps:

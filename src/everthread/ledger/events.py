@@ -172,6 +172,8 @@ class NoteSaved(_Event):
     kind: str
     by: Literal["tool", "turn", "session"]
     message_ids: list[str]
+    guard: Literal["rules", "model"] = "rules"
+    """Who allowed it: the rules, or the rules and a model."""
 
 
 class NoteBlocked(_Event):
@@ -179,8 +181,17 @@ class NoteBlocked(_Event):
 
     event: Literal["note_blocked"] = "note_blocked"
     category: str
+    """`unreadable` when nobody could judge it."""
     rule: str
+    """Name of the rule; of a note that a model did not judge, why."""
     message_ids: list[str]
+    guard: Literal["rules", "model"] = "rules"
+    """Who refused it: the rules, or a model after them."""
+
+    @property
+    def is_unjudged(self) -> bool:
+        """Tell whether it was refused because the model that was asked about it gave no answer."""
+        return self.guard == "model" and self.category == "unreadable"
 
 
 class NoteOverruled(_Event):

@@ -151,13 +151,21 @@ def _of_message(history: ThreadHistory, message_id: str) -> Iterator[Fact]:
     yield from _recalls(history, [event for event in events if isinstance(event, Recalled)])
     for event in events:
         if isinstance(event, NoteBlocked):
-            category = event.category.replace("_", " ") or "no note"
-            reason = f"A note from it was blocked in turn {event.turn} because it looks like {category}"
-            yield Fact("blocked", f"{reason} (rule `{event.rule}`).", event.turn)
+            yield Fact("blocked", f"A note from it was blocked in turn {event.turn} {_refusal(event)}.", event.turn)
         elif isinstance(event, Refetch):
             since = f" in turn {event.left_turn}" if event.left_turn else ""
             text = f"It was missed: {_NEEDS[event.why]} in turn {event.turn}, after it had been {event.left}{since}."
             yield Fact("refetched", text, event.turn)
+
+
+def _refusal(event: NoteBlocked) -> str:
+    """Say who refused a note, and why."""
+    category = event.category.replace("_", " ") or "no note"
+    if event.is_unjudged:
+        return f"because the model that has to allow it did not judge it ({event.rule})"
+    if event.guard == "model":
+        return f"because a model, asked after the rules had allowed it, took it for {category}"
+    return f"because it looks like {category} (rule `{event.rule}`)"
 
 
 def _masked(handle: str, events: Sequence[Event]) -> Fact:
@@ -206,7 +214,8 @@ def _of_note(history: ThreadHistory, note_id: str) -> Iterator[Fact]:
     events = [event for event in history.note_events if getattr(event, "note_id", None) == note_id]
     for event in events:
         if isinstance(event, NoteSaved):
-            text = f"It was saved as a session note {_SAVERS[event.by]}, {_turn(history, event)}."
+            allowed = "; the rules and a model allowed it" if event.guard == "model" else ""
+            text = f"It was saved as a session note {_SAVERS[event.by]}, {_turn(history, event)}{allowed}."
             yield Fact("saved", text, event.turn)
     note = history.note(note_id)
     if note is None:

@@ -3,8 +3,8 @@
 A turn runs through `inject_memory`, `trim`, `model`, `tools`, `distill_notes`, `summarize` and `consolidate`;
 `graph.routing` leaves out those that would have nothing to do. They share `deps` (agent, models, tools), `prompt_plan`
 (what the prompt shows beside the messages) and `sizes` (the prompt against its budget). `recall` is a part of
-`inject_memory`, `distiller` the model's part of `distill_notes`. What calls a model goes through `model_calls`, reads
-the provider's errors with `failures` and structured replies with `structured_output`.
+`inject_memory`, `distiller` the model's part of `distill_notes`, `second_opinion` that of the guard. What calls a model
+goes through `model_calls`, reads the provider's errors with `failures` and structured replies with `structured_output`.
 
 A new node is a function here, a line and its edges in `graph.agent.pipeline`, and a case in `graph.routing`.
 """

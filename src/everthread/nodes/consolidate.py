@@ -3,9 +3,10 @@
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -20,6 +21,7 @@ from everthread.ledger.events import (
     Event,
     FallbackUsed,
     MemoryFull,
+    NoteBlocked,
     NoteExpired,
     NoteMerged,
     NotePromoted,
@@ -27,25 +29,33 @@ from everthread.ledger.events import (
 )
 from everthread.ledger.record import now, record
 from everthread.memory.consolidate import (
+    MEMORY_FULL,
     MOST_NOTES,
     Numbered,
     Plan,
     Proposal,
     Settled,
+    Step,
+    approved,
     given_back,
+    held_back,
     numbered,
     operations,
     plan,
     read_proposal,
+    refused_notes,
     released,
     settle,
+    to_judge,
     validated,
 )
+from everthread.memory.guard import Verdict
 from everthread.models.wrapped import ChatModel
 from everthread.nodes.deps import Lock, NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.distill_notes import distill_session
 from everthread.nodes.model_calls import ModelCall, ModelCalls, make_calls
 from everthread.nodes.prompt_plan import checked_session, readable
+from everthread.nodes.second_opinion import second_opinion
 from everthread.nodes.spending import metered
 from everthread.nodes.structured_output import content, structured
 from everthread.prompts import render
@@ -68,6 +78,8 @@ class NotesSnapshot:
     """Which fields of the profile came from notes."""
     version: str
     """Digest of both lists: another one means that somebody wrote meanwhile."""
+    judged: frozenset[str] = frozenset()
+    """Ids of session notes that a model allowed when they were saved."""
     unreadable: int = 0
     """Session notes that cannot be read; they stay where they are."""
 
@@ -86,13 +98,30 @@ class Ending:
     """Proposes a plan; None: the rules decide."""
     schema: type[BaseModel] | None = None
     """The agent's profile, for promotion; None promotes nothing."""
+    judge: Callable[[Sequence[Note]], ModelCalls[list[Verdict]]] | None = None
+    """Has to allow what becomes long-term and what no model has judged; None: the rules decide."""
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """What a model said about the notes that were read."""
+
+    seen: NotesSnapshot
+    shown: Numbered | None = None
+    """The notes that it saw; None: it was not asked for a plan."""
+    steps: Sequence[Step] = ()
+    failure: str = ""
+    """Why there are no steps."""
+    opinions: Mapping[str, Verdict] = field(default_factory=dict)
+    """Its second opinion, by note id."""
 
 
 @metered
 def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
     """Merge the session notes into the long-term notes and clear them, all in one write.
 
-    A model may propose the plan; every step of it is checked, and what fails is decided by the rules.
+    A model may propose the plan; every step of it is checked, and what fails is decided by the rules. With the dial
+    `guard` a model has to allow what becomes long-term, unless one has done so already.
     A failure keeps old and new notes as they are and leaves an event; the next end of a session tries
     again.
     """
@@ -108,6 +137,7 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
         lock=lock_of(store),
         model=deps.summarizer if deps.writes_summaries else None,
         schema=deps.agent.profile,
+        judge=partial(second_opinion, context=context, deps=deps) if context.guard == "model" else None,
     )
     yield from _consolidate(ending)
     # `turns` is unchanged, but a run that writes no output key returns None to its caller.
@@ -162,6 +192,7 @@ def read_notes(store: BaseStore, thread_id: str, user_id: str) -> NotesSnapshot:
         long_term=readable(long_term),
         profile=dict(profile.value) if profile else None,
         provenance=dict(promoted.value) if promoted else {},
+        judged=frozenset(str(item.value.get("note_id")) for item in saved if item.value.get("guard") == "model"),
         version=hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest(),
         unreadable=len(session) - len(notes),
     )
@@ -187,13 +218,29 @@ def _consolidate(ending: Ending) -> ModelCalls[None]:
     """Let a model propose a plan, without holding the user's notes meanwhile; then apply it, or that of the rules."""
     seen = read_notes(ending.store, ending.thread_id, ending.user_id)
     shown = _worth_asking(seen, ending)
-    reply: object = None
+    proposed = Proposed(seen, shown)
     if shown is not None and ending.model is not None:
         try:
             reply = yield ModelCall(structured(ending.model, Proposal), _request(shown))
         except Exception as error:  # noqa: BLE001 - best effort: the rules decide instead
-            reply = error
-    _apply(ending, seen, shown, reply)
+            proposed = replace(proposed, failure=type(error).__name__)
+        else:
+            steps, failure = _steps(reply)
+            proposed = replace(proposed, steps=steps, failure=failure)
+    if ending.judge is not None:
+        notes = to_judge(seen.session, seen.judged, proposed.steps, shown, now()[:10])
+        verdicts = yield from ending.judge(notes)
+        opinions = {note.id: verdict for note, verdict in zip(notes, verdicts, strict=True)}
+        proposed = replace(proposed, steps=approved(proposed.steps, shown, opinions), opinions=opinions)
+    _apply(ending, proposed)
+
+
+def _steps(reply: object) -> tuple[list[Step], str]:
+    """Return the steps of a reply, or why there are none."""
+    try:
+        return read_proposal(content(reply)), ""
+    except Exception as error:  # noqa: BLE001 - whatever a model sends, the rules can do without it
+        return [], str(error) if type(error) is ValueError else type(error).__name__
 
 
 def _worth_asking(seen: NotesSnapshot, ending: Ending) -> Numbered | None:
@@ -224,12 +271,12 @@ def _request(shown: Numbered) -> list[BaseMessage]:
     ]
 
 
-def _apply(ending: Ending, seen: NotesSnapshot, shown: Numbered | None, reply: object) -> None:
+def _apply(ending: Ending, proposed: Proposed) -> None:
     """Read again, decide and write, while nobody else changes the user's notes."""
     try:
         with ending.lock(namespaces.user_key(ending.user_id)):
             fresh = read_notes(ending.store, ending.thread_id, ending.user_id)
-            events, writes = _events_and_writes(ending, fresh, shown, reply, is_current=fresh.version == seen.version)
+            events, writes = _events_and_writes(ending, fresh, proposed)
             _record(ending, events, writes)
             return
     except ThreadBusyError:
@@ -237,19 +284,20 @@ def _apply(ending: Ending, seen: NotesSnapshot, shown: Numbered | None, reply: o
     _record(ending, [FallbackUsed(step="consolidate", reason=reason, used=KEPT)], [])
 
 
-def _events_and_writes(
-    ending: Ending, fresh: NotesSnapshot, shown: Numbered | None, reply: object, *, is_current: bool
-) -> tuple[list[Event], list[PutOp]]:
+def _events_and_writes(ending: Ending, fresh: NotesSnapshot, proposed: Proposed) -> tuple[list[Event], list[PutOp]]:
     """Return events and writes; those of a failure when the plan cannot be made at all."""
     try:
-        chosen, failure = _planned(fresh, shown, reply, is_current=is_current)
+        refused = _refused(ending, fresh, proposed)
+        allowed = replace(fresh, session=[note for note in fresh.session if note.id not in refused])
+        chosen, failure = _planned(allowed, proposed)
         settled = settle(chosen.after(), fresh.profile, fresh.provenance, ending.schema, now()[:10])
+        chosen = held_back(chosen, [note for note in fresh.session if note.id in refused], refused)
     except Exception as error:  # noqa: BLE001 - notes are kept, and the session is ended at the next try
         return [FallbackUsed(step="consolidate", reason=type(error).__name__, used=KEPT)], []
     events: list[Event] = [FallbackUsed(step="consolidate", reason=failure, used="rules")] if failure else []
     if fresh.unreadable:
         events.append(FallbackUsed(step="consolidate", reason=f"{fresh.unreadable} unreadable notes", used=KEPT))
-    events += _events(chosen, settled)
+    events += [*_blocked(fresh, proposed), *_events(chosen, settled)]
     writes = [
         *operations(chosen, ending.user_id, ending.thread_id, settled.notes),
         *_profile_writes(ending.user_id, fresh, settled),
@@ -259,21 +307,36 @@ def _events_and_writes(
     return events, writes
 
 
-def _planned(fresh: NotesSnapshot, shown: Numbered | None, reply: object, *, is_current: bool) -> tuple[Plan, str]:
+def _refused(ending: Ending, fresh: NotesSnapshot, proposed: Proposed) -> dict[str, Verdict]:
+    """Return the session notes that a model did not allow; none where it does not have to."""
+    if ending.judge is None:
+        return {}
+    return refused_notes(fresh.session, fresh.judged, proposed.opinions, now()[:10])
+
+
+def _blocked(fresh: NotesSnapshot, proposed: Proposed) -> list[Event]:
+    """Return the events of what a model did not allow."""
+    notes = {note.id: note for note in (*fresh.session, *fresh.long_term)}
+    events: list[Event] = []
+    for name, verdict in proposed.opinions.items():
+        note = notes.get(name.partition("/")[0])
+        if note is not None and not verdict.allowed:
+            ids = [message_id for source in note.sources for message_id in source.message_ids]
+            events.append(NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=ids, guard="model"))
+    return events
+
+
+def _planned(fresh: NotesSnapshot, proposed: Proposed) -> tuple[Plan, str]:
     """Return the plan, and why the model's proposal was not taken as a whole."""
     today = now()[:10]
     by_rules = plan(fresh.session, fresh.long_term, today)
-    if shown is None:
+    if proposed.shown is None:
         return by_rules, ""
-    if not is_current:
+    if fresh.version != proposed.seen.version:
         return by_rules, "the notes changed meanwhile"
-    if isinstance(reply, Exception):
-        return by_rules, type(reply).__name__
-    try:
-        steps = read_proposal(content(reply))
-    except Exception as error:  # noqa: BLE001 - whatever a model sends, the rules can do without it
-        return by_rules, str(error) if type(error) is ValueError else type(error).__name__
-    chosen = validated(steps, shown, fresh.session, fresh.long_term, today)
+    if proposed.failure:
+        return by_rules, proposed.failure
+    chosen = validated(proposed.steps, proposed.shown, fresh.session, fresh.long_term, today)
     return chosen, _refusals(chosen)
 
 
@@ -293,7 +356,8 @@ def _events(chosen: Plan, settled: Settled) -> list[Event]:
     expired = [NoteExpired(note_id=note_id, reason=reason) for note_id, reason in chosen.expired.items()]
     promoted = [NotePromoted(note_id=one.note_id, field=one.field) for one in settled.promoted]
     taken = [NotePromoted(note_id=one.note_id, field=one.field, taken_back=True) for one in settled.reverted]
-    full = [MemoryFull(note_ids=sorted(chosen.kept), limit=MOST_NOTES)] if chosen.kept else []
+    no_room = sorted(name for name, reason in chosen.kept.items() if reason == MEMORY_FULL)
+    full = [MemoryFull(note_ids=no_room, limit=MOST_NOTES)] if no_room else []
     done = Consolidated(
         added=[note.id for note in chosen.added],
         merged=sorted(chosen.merged),

@@ -1,6 +1,6 @@
 """Make session notes from the turn that has just ended."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,12 +14,14 @@ from everthread.ledger.record import now, record
 from everthread.memory.capture import capture
 from everthread.memory.distill import candidates, covers, keywords
 from everthread.memory.distill.proposals import refusals, together
+from everthread.memory.guard import Verdict
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.own_words import is_typed
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.distiller import Read, questioned, read_with_model
 from everthread.nodes.model_calls import ModelCalls
 from everthread.nodes.prompt_plan import plan_of, plan_update, readable
+from everthread.nodes.second_opinion import second_opinion
 from everthread.nodes.spending import metered
 from everthread.state import Context, Note, PromptPlan, Source, State, Update, namespaces
 from everthread.state.marks import is_synthetic, marks
@@ -32,8 +34,11 @@ _STEP = "distill_notes"
 _RULES = "rules"
 """What is used when a model could not read the messages at all; the next run lets it read them again."""
 
+_NOTHING = "no note"
+"""What is used when a model did not judge the notes that were found; the next run asks it again."""
+
 _READ_AGAIN = 3
-"""Earlier turns that a model may read again."""
+"""Earlier turns that are read again at the most."""
 
 _NOTHING_READ = Read()
 
@@ -43,8 +48,8 @@ def distill_notes(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mo
     """Save what the user's message says about preferences, when the `turn` dial is on.
 
     With the `tool` dial the model saves notes itself while it answers; what such a note says is not
-    distilled a second time. With the dial `distiller` a model reads the message beside the rules. A
-    failure leaves an event and never fails the turn.
+    distilled a second time. With the dial `distiller` a model reads the message beside the rules, and with
+    the dial `guard` one has to allow each note after them. A failure leaves an event and never fails the turn.
     """
     plan = plan_of(state, runtime, deps)
     if question_of(state.get("messages", [])) is not None:
@@ -65,7 +70,7 @@ def _distill(
 
     Whatever fails on the way, `read_due` included, becomes an event.
     """
-    store, thread_id = store_of(runtime), thread_of(runtime)
+    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
     events: list[Event]
     operations: list[PutOp]
     try:
@@ -73,8 +78,15 @@ def _distill(
         if _asks_model(runtime, deps):
             known = list(dict.fromkeys((*due.injected, *(note.text for note in due.notes))))
             skip = {*due.done, *due.read_by_model}
-            read = yield from read_with_model(deps.summarizer, due.messages, skip=skip, known=known)
-        events, operations = distilled(due, thread_id, read, deps.rules)
+            seconds = context.opinion_seconds
+            read = yield from read_with_model(deps.summarizer, due.messages, skip=skip, known=known, seconds=seconds)
+        found = captured(due, thread_id, read, deps.rules)
+        opinions: dict[str, Verdict] = {}
+        if context.guard == "model":
+            allowed = [one.note for one in found if one.note is not None]
+            verdicts = yield from second_opinion(allowed, context, deps)
+            opinions = {note.id: verdict for note, verdict in zip(allowed, verdicts, strict=True)}
+        events, operations = settled(found, due.by, opinions)
         if due.by == "turn" and any(isinstance(event, NoteBlocked) for event in events):
             said_before = restated_blocked(store, thread_id, due.messages[-1], state.get("messages", []))
             events += [said_before] if said_before else []
@@ -82,8 +94,10 @@ def _distill(
             events.append(FallbackUsed(step=_STEP, reason=read.failure, used=_RULES))
         if read.refused:
             events.append(FallbackUsed(step=_STEP, reason=refusals(read.refused), used="the other notes"))
+        if unjudged := [verdict.rule for verdict in opinions.values() if verdict.category == "unreadable"]:
+            events.append(FallbackUsed(step=_STEP, reason=f"guard: {unjudged[0]}", used=_NOTHING))
     except Exception as error:  # noqa: BLE001 - a note is never worth a turn
-        events, operations = [FallbackUsed(step=_STEP, reason=type(error).__name__, used="no note")], []
+        events, operations = [FallbackUsed(step=_STEP, reason=type(error).__name__, used=_NOTHING)], []
     turn, write = state.get("turns", 0), runtime.stream_writer
     record(store, thread_id, events, write=write, turn=turn, operations=operations)
 
@@ -106,27 +120,41 @@ class Due:
     done: Collection[str] = ()
     """Ids of notes and messages that were distilled before, whatever became of the notes since."""
     read_by_rules: Collection[str] = ()
-    """Ids of messages that the rules read in an earlier turn; the model failed then, and only it reads them now."""
+    """Ids of messages whose notes the rules saved in an earlier turn; the model failed then, and only it reads them."""
     read_by_model: Collection[str] = ()
     """Ids of messages that the model read before; only the rules read them now."""
 
 
+@dataclass(frozen=True)
+class Captured:
+    """A note that was found in a message."""
+
+    message_id: str
+    note: Note | None
+    """None when the rules refuse it."""
+    verdict: Verdict
+    """Of the rules."""
+    writes: Sequence[PutOp]
+
+
 def _turn_due(state: State, runtime: Runtime[Context], plan: PromptPlan, deps: NodeDeps) -> Due:
-    """Return the turn's question, and those ahead of it that a model could not read."""
+    """Return the turn's question, and those ahead of it that a model could not read or whose notes it did not judge."""
     store, thread_id = store_of(runtime), thread_of(runtime)
     messages = state.get("messages", [])
     question = question_of(messages)
-    by_model = _asks_model(runtime, deps)
-    earlier = _failed_earlier(store, thread_id, messages, state.get("turns", 0)) if by_model else []
+    unread = _failed_turns(store, thread_id, _RULES) if _asks_model(runtime, deps) else set()
+    unjudged = _failed_turns(store, thread_id, _NOTHING) if context_of(runtime).guard == "model" else set()
+    earlier = _failed_earlier(messages, state.get("turns", 0), unread | unjudged)
     chosen: list[BaseMessage] = []
     for place, message in enumerate(messages):
-        if message is question or any(message is one for one in earlier):
+        if message is question or message.id in earlier:
             # Ahead of a question there may be the anchor, which is no question to this answer.
             before = messages[place - 1] if place else None
             chosen += [before, message] if isinstance(before, AIMessage) else [message]
     notes = _session_notes(store, thread_id)
     injected = [note.text for note in (*plan.notes, *notes)]
-    return Due(chosen, "turn", notes, injected, read_by_rules={str(message.id) for message in earlier})
+    read_by_rules = {name for name, turn in earlier.items() if turn not in unjudged}
+    return Due(chosen, "turn", notes, injected, read_by_rules=read_by_rules)
 
 
 def _session_due(state: State, runtime: Runtime[Context]) -> Due:
@@ -135,35 +163,33 @@ def _session_due(state: State, runtime: Runtime[Context]) -> Due:
     due = session_due(store, thread_id, transcript(store, thread_id, state.get("messages", [])))
     session = store.get(namespaces.SESSIONS, thread_id)
     ended = int(session.value.get("consolidated_turns", 0)) if session else 0
-    if ended in _failed_turns(store, thread_id):
+    if ended in _failed_turns(store, thread_id, _RULES, _NOTHING):
         ended = 0
     asked = [str(message.id) for message in due.messages if opens_turn(message)]
     return replace(due, read_by_model=asked[:ended])
 
 
-def _failed_earlier(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage], turn: int) -> list[BaseMessage]:
-    """Return the questions of the last few turns that a model failed to read, one after another up to this turn."""
-    asked = [message for message in messages if opens_turn(message)][:-1]
-    failed = _failed_turns(store, thread_id) if asked else set()
+def _failed_earlier(messages: Sequence[BaseMessage], turn: int, failed: Collection[int]) -> dict[str, int]:
+    """Return ids and turns of the questions of the last few turns that failed, one after another up to this turn."""
+    asked = [str(message.id) for message in messages if opens_turn(message)][:-1]
     count = 0
     while count < min(_READ_AGAIN, len(asked)) and turn - count - 1 in failed:
         count += 1
-    return asked[len(asked) - count :]
+    return {asked[-back]: turn - back for back in range(1, count + 1)}
 
 
-def _failed_turns(store: BaseStore, thread_id: str) -> set[int]:
+def _failed_turns(store: BaseStore, thread_id: str, *used: str) -> set[int]:
+    """Return the turns in which a model failed, so that something was used instead."""
     found = store.search(namespaces.ledger(thread_id), filter={"event": "fallback_used"}, limit=_MANY)
     return {
         int(item.value.get("turn", 0))
         for item in found
-        if item.value.get("step") == _STEP and item.value.get("used") == _RULES
+        if item.value.get("step") == _STEP and item.value.get("used") in used
     }
 
 
-def distilled(
-    due: Due, thread_id: str, read: Read = _NOTHING_READ, rules: Rules = BUILT_IN
-) -> tuple[list[Event], list[PutOp]]:
-    """Return the events and writes for the notes that the rules, and a model beside them, find in the user's messages.
+def captured(due: Due, thread_id: str, read: Read = _NOTHING_READ, rules: Rules = BUILT_IN) -> list[Captured]:
+    """Return the notes that the rules, and a model beside them, find in the user's messages.
 
     Args:
         due: what is to be distilled.
@@ -171,8 +197,7 @@ def distilled(
         read: what a model found.
         rules: the agent's.
     """
-    events: list[Event] = []
-    operations: list[PutOp] = []
+    found: list[Captured] = []
     for message, question in questioned(due.messages):
         message_id = str(message.id)
         by_rules = (
@@ -198,13 +223,36 @@ def distilled(
                 is_own=is_typed(str(message.text)),
                 rules=rules,
             )
-            if note is None:
-                events.append(NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=[message_id]))
-            elif note.id not in due.done:
-                operations += writes
-                events.append(
-                    NoteSaved(note_id=note.id, scope=note.scope, kind=note.kind, by=due.by, message_ids=[message_id])
-                )
+            if note is None or note.id not in due.done:
+                found.append(Captured(message_id, note, verdict, writes))
+    return found
+
+
+def settled(
+    found: Iterable[Captured], by: Literal["turn", "session"], opinions: Mapping[str, Verdict] | None = None
+) -> tuple[list[Event], list[PutOp]]:
+    """Return the events of the notes that were found, and the writes of those that are kept.
+
+    Args:
+        found: in order.
+        by: when they were found.
+        opinions: what a model says, by note id; empty when none was asked.
+    """
+    events: list[Event] = []
+    operations: list[PutOp] = []
+    for one in found:
+        opinion = (opinions or {}).get(one.note.id) if one.note else None
+        guard: Literal["rules", "model"] = "rules" if opinion is None else "model"
+        verdict = opinion or one.verdict
+        ids = [one.message_id]
+        if one.note is None or not verdict.allowed:
+            events.append(NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=ids, guard=guard))
+        else:
+            operations += one.writes
+            note = one.note
+            events.append(
+                NoteSaved(note_id=note.id, scope=note.scope, kind=note.kind, by=by, message_ids=ids, guard=guard)
+            )
     return events, operations
 
 
@@ -222,7 +270,7 @@ def session_due(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage
             done.add(event.note_id)
             if event.note_id not in alive or event.by == "session":
                 done.update(event.message_ids)
-        elif isinstance(event, NoteBlocked):
+        elif isinstance(event, NoteBlocked) and not event.is_unjudged:
             done.update(event.message_ids)
     own = [message for message in messages if not is_synthetic(message)]
     return Due(own, "session", notes, done=done)

@@ -56,7 +56,12 @@ class _Shown:
 
 
 def read_with_model(
-    model: ChatModel, messages: Sequence[BaseMessage], *, skip: Collection[str] = (), known: Sequence[str] = ()
+    model: ChatModel,
+    messages: Sequence[BaseMessage],
+    *,
+    skip: Collection[str] = (),
+    known: Sequence[str] = (),
+    seconds: float | None = None,
 ) -> ModelCalls[Read]:
     """Ask a model for the notes that the user's messages hold, some messages at a time.
 
@@ -65,12 +70,13 @@ def read_with_model(
         messages: in order; the assistant's are shown as what a short answer answers.
         skip: ids of messages that are not read.
         known: texts of notes that there are.
+        seconds: how long one request may take.
     """
     found: dict[str, list[Candidate]] = {}
     refused: list[str] = []
     for part in _parts(messages, skip):
         try:
-            reply = yield ModelCall(structured(model, Proposals), [_request(part, known)])
+            reply = yield ModelCall(structured(model, Proposals), [_request(part, known)], seconds=seconds)
             _take(reply, part, known, found, refused)
         except Exception as error:  # noqa: BLE001 - whatever a model sends, the rules can do without it
             # The client has tried again already, so the other parts are left to the rules as well.

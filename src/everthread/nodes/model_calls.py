@@ -5,8 +5,12 @@ call raised at the `yield`. What it returns is the node's update. Only the drive
 """
 
 import asyncio
+import contextvars
+import threading
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from langchain_core.messages import BaseMessage
@@ -29,6 +33,8 @@ class ModelCall:
     """Further arguments of the call, such as `max_tokens`."""
     is_reply: bool = False
     """The user reads its tokens: only these are streamed by `stream_mode="messages"`."""
+    seconds: float | None = None
+    """After which nobody waits for its reply any more; None: the client's own limit alone."""
 
     def config(self, config: RunnableConfig) -> RunnableConfig:
         """Return the config of the call."""
@@ -43,7 +49,9 @@ def make_calls(calls: ModelCalls[T], config: RunnableConfig) -> T:
     step = _advance(calls, None)
     while isinstance(step, ModelCall):
         try:
-            reply = step.model.invoke(list(step.prompt), step.config(config), **step.options)
+            reply = _within(
+                step.seconds, partial(step.model.invoke, list(step.prompt), step.config(config), **step.options)
+            )
         except Exception as error:  # noqa: BLE001 - the node decides what a failure means
             reply = error
         step = _advance(calls, reply)
@@ -55,11 +63,35 @@ async def amake_calls(calls: ModelCalls[T], config: RunnableConfig) -> T:
     step = await asyncio.to_thread(_advance, calls, None)
     while isinstance(step, ModelCall):
         try:
-            reply = await step.model.ainvoke(list(step.prompt), step.config(config), **step.options)
+            async with asyncio.timeout(step.seconds):
+                reply = await step.model.ainvoke(list(step.prompt), step.config(config), **step.options)
         except Exception as error:  # noqa: BLE001 - as in `make_calls`
             reply = error
         step = await asyncio.to_thread(_advance, calls, reply)
     return step.value
+
+
+def _within(seconds: float | None, call: Callable[[], T]) -> T:
+    """Make a call, and wait so long at the most.
+
+    Clients count their own limits by try and by byte, so one that is late goes on in a thread that nobody waits for.
+
+    Raises:
+        TimeoutError: it was late.
+    """
+    if seconds is None:
+        return call()
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is waited for
+            outcome.set_exception(error)
+
+    # A daemon, unlike the threads of an executor: a program that ends does not wait for it either.
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()
+    return outcome.result(timeout=seconds)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ DistillationMode = Literal["tool", "turn", "session"]
 
 Distiller = Literal["rules", "model"]
 """Who reads the user's messages for notes in `turn` and `session`; see docs/memory.md."""
+
+Guard = Literal["rules", "model"]
+"""Who has to allow a note: the rules, or the rules and a model; see docs/guard.md."""
 
 _MODEL = re.compile(r"offline|[\w-]{1,60}:\S+")
 
@@ -86,6 +90,12 @@ class Context:
     distiller: Distiller = "rules"
     """Who reads for notes in `turn` and `session`: `rules`, or beside them the `model` that writes summaries."""
 
+    guard: Guard = "rules"
+    """Who has to allow a note before it is kept: the `rules`, or after them also the `model` that writes summaries."""
+
+    opinion_seconds: float = 30.0
+    """How long one request of `guard` and of `distiller` to a model may take, in seconds, above 0."""
+
     keep_checkpoints: int | None = 10
     """Turns that stay travelable, at least 1: older checkpoints are pruned after a turn; None keeps all."""
 
@@ -119,6 +129,8 @@ class Context:
             raise SettingsError(f"`policy` is {self.policy!r}; choose one of {', '.join(POLICIES)}")
         if self.distiller not in get_args(Distiller):
             raise SettingsError(f"`distiller` is {self.distiller!r}; choose `rules` or `model`")
+        if self.guard not in get_args(Guard):
+            raise SettingsError(f"`guard` is {self.guard!r}; choose `rules` or `model`")
         if not isinstance(self.learn_from_refetches, bool):
             raise SettingsError(f"`learn_from_refetches` must be true or false, got {self.learn_from_refetches!r}")
         if self.prompt_cache is not None and not isinstance(self.prompt_cache, bool):
@@ -159,6 +171,9 @@ class Context:
                 f"`keep_last_turns` ({self.keep_last_turns}) must be below `context_limit` ({self.context_limit}): "
                 "keeping as many turns as trigger a summary would summarise nothing"
             )
+
+        if not _is_number(self.opinion_seconds) or not 0 < self.opinion_seconds < math.inf:
+            raise SettingsError(f"`opinion_seconds` must be a number of seconds above 0, got {self.opinion_seconds!r}")
 
     def _check_fractions(self) -> None:
         for name in ("high_watermark", "low_watermark"):

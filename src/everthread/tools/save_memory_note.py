@@ -1,17 +1,21 @@
 """The tool that saves a note, and the search for whose words a note is made of."""
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import ToolRuntime
-from langgraph.store.base import BaseStore, SearchOp
+from langgraph.store.base import BaseStore, PutOp, SearchOp
 
-from everthread.ledger.events import NoteBlocked, NoteSaved
+from everthread.ledger.events import Event, NoteBlocked, NoteSaved
 from everthread.ledger.record import record
 from everthread.memory.capture import capture
+from everthread.memory.guard import Verdict
+from everthread.memory.guard.opinion import unanswered
 from everthread.memory.provenance import Said, Shown, own_keywords, shown_by, tool_behind
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.said_instead import said_instead
@@ -19,11 +23,11 @@ from everthread.memory.text.consent import agrees
 from everthread.memory.text.own_words import is_typed
 from everthread.state import Context, State, namespaces
 from everthread.state.marks import is_synthetic
-from everthread.state.notes import NoteOrigin, Source
+from everthread.state.notes import Note, NoteOrigin, Source
 from everthread.storage.recall import passage_of
 from everthread.storage.refetches import restated_blocked
 
-__all__ = ["memory_tool", "save_memory_note"]
+__all__ = ["SecondOpinion", "memory_tool", "save_memory_note"]
 
 _REPEATING = ("save_memory_note", "recall_history")
 """Tools whose results only repeat notes and messages, which are searched anyway."""
@@ -31,14 +35,30 @@ _REPEATING = ("save_memory_note", "recall_history")
 _STATED = 8
 """Newest messages of the user that are looked at for what they did say, when a note is not in their words."""
 
+_NO_STORE = "Not saved: this conversation has no store."
+
 _SEARCHED = 20
 """Evicted messages that are looked at for the author of a note."""
 
 
-def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
-    """Return the tool that saves notes, with the rules that decide what is kept and as what."""
+class SecondOpinion(Protocol):
+    """Who is asked about a note that the rules allow; `nodes.second_opinion` has the one of a model."""
 
-    @tool
+    def ask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
+        """Return a verdict; None when nobody is to be asked."""
+
+    async def aask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
+        """Do what `ask` does without blocking the event loop."""
+
+
+def memory_tool(rules: Rules = BUILT_IN, judge: SecondOpinion | None = None) -> BaseTool:
+    """Return the tool that saves notes.
+
+    Args:
+        rules: decide what is kept and as what.
+        judge: is asked after the rules, where the dial `guard` says so; without one nothing is kept there.
+    """
+
     def save_memory_note(
         text: Annotated[str, "One or two short sentences in the third person, such as 'Prefers aisle seats.'"],
         keywords: Annotated[list[str], "One to three lowercase words; no names, dates or places."],
@@ -55,77 +75,144 @@ def memory_tool(rules: Rules = BUILT_IN) -> BaseTool:
         anything sensitive (document, card or account numbers, passwords, codes, full birth dates, street
         addresses, booking references). Write dates as YYYY-MM-DD.
         """
-        thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
-        messages = runtime.state.get("messages", [])
-        origin, said, is_lasting = _author(text, messages, runtime.store, thread_id)
-        message_ids = (said.id,) if said else ()
-        # A quote is the user's own words; what a tool said stays where it is.
-        quote = said.text if said and origin == "user" else ""
-        day, salt = datetime.now(UTC).date().isoformat(), str(runtime.tool_call_id)
-        note, verdict, operations = capture(
-            text,
-            own_keywords(keywords, text, quote),
-            scope=scope if is_lasting else "session",
-            source=Source(thread_id=thread_id, message_ids=message_ids, quote=quote),
-            date=day,
-            salt=salt,
-            origin=origin,
-            is_own=origin == "user" and is_typed(quote),
-            rules=rules,
-        )
-        own = None
-        if note is None or note.is_waiting:
-            is_others = origin == "tool" or _has_results(messages)
-            own = said_instead(text, _own(messages)[:_STATED], rules, is_others=is_others)
-        if own is not None:
-            stated, candidate = own
-            in_own_words = capture(
-                candidate.text,
-                own_keywords(keywords, candidate.quote),
-                scope=candidate.scope if scope == "durable" else "session",
-                source=Source(thread_id=thread_id, message_ids=(stated.id,), quote=candidate.quote),
-                date=day,
-                salt=salt,
-                kind=candidate.kind,
-                subject=candidate.subject,
-                confidence=candidate.confidence,
-                origin="user",
-                is_own=is_typed(stated.text),
-                rules=rules,
-            )
-            if in_own_words[0] is not None:
-                note, verdict, operations = in_own_words
-                message_ids = (stated.id,)
-        event: Any = NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=list(message_ids))
-        if note is not None:
-            event = NoteSaved(
-                note_id=note.id, scope=note.scope, kind=note.kind, by="tool", message_ids=list(message_ids)
-            )
         if runtime.store is None:
-            return "Not saved: this conversation has no store."
-        turn = int(runtime.state.get("turns", 0))
-        events = [event]
-        if note is None and (asked := _asked(messages)) is not None:
-            events += filter(None, [restated_blocked(runtime.store, thread_id, asked, messages)])
-        record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
-        if note is None:
-            return (
-                f"Not saved: the note looks like {verdict.category.replace('_', ' ')}, which is never stored. "
-                "Tell the user so and carry on without it."
-            )
-        if note.is_waiting:
-            return (
-                f"Kept for this session only, because the user did not say it in these words: {note.text} "
-                "Ask the user in one question, with these words, whether you shall remember it; once they have said "
-                "yes, save it again."
-            )
-        lasting = "for this session only" if note.scope == "session" else "and kept after this session"
-        return f"Saved {lasting}: {note.text}"
+            return _NO_STORE
+        draft = _drafted(text, keywords, scope, runtime, rules)
+        opinion = None
+        if draft.note is not None:
+            opinion = _unasked(runtime) if judge is None else judge.ask(draft.note, runtime)
+        return _saved(draft, opinion, runtime, runtime.store)
 
-    return save_memory_note
+    async def asave_memory_note(
+        text: str, keywords: list[str], runtime: ToolRuntime[Context, State], scope: Literal["durable", "session"]
+    ) -> str:
+        if runtime.store is None:
+            return _NO_STORE
+        draft = await asyncio.to_thread(_drafted, text, keywords, scope, runtime, rules)
+        opinion = None
+        if draft.note is not None:
+            opinion = _unasked(runtime) if judge is None else await judge.aask(draft.note, runtime)
+        return await asyncio.to_thread(_saved, draft, opinion, runtime, runtime.store)
+
+    return StructuredTool.from_function(save_memory_note, asave_memory_note)
 
 
 save_memory_note = memory_tool()
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A note as the rules would keep it."""
+
+    note: Note | None
+    """None when they refuse it."""
+    verdict: Verdict
+    operations: Sequence[PutOp]
+    message_ids: Sequence[str]
+
+
+def _drafted(
+    text: str,
+    keywords: Sequence[str],
+    scope: Literal["durable", "session"],
+    runtime: ToolRuntime[Context, State],
+    rules: Rules,
+) -> _Draft:
+    """Find out whose words a note is made of, and let the rules decide on it; nothing is written."""
+    thread_id = _thread_of(runtime)
+    messages = runtime.state.get("messages", [])
+    origin, said, is_lasting = _author(text, messages, runtime.store, thread_id)
+    message_ids = (said.id,) if said else ()
+    # A quote is the user's own words; what a tool said stays where it is.
+    quote = said.text if said and origin == "user" else ""
+    day, salt = datetime.now(UTC).date().isoformat(), str(runtime.tool_call_id)
+    note, verdict, operations = capture(
+        text,
+        own_keywords(keywords, text, quote),
+        scope=scope if is_lasting else "session",
+        source=Source(thread_id=thread_id, message_ids=message_ids, quote=quote),
+        date=day,
+        salt=salt,
+        origin=origin,
+        is_own=origin == "user" and is_typed(quote),
+        rules=rules,
+    )
+    own = None
+    if note is None or note.is_waiting:
+        is_others = origin == "tool" or _has_results(messages)
+        own = said_instead(text, _own(messages)[:_STATED], rules, is_others=is_others)
+    if own is not None:
+        stated, candidate = own
+        in_own_words = capture(
+            candidate.text,
+            own_keywords(keywords, candidate.quote),
+            scope=candidate.scope if scope == "durable" else "session",
+            source=Source(thread_id=thread_id, message_ids=(stated.id,), quote=candidate.quote),
+            date=day,
+            salt=salt,
+            kind=candidate.kind,
+            subject=candidate.subject,
+            confidence=candidate.confidence,
+            origin="user",
+            is_own=is_typed(stated.text),
+            rules=rules,
+        )
+        if in_own_words[0] is not None:
+            note, verdict, operations = in_own_words
+            message_ids = (stated.id,)
+    return _Draft(note, verdict, operations, message_ids)
+
+
+def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Context, State], store: BaseStore) -> str:
+    """Write a note that all have allowed, and say what became of it.
+
+    Args:
+        draft: what the rules say.
+        opinion: what a model says; None when none was asked.
+        runtime: of the call.
+        store: where it is written.
+    """
+    guard: Literal["rules", "model"] = "rules" if opinion is None else "model"
+    verdict, ids = opinion or draft.verdict, list(draft.message_ids)
+    note = draft.note if verdict.allowed else None
+    events: list[Event] = []
+    if note is None:
+        events.append(NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=ids, guard=guard))
+    else:
+        saved = NoteSaved(note_id=note.id, scope=note.scope, kind=note.kind, by="tool", message_ids=ids, guard=guard)
+        events.append(saved)
+    thread_id, messages = _thread_of(runtime), runtime.state.get("messages", [])
+    if note is None and (asked := _asked(messages)) is not None:
+        events += filter(None, [restated_blocked(store, thread_id, asked, messages)])
+    turn, operations = int(runtime.state.get("turns", 0)), draft.operations if note else ()
+    record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
+    if note is None and verdict.category == "unreadable" and opinion is not None:
+        return (
+            f"Not saved: whether the note may be kept could not be checked ({verdict.rule}). "
+            "Tell the user so and carry on without it."
+        )
+    if note is None:
+        return (
+            f"Not saved: the note looks like {verdict.category.replace('_', ' ')}, which is never stored. "
+            "Tell the user so and carry on without it."
+        )
+    if note.is_waiting:
+        return (
+            f"Kept for this session only, because the user did not say it in these words: {note.text} "
+            "Ask the user in one question, with these words, whether you shall remember it; once they have said "
+            "yes, save it again."
+        )
+    lasting = "for this session only" if note.scope == "session" else "and kept after this session"
+    return f"Saved {lasting}: {note.text}"
+
+
+def _unasked(runtime: ToolRuntime[Context, State]) -> Verdict | None:
+    """Return the verdict where the dial wants a model and this tool has none to ask."""
+    return unanswered("no model to ask") if getattr(runtime.context, "guard", "rules") == "model" else None
+
+
+def _thread_of(runtime: ToolRuntime[Context, State]) -> str:
+    return str(runtime.config.get("configurable", {}).get("thread_id", ""))
 
 
 def _author(

@@ -1,0 +1,82 @@
+"""Ask a model about notes that the rules allow, where the dial `guard` says so; a model that fails allows nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+from langgraph.prebuilt import ToolRuntime
+
+from everthread.memory.guard import Verdict
+from everthread.memory.guard.opinion import Opinions, lines, read_opinions, unanswered
+from everthread.nodes.deps import NodeDeps, context_of
+from everthread.nodes.model_calls import ModelCall, ModelCalls, amake_calls, make_calls
+from everthread.nodes.spending import metered
+from everthread.nodes.structured_output import content, structured
+from everthread.prompts import render
+from everthread.state import Context, Note, State
+
+__all__ = ["Judge", "second_opinion"]
+
+MOST_NOTES = 40
+"""Notes in one request; a turn has fewer, a long session may have more."""
+
+
+def second_opinion(notes: Sequence[Note], context: Context, deps: NodeDeps) -> ModelCalls[list[Verdict]]:
+    """Ask the model that writes summaries which notes may be kept; no notes ask nothing.
+
+    Args:
+        notes: notes that the rules allow.
+        context: `opinion_seconds` is how long one request may take.
+        deps: has the model.
+
+    Returns:
+        A verdict for each note. After a request that failed the rest is not asked about, and not allowed.
+    """
+    if not deps.writes_summaries:
+        return [unanswered("no language model to ask")] * len(notes)
+    verdicts: list[Verdict] = []
+    reason = ""
+    for start in range(0, len(notes), MOST_NOTES):
+        part = notes[start : start + MOST_NOTES]
+        prompt = [HumanMessage(render("guard", notes=lines(part)))]
+        try:
+            reply = yield ModelCall(structured(deps.summarizer, Opinions), prompt, seconds=context.opinion_seconds)
+        except Exception as error:  # noqa: BLE001 - a guard that fails must fail closed, whatever the reason
+            # Not its words, which may repeat those of a note.
+            reason = type(error).__name__
+            break
+        try:
+            verdicts += read_opinions(content(reply), part)
+        except Exception as error:  # noqa: BLE001 - as above
+            reason = str(error) if type(error) is ValueError else type(error).__name__
+            break
+    return [*verdicts, *[unanswered(reason)] * (len(notes) - len(verdicts))]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Gives the tool that saves notes a second opinion, where the dial `guard` wants one."""
+
+    deps: NodeDeps
+
+    def ask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
+        """Return the model's verdict on a note; None when it is not to be asked."""
+        return make_calls(_asked(runtime.state, runtime, self.deps, note), runtime.config)
+
+    async def aask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
+        """Do what `ask` does without blocking the event loop."""
+        return await amake_calls(_asked(runtime.state, runtime, self.deps, note), runtime.config)
+
+
+def _asked(state: State, runtime: Any, deps: NodeDeps, note: Note) -> ModelCalls[Verdict | None]:
+    if context_of(runtime).guard != "model":
+        return None
+    verdict: Verdict = yield from guard_note(state, runtime, deps, note=note)
+    return verdict
+
+
+@metered
+def guard_note(state: State, runtime: Any, deps: NodeDeps, *, note: Note) -> ModelCalls[Verdict]:
+    """Ask about one note; its name is what the call is counted as."""
+    return (yield from second_opinion([note], context_of(runtime), deps))[0]
