@@ -32,6 +32,7 @@ COMMANDS = {
     "steer": ("steer", "Decide by hand what the next prompts of a thread have."),
     "why": ("why", "Say where something is now, how it came there, and what depends on it."),
     "ledger": ("ledger", "List the events of a thread."),
+    "spend": ("spend", "Show what the calls of models took, by user, day, model or thread."),
     "notes": ("notes", "Show what is remembered about a user, or correct it."),
     "profile": ("profile", "Import or show a user's profile."),
     "end": ("end", "End a thread's session: what lasts becomes long-term."),

@@ -22,7 +22,9 @@ from everthread.cli.options import (
     AgentName,
     DatabaseUrl,
     ModelName,
+    SpendLimits,
     load_agent,
+    with_spend,
 )
 from everthread.cli.output import counted, error, note, out, plain, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
@@ -71,6 +73,7 @@ def chat(
     window: Annotated[
         int | None, typer.Option("--window", metavar="N", help="Input limit in tokens.  [default: the model's own]")
     ] = None,
+    spend: SpendLimits = None,
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
     """Talk with an agent; lines from a pipe work too, one message each.
@@ -82,11 +85,13 @@ def chat(
     context = Context(user_id="local" if user is None else user, window=window)
     chosen = None if agent is None else load_agent(agent)
     chat_model = resolve(model)
+    if chosen is not None:
+        chosen = with_spend(chosen, spend)
     with open_storage(database, lock_timeout_seconds=WAIT_SECONDS) as storage:
         thread_id = thread or f"t-{uuid.uuid4().hex[:8]}"
         record = record_of(storage.store, thread_id) or {}
         context = Context(user_id=check_owner(record, thread_id, user), window=context.window)
-        talking_to = chosen or load_agent(record.get("agent", "travel"))
+        talking_to = chosen or with_spend(load_agent(record.get("agent", "travel")), spend)
         _check_window(talking_to, chat_model, context, storage, thread_id)
         code = _Dialogue(storage, talking_to, chat_model, context, thread_id).run()
     raise typer.Exit(code)
@@ -191,10 +196,12 @@ class _Dialogue:
             self._screen.close()
             say(_saved_line(turn), "dim")
 
-    def _decide(self, interrupt: Interrupt) -> bool:
+    def _decide(self, interrupt: Interrupt) -> bool | str:
         self._screen.close()
         say()
         say(question(interrupt.value), "yellow")
+        if isinstance(interrupt.value, Mapping) and interrupt.value.get("type") == "spend":
+            return read_answer("Spend more? [y/N or an amount]")
         approved = approves(read_answer("Approve? [y/N]"))
         say("approved" if approved else "declined", "dim")
         return approved

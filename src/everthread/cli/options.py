@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from everthread.errors import SettingsError
-from everthread.state import Agent
+from everthread.state import Agent, Spend
 
 __all__ = [
     "DEFAULT_DATABASE",
@@ -25,6 +26,7 @@ __all__ = [
     "OneUser",
     "Page",
     "RetentionPolicy",
+    "SpendLimits",
     "ThreadId",
     "Toolkits",
     "Yes",
@@ -32,6 +34,7 @@ __all__ = [
     "duration_seconds",
     "load_agent",
     "load_attribute",
+    "with_spend",
 ]
 
 DEFAULT_DATABASE = "sqlite:///everthread.db"
@@ -72,6 +75,15 @@ RetentionPolicy = Annotated[
 Agents = Annotated[
     list[str] | None,
     typer.Option("--agent", metavar="NAME", help="`module:attribute` with a policy of its own; can be repeated."),
+]
+SpendLimits = Annotated[
+    str | None,
+    typer.Option(
+        "--spend",
+        envvar="EVERTHREAD_SPEND",
+        metavar="LIMITS",
+        help="Count what calls cost, and ask at a limit, such as `user_day=2.00,thread=1.00`.  [default: the agent's]",
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Limit = Annotated[
@@ -123,6 +135,15 @@ def load_agent(name: str) -> Agent:
     if not isinstance(agent, Agent):
         raise SettingsError(f"{name!r} is a {type(agent).__name__}, not an everthread.Agent")
     return agent
+
+
+def with_spend(agent: Agent, limits: str | None) -> Agent:
+    """Return an agent with the limits of a command line.
+
+    Raises:
+        SettingsError: they cannot be read.
+    """
+    return agent if limits is None else replace(agent, spend=Spend.from_text(limits))
 
 
 def load_attribute(kind: str, name: str) -> Any:

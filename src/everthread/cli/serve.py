@@ -17,8 +17,10 @@ from everthread.cli.options import (
     DatabaseUrl,
     ModelName,
     RetentionPolicy,
+    SpendLimits,
     duration_seconds,
     load_agent,
+    with_spend,
 )
 from everthread.cli.output import note
 from everthread.errors import EverthreadError, SettingsError
@@ -44,6 +46,7 @@ def serve(
     ] = None,
     database: DatabaseUrl = DEFAULT_DATABASE,
     model: ModelName = None,
+    spend: SpendLimits = None,
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     api_keys: Annotated[
@@ -95,7 +98,7 @@ def serve(
     from everthread.web import Limits, create_app
 
     auth = _auth(host, user, api_keys, _secret(jwt_secret), jwks, jwt_audience, jwt_issuer)
-    agents = [load_agent(name) for name in agent or ("travel", "support")]
+    agents = [with_spend(load_agent(name), spend) for name in agent or ("travel", "support")]
     on_postgres, idle_seconds = is_postgres(database), duration_seconds(idle) or None
     limits = Limits(
         body_bytes=max_body * _MEGABYTE,

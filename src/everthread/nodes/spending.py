@@ -109,7 +109,8 @@ class Account:
                 raise SettingsError("`spend` has a limit, so the run needs a store and a `thread_id` to count on")
             return None
         context = context_of(runtime)
-        counters = Counters(store, context.user_id, str(thread_id))
+        currency = deps.prices.currency if deps.prices is not None else Counters.currency
+        counters = Counters(store, context.user_id, str(thread_id), currency)
         return cls(counters, spend, deps, state, context, info.task_id if info else "", here.stream_writer)
 
     def reply(self, size: PromptSize, tokens: int) -> "Reservation | str":

@@ -79,6 +79,7 @@ class Counters:
     store: BaseStore
     user_id: str
     thread_id: str
+    currency: str = "USD"
 
     def reserve(
         self,
@@ -122,7 +123,7 @@ class Counters:
             made = Reservation(uuid4().hex, day, purpose, model)
             answer.append(made)
             mine = next((one.value for one in threads if one.key == day), None)
-            return self._puts(day, user.value if user else None, mine, lambda record: _opened(record, made.id, most))
+            return self._puts(day, user.value if user else None, mine, lambda record: _opened(record, made, most))
 
         self._change([*self._reads(day)[:1], _search(namespaces.spent_in(self.thread_id)), self._asked_read()], make)
         return cast(Reservation, answer[0])
@@ -197,7 +198,7 @@ class Counters:
         if value is not None:
             return value
         name = {"thread_id": self.thread_id} if is_thread else {"user_id": self.user_id}
-        return {**name, "models": {}, "open": {}, "granted": {}}
+        return {**name, "currency": self.currency, "models": {}, "open": {}, "granted": {}}
 
     def _places(self, day: str) -> tuple[namespaces.Namespace, namespaces.Namespace]:
         return namespaces.spent_by(self.user_id), namespaces.spent_in(self.thread_id)
@@ -234,18 +235,19 @@ def _over(name: str, size: float, records: Sequence[Record], most: float) -> Ove
     allowed = size + sum(sum(record["granted"].values()) for record in records)
     models = [purposes for record in records for purposes in record["models"].values()]
     spent = sum(one["cost"] for purposes in models for one in purposes.values())
-    under_way = sum(sum(record["open"].values()) for record in records)
+    under_way = sum(one["most"] for record in records for one in record["open"].values())
     if spent + under_way + most <= allowed + _ROUNDING:
         return None
     return Over(name, size, allowed, spent, under_way)
 
 
-def _opened(record: Record, name: str, most: float) -> Record:
-    return {**record, "open": {**record["open"], name: most}}
+def _opened(record: Record, made: Reservation, most: float) -> Record:
+    call = {"model": made.model, "purpose": made.purpose, "most": most}
+    return {**record, "open": {**record["open"], made.id: call}}
 
 
 def _closed(record: Record, name: str) -> Record:
-    return {**record, "open": {one: most for one, most in record["open"].items() if one != name}}
+    return {**record, "open": {one: call for one, call in record["open"].items() if one != name}}
 
 
 def _settled(record: Record, made: Reservation, usage: Usage, cost: float | None, model: str) -> Record:

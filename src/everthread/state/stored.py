@@ -39,6 +39,9 @@ class StoredMessage:
     """Of a tool's result: the call that it answers."""
     status: str | None = None
     """Of a tool's result: `success` or `error`."""
+    usage_metadata: dict[str, Any] | None = None
+    """Of a reply: its tokens, as the provider reported them."""
+    response_metadata: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -64,6 +67,8 @@ class StoredMessage:
             fields.get("additional_kwargs") or {},
             fields.get("tool_calls") or [],
             **tool if kind == "tool" else {},
+            usage_metadata=fields.get("usage_metadata"),
+            response_metadata=fields.get("response_metadata") or {},
         )
         # What cannot be shown or sorted later is found here.
         message_text(message), sequence(message)

@@ -1,0 +1,77 @@
+"""`spend`: what the calls of models took."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, OneUser
+from everthread.cli.output import counted, note, print_json, print_table
+from everthread.errors import SettingsError
+from everthread.spend.prices import read_price_list
+from everthread.state import Spend
+from everthread.storage.reader import open_reader
+from everthread.storage.reading import exists, unknown
+from everthread.storage.spending import SpendRow, spend_rows
+
+__all__ = ["spend"]
+
+_COLUMNS = ("calls", "input", "cached", "cache write", "output", "reasoning", "cost")
+
+
+def spend(
+    by: Annotated[
+        str, typer.Option("--by", metavar="NAMES", help="Of user, day, model, thread, purpose; separated by commas.")
+    ] = "user,day,model",
+    user: OneUser = None,
+    thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only this thread.")] = None,
+    since: Annotated[str, typer.Option("--since", metavar="DAY", help="Only from this day on, as 2026-01-31.")] = "",
+    database: DatabaseUrl = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the calls of models took, by user, day, model or thread.
+
+    Agents with `Spend` count each call, by days of UTC. What others have spent is read from the replies that were kept,
+    which leaves out summaries, notes and branches that were left.
+    """
+    names = list(dict.fromkeys(filter(None, map(str.strip, by.split(",")))))
+    if not names:
+        raise SettingsError("`--by` is empty; say for example `--by user,day`")
+    prices = read_price_list(Spend().price_file)
+    with open_reader(database) as reader:
+        if thread is not None and not exists(reader, thread):
+            raise unknown(thread)
+        rows = spend_rows(reader, names, prices, user_id=user, thread_id=thread, since=since)
+    if as_json:
+        print_json({"by": names, "rows": [one.as_json() for one in rows]})
+        return
+    if not rows:
+        note("nothing was spent yet" if user is None else f"user {user!r} has spent nothing")
+        return
+    table = [[*(one.group[name] for name in names), *_cells(one)] for one in rows]
+    print_table([*names, *_COLUMNS], table, words=names)
+    _print_remarks(rows)
+
+
+def _cells(row: SpendRow) -> list[str]:
+    tokens = (row.input, row.cached, row.cache_write, row.output, row.reasoning)
+    cost = "unknown" if row.unpriced == row.calls and row.calls else f"{row.cost:,.4f} {row.currency}"
+    return [f"{row.calls:,}", *(f"{one:,}" for one in tokens), cost]
+
+
+def _print_remarks(rows: Sequence[SpendRow]) -> None:
+    """Say in which rows the figures are not the whole truth."""
+    unpriced, by_us = sum(one.unpriced for one in rows), sum(one.counted for one in rows)
+    unanswered, replies = sum(one.unanswered for one in rows), sum(one.from_replies for one in rows)
+    if unpriced:
+        note(f"{counted(unpriced, 'call')} of models without a price; add one by EVERTHREAD_PRICES")
+    if by_us:
+        note(f"{counted(by_us, 'call')} whose provider reports no tokens; these are our own count")
+    if unanswered:
+        most = ", ".join(
+            f"{sum(one.unanswered_most for one in rows if one.currency == currency):,.4f} {currency}"
+            for currency in sorted({one.currency for one in rows if one.unanswered})
+        )
+        note(f"{counted(unanswered, 'call')} under way or never answered, at most {most} more")
+    if replies:
+        note(f"{counted(replies, 'call')} of agents without `Spend`, by the replies that were kept")

@@ -1,0 +1,169 @@
+"""What was spent, added up as somebody asks: by user, day, model, thread or purpose."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from everthread.errors import EverthreadError, SettingsError
+from everthread.spend.prices import PriceList
+from everthread.spend.usage import reported_usage
+from everthread.state import namespaces
+from everthread.state.marks import marks
+from everthread.state.records import RecordReader, items
+from everthread.state.stored import StoredMessage
+from everthread.storage.reader import Reader
+from everthread.storage.reading import read_thread, records
+from everthread.storage.user_data import kind_of
+
+__all__ = ["GROUPS", "SpendRow", "spend_rows", "thread_spend", "user_spend"]
+
+GROUPS = ("user", "day", "model", "thread", "purpose")
+"""What rows can be told apart by."""
+
+UNKNOWN = "unknown"
+
+
+@dataclass
+class SpendRow:
+    """A sum of calls."""
+
+    group: dict[str, str]
+    """What the calls have in common, by the names that were asked for."""
+    currency: str
+    calls: int = 0
+    input: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cost: float = 0.0
+    counted: int = 0
+    """Calls whose tokens are our own count."""
+    unpriced: int = 0
+    """Calls of models without a price."""
+    unanswered: int = 0
+    """Calls that are under way or never were answered; none of the sums above has them."""
+    unanswered_most: float = 0.0
+    """What these cost at the most."""
+    from_replies: int = 0
+    """Calls of threads without counters, which replies tell of that were kept."""
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        """Add figures by their names."""
+        for name, value in values.items():
+            setattr(self, name, getattr(self, name) + value)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as one JSON object."""
+        values = asdict(self)
+        return {**values.pop("group"), **values, "cost": round(self.cost, 9)}
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """Figures of calls that have all of this in common."""
+
+    group: Mapping[str, str]
+    currency: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+def spend_rows(
+    reader: Reader,
+    by: Sequence[str],
+    prices: PriceList,
+    *,
+    user_id: str | None = None,
+    thread_id: str | None = None,
+    since: str = "",
+) -> list[SpendRow]:
+    """Add up what was spent; rows are in the order of their groups.
+
+    Threads without counters, as those of runs without `Spend`, are told by the replies that were kept.
+
+    Args:
+        reader: an open database.
+        by: some of `GROUPS`.
+        prices: what such replies cost.
+        user_id: only this user's.
+        thread_id: only this thread's.
+        since: only from this day on.
+
+    Raises:
+        SettingsError: one of `by` is no group.
+    """
+    if wrong := [name for name in by if name not in GROUPS]:
+        raise SettingsError(f"`--by` takes {', '.join(GROUPS)}, got {wrong[0]!r}")
+    sessions = [one for one in records(reader, user_id) if thread_id in (None, one.get("thread_id"))]
+    counted: list[_Entry] = []
+    uncounted: list[_Entry] = []
+    for session in sessions:
+        user, thread = str(session.get("user_id")), str(session["thread_id"])
+        own = list(thread_spend(reader, thread, user))
+        counted += own
+        uncounted += () if own else _of_replies(reader, thread, user, prices)
+    if thread_id is None and "thread" not in by:
+        # These have what was spent in threads that are erased since.
+        counted = list(_of_users(reader, user_id))
+    rows: dict[tuple[str, ...], SpendRow] = {}
+    for entry in (*counted, *uncounted):
+        if entry.group["day"] < since:
+            continue
+        group = {name: entry.group[name] for name in by}
+        rows.setdefault((*group.values(), entry.currency), SpendRow(group, entry.currency)).add(entry.figures)
+    return [rows[key] for key in sorted(rows)]
+
+
+def user_spend(store: RecordReader, user_id: str) -> Iterator[_Entry]:
+    """Yield what the counters of a user say."""
+    for item in items(store, namespaces.spent_by(user_id)):
+        yield from _entries(item.value, item.key, user_id, "")
+
+
+def thread_spend(store: RecordReader, thread_id: str, user_id: str) -> Iterator[_Entry]:
+    """Yield what the counters of a thread say."""
+    for item in items(store, namespaces.spent_in(thread_id)):
+        yield from _entries(item.value, item.key, user_id, thread_id)
+
+
+def _of_users(reader: Reader, user_id: str | None) -> Iterator[_Entry]:
+    if user_id is not None:
+        yield from user_spend(reader, user_id)
+        return
+    # A user whose threads are all erased has no session, so the names are those of the records.
+    names = {prefix for prefix, _, _ in reader.tables.below(namespaces.user("")[0]) if kind_of(prefix) == "spend"}
+    for name in sorted(names):
+        for item in items(reader, tuple(name.split("."))):
+            yield from _entries(item.value, item.key, str(item.value.get("user_id")), "")
+
+
+def _entries(record: Mapping[str, Any], day: str, user_id: str, thread_id: str) -> Iterator[_Entry]:
+    about, currency = {"user": user_id, "day": day, "thread": thread_id}, str(record.get("currency"))
+    for model, purposes in record["models"].items():
+        for purpose, sums in purposes.items():
+            yield _Entry({**about, "model": model, "purpose": purpose}, currency, sums)
+    for call in record["open"].values():
+        figures = {"unanswered": 1, "unanswered_most": call["most"]}
+        yield _Entry({**about, "model": call["model"], "purpose": call["purpose"]}, currency, figures)
+
+
+def _of_replies(reader: Reader, thread_id: str, user_id: str, prices: PriceList) -> Iterator[_Entry]:
+    try:
+        messages = read_thread(reader, thread_id).messages
+    except EverthreadError:
+        return
+    for message in messages:
+        if (usage := reported_usage(message.usage_metadata)) is not None:
+            model, provider = _model_of(message)
+            cost = prices.cost(provider, model, usage)
+            about = {"user": user_id, "day": str(marks(message).get("at") or UNKNOWN)[:10], "thread": thread_id}
+            figures = {name: getattr(usage, name) for name in ("input", "cached", "cache_write", "output", "reasoning")}
+            figures |= {"calls": 1, "from_replies": 1, "unpriced": int(cost is None), "cost": cost or 0.0}
+            yield _Entry({**about, "model": model, "purpose": "reply"}, prices.currency, figures)
+
+
+def _model_of(message: StoredMessage) -> tuple[str, str]:
+    """Return model and provider of a reply, as LangChain's clients name them."""
+    metadata = message.response_metadata
+    name = metadata.get("model_name") or metadata.get("model") or UNKNOWN
+    return str(name), str(metadata.get("model_provider") or "")
