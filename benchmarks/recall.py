@@ -85,7 +85,7 @@ def measure(conversations: Sequence[Conversation], choices: Sequence[Choice], bu
                     began = time.process_time()
                     question = choice.read(Question.read(asked.question, date(2026, 1, 1)))
                     chosen, _ = recall_passages(
-                        search, question, budget, COUNTER, weights=choice.weights, hops=choice.hops
+                        [search], question, budget, COUNTER, weights=choice.weights, hops=choice.hops
                     )
                     taken[choice.name].append(time.process_time() - began)
                     shown = {passage.id for passage in chosen.passages if not passage.is_cut}

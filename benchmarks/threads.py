@@ -194,7 +194,7 @@ def recall(path: Path, messages: int) -> dict[str, Any]:
         counter, today = counter_for("gpt-4.1"), datetime.now(UTC).date()
         tokens = Context().recall_tokens
         told = timed(
-            asked, lambda text: recall_passages(search, Question.read(text, today), tokens, counter)[0].passages
+            asked, lambda text: recall_passages([search], Question.read(text, today), tokens, counter)[0].passages
         )
     return {
         "messages": stored,

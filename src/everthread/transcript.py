@@ -12,9 +12,11 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 from everthread.errors import SettingsError
 from everthread.memory.recall import Question
 from everthread.state import namespaces
+from everthread.state.context import RecallThreads
 from everthread.state.marks import MARK, marked, sequence
 from everthread.state.messages import reduce_messages
-from everthread.storage.recall import Search, recall_passages
+from everthread.storage.recall import Search, other_threads, recall_passages
+from everthread.storage.said import said_operations
 from everthread.storage.transcript import append_operations, archived
 from everthread.window.tokens import TokenCounter, counter_for
 from everthread.window.turns import opens_turn
@@ -82,6 +84,7 @@ class Transcript:
             "tail": [new[-1].id, sequence(new[-1])],
         }
         operations = append_operations(self.thread_id, self.user_id, new, why="appended", at=at)
+        operations += said_operations(self.thread_id, self.user_id, new)
         operations.append(PutOp(namespaces.SESSIONS, self.thread_id, session, index=False))
         if tail is not None:
             operations.append(PutOp(namespace, str(last_id), {**tail.value, "next": new[0].id}))
@@ -102,6 +105,7 @@ class Transcript:
         question: str,
         *,
         tokens: int = 1_000,
+        threads: RecallThreads = "this",
         shown: Sequence[BaseMessage] = (),
         today: date | None = None,
         counter: TokenCounter | None = None,
@@ -111,6 +115,7 @@ class Transcript:
         Args:
             question: what the user asks.
             tokens: what the text may take as a message, at least 64.
+            threads: `this` thread alone, or all threads of the user (`mine`).
             shown: messages that the prompt has already, with their ids.
             today: the day of the question, which "last week" depends on; None: today in UTC.
             counter: counts tokens, from `everthread.window.tokens.counter_for`; None: as OpenAI does.
@@ -128,8 +133,10 @@ class Transcript:
         if not asked.query:
             return ""
         hidden = frozenset(str(message.id) for message in shown)
-        search = Search(self.store, self.thread_id, hidden, before=sys.maxsize)
-        return recall_passages(search, asked, tokens, counter or counter_for("gpt-4o"))[0].text
+        searches = [Search(self.store, self.thread_id, hidden, before=sys.maxsize)]
+        if threads == "mine":
+            searches.append(other_threads(self.store, self.thread_id, self.user_id))
+        return recall_passages(searches, asked, tokens, counter or counter_for("gpt-4o"))[0].text
 
     def _session(self) -> dict[str, Any]:
         """Return the session record of the thread, a new one when there is none.

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,12 @@ NAMED = [
     "~" + hashlib.sha256("é".encode()).hexdigest(), '{"$gt": ""}', "$(touch x)", "x" * 100_000,
 ]  # fmt: skip
 """Ids that mean something to SQL, globs, FTS5, paths, shells or Unicode, and pairs where one begins with the other."""
+
+NEAR_ADA = [
+    "ada", "аda", "Ada", "ADA ", "../ada", "%2e%2e%2fada", "ada/../ada", "users", "x" * 5_000,
+    "' OR user_id = 'ada' --", "ada* OR text:ada", "ada\u200b", "*", '{"$ne": null}',
+]  # fmt: skip
+"""A user, and thirteen who would like to be taken for her."""
 
 REFUSED: list[Any] = ["", "a\x00b", "\x00", "a\ud800b", "\udfff", "1\x00"]
 """Ids that no store can hold, or that one store would take for another."""
@@ -80,6 +87,15 @@ class Person:
         for number, text in enumerate(said):
             graph.invoke({"messages": [HumanMessage(text, id=f"m{number}")]}, self.config, context=dials)
         return [message.text for prompt in model.prompts for message in prompt]
+
+    def say_in(self, storage: Storage, thread_id: str, text: str, *, looks: bool = False) -> str:
+        """Send a message in a thread that recalls the user's others, and return all that the model was sent."""
+        look = AIMessage("", tool_calls=[call("recall_history", "c1", query="pass word", threads="mine")])
+        model = ScriptedModel([look, "Done."] if looks else ["Noted."])
+        graph = build_graph(AGENT, model=model, summarizer="offline", storage=storage)
+        context = Context(user_id=self.id, recall_threads="mine")
+        graph.invoke({"messages": text}, {"configurable": {"thread_id": thread_id}}, context=context)
+        return "\n".join(message.text for prompt in model.prompts for message in prompt)
 
     def end(self, storage: Storage) -> None:
         graph = build_graph(AGENT, model=ScriptedModel([]), summarizer="offline", storage=storage)
@@ -137,6 +153,25 @@ def test_a_canary_of_one_user_never_reaches_another_in_a_crowd_of_hostile_ids(at
     leaks = list(strangers_words(crowd))
 
     attack_row("a hostile id: words of another user", len(ids), len(leaks))
+    assert leaks == []
+
+
+def test_recall_over_ones_own_threads_never_brings_a_word_of_another_user(attack_row: AttackRow) -> None:
+    ids = list(dict.fromkeys([*NEAR_ADA, *random.Random(18).sample(NAMED, min(len(NAMED), tries(8)))]))
+    crowd = [Person(named, f"canary{number}x") for number, named in enumerate(ids)]
+    leaks = []
+    with TemporaryDirectory() as folder, open_storage(f"sqlite:///{folder}/a.db") as storage:
+        for person in crowd:
+            person.say_in(storage, f"first of {person.canary}", f"Pass on my word {person.canary}.")
+        for person in crowd[::4]:
+            erase(storage, thread_id=f"first of {person.canary}")
+        for number, person in enumerate(crowd):
+            sent = person.say_in(storage, f"second of {person.canary}", "Which word did I pass on?", looks=True)
+            words = {other.canary for other in crowd if re.search(rf"my word {other.canary}\b", sent)}
+            if words != ({person.canary} if number % 4 else set()):
+                leaks.append(f"{person.id!r:.40} was shown {sorted(words)}")
+    attack_row("a hostile id: words of another user across threads", len(ids), len(leaks))
+
     assert leaks == []
 
 

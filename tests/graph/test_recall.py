@@ -257,7 +257,7 @@ def test_a_run_that_resumes_recalls_the_same(storage: Storage) -> None:
 def test_recall_gives_way_when_the_turn_needs_the_room(storage: Storage) -> None:
     graph, model = long_thread(storage, "4711.")
 
-    ask(graph, "What was my locker code? " + "The hall is full of lockers. " * 234)
+    ask(graph, "What was my locker code? " + "The hall is full of lockers. " * 228)
 
     assert len(model.prompts) == 11
     assert blocks(model) == []

@@ -1,6 +1,7 @@
 """Begin a thread of ours with the messages of another graph's thread, which stays as it is."""
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.store.base import PutOp
 
 from everthread.errors import SettingsError
 from everthread.graph.guard import GuardedGraph
@@ -9,6 +10,7 @@ from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.storage.adoption import messages_of
 from everthread.storage.pruning import edit_metadata
+from everthread.storage.said import said_operations
 from everthread.window.turns import opens_turn
 
 __all__ = ["begin_with"]
@@ -62,5 +64,7 @@ def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> i
             "consolidated_turns": turns,
             "shared": None,
         }
-        storage.store.put(namespaces.SESSIONS, target, session, index=False)
+        operations = [PutOp(namespaces.SESSIONS, target, session, index=False)]
+        kept = graph.graph.get_state(config).values["messages"]
+        storage.store.batch([*operations, *said_operations(target, user_id, kept)])
     return len(messages)

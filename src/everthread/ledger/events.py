@@ -154,7 +154,9 @@ class Recalled(_ByHand):
     event: Literal["recalled"] = "recalled"
     by: Literal["question", "tool", "hand"] = "question"
     message_ids: list[str]
-    """In the order of the conversation."""
+    """In the order of the conversation; of messages of other threads the thread and the place."""
+    threads: list[str] = []
+    """The other threads of the user that messages are from."""
     scores: list[float] = []
     """Relevance of each; only the order means something."""
     tokens: int

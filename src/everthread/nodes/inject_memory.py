@@ -30,6 +30,7 @@ from everthread.state import Context, PromptPlan, State, Update, namespaces
 from everthread.state.agent import OTHERS
 from everthread.state.marks import MARK, is_new, marks
 from everthread.storage.refetches import restated, restated_reads
+from everthread.storage.said import said_operations
 from everthread.window.turns import opens_turn
 
 _BEGINNING_CHARACTERS = 80
@@ -59,7 +60,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     plan = make_plan(memory, messages, store, thread_id, context, deps)
     steered = steer(memory.steering, state, plan, runtime, deps, shared)
     passages, recalled = recall(state, plan, runtime, deps, shared, steered)
-    stale = outdated(messages, usable_notes(memory.long_term, plan.today, deps.rules))
+    stale = outdated(messages, usable_notes(memory.long_term, plan.today, deps.rules), store, context.user_id)
     digest = hashlib.sha256("\x00".join((plan.today, plan.profile, plan.notes_block)).encode()).hexdigest()[:8]
     event = Injected(
         changed=digest != state.get("memory_digest"),
@@ -88,18 +89,21 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         "shared": shared,
         "question": messages[-1].id,
     }
+    dated = [*map(_dated, arrived.new)]
     operations = [
         PutOp(namespaces.SESSIONS, thread_id, session, index=False),
         *arrived.refetch_writes,
         *steered.operations,
     ]
+    if owner := session["user_id"]:
+        operations += said_operations(thread_id, owner, dated)
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     update: Update = {
         **plan_update(state, plan),
         "messages": [
             *(RemoveMessage(id=name) for name in (*arrived.archived_ids, *stale)),
             *steered.changed,
-            *map(_dated, arrived.new),
+            *dated,
             *passages,
         ],
         "turns": turn,

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langgraph.runtime import Runtime
 from langgraph.store.base import PutOp
 
@@ -17,13 +17,14 @@ from everthread.models.wrapped import reply_limited
 from everthread.nodes.deps import ModelWithTools, NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.model_calls import ModelCall, ModelCalls
-from everthread.nodes.prompt_plan import plan_of, plan_update
+from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
 from everthread.nodes.prompt_recipe import kept_recipe
 from everthread.nodes.sizes import PromptSize, calibration_of, has_readers
 from everthread.nodes.spending import Account, refusal
-from everthread.state import Context, PromptPlan, State, Update
-from everthread.state.marks import marked
+from everthread.state import Context, PromptPlan, State, Update, state_after
+from everthread.state.marks import is_answer, marked
 from everthread.state.reducer import clean_content
+from everthread.storage.said import said_operations
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
 from everthread.window.calibration import Anchor, Calibration
@@ -84,10 +85,20 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         return {**plan_update(state, plan), **refused}
     telemetry.end(reply)
     update = _kept(reply, state, prompt, name, chat, reads_back=is_bound)
+    if is_answer(update["messages"][0]):
+        _make_searchable(state_after(state, update)["messages"][-1], runtime)
     if chat.response is not None:
         # None as well: the answer of an earlier turn is not this one's.
         update["structured_response"] = chat.answer(update["messages"][0])
     return {**plan_update(state, plan), **update}
+
+
+def _make_searchable(reply: BaseMessage, runtime: Runtime[Context]) -> None:
+    """Keep a reply where the user's other threads find it; the question is there already."""
+    store, thread_id = store_of(runtime), thread_of(runtime)
+    owner = checked_session(store, thread_id, context_of(runtime)).get("user_id")
+    if owner and (operations := said_operations(thread_id, owner, [reply])):
+        store.batch(operations)
 
 
 def _with_suggestion(failure: ModelError, chat: ModelWithTools) -> ModelError:

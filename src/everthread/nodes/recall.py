@@ -1,12 +1,13 @@
 """Find what the current question needs among the messages that left the working set."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore, GetOp
 
 from everthread.ledger.events import Recalled
 from everthread.ledger.record import now
@@ -15,9 +16,16 @@ from everthread.memory.rendering import note_line, render_notes
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.sizes import PromptSize, is_evicted
 from everthread.nodes.steering import Steered
-from everthread.state import Context, Note, PromptPlan, State
+from everthread.state import Context, Note, PromptPlan, State, namespaces
 from everthread.state.marks import RECALLED, is_recalled, marks, sequence, synthetic
-from everthread.storage.recall import mentioned, recall_passages, search_of, within_days
+from everthread.storage.recall import (
+    Search,
+    mentioned,
+    other_threads,
+    recall_passages,
+    search_of,
+    within_days,
+)
 from everthread.storage.transcript import message_text
 from everthread.window.turns import opens_turn, question_of
 
@@ -39,7 +47,7 @@ def recall(
     """Bring back evicted messages that the current question needs, and notes that only it brings.
 
     They stand ahead of the question and stay in the working set until a compaction, so that the cached prompt goes on
-    behind them. Nothing is recalled that is in view, and nothing is searched while the whole thread is.
+    behind them. Nothing is recalled that is in view, and this thread is not searched while the whole of it is.
 
     Args:
         state: the working set, which ends with the question.
@@ -64,22 +72,31 @@ def recall(
     if not any(blocks):
         return [], []
     ids = [*asked_for.shown_ids, *(name for event in events for name in event.message_ids)]
-    message = synthetic(
-        RECALLED, "\n\n".join(filter(None, blocks)), before=question.id, shows=ids, notes=lines, at=now()
-    )
+    threads = [name for event in events for name in event.threads]
+    content = "\n\n".join(filter(None, blocks))
+    message = synthetic(RECALLED, content, before=question.id, shows=ids, notes=lines, threads=threads, at=now())
     return [message.model_copy(update={"id": f"{RECALLED}-{question.id}"})], events
 
 
-def outdated(messages: Sequence[BaseMessage], notes: Sequence[Note]) -> list[str]:
+def outdated(messages: Sequence[BaseMessage], notes: Sequence[Note], store: BaseStore, user_id: str) -> list[str]:
     """Return the ids of recalled messages that show a note which was corrected, replaced or deleted since.
+
+    So is one that shows messages of another thread which was forgotten since.
 
     Args:
         messages: the working set.
         notes: the long-term notes that hold.
+        store: has the sessions of the user's other threads.
+        user_id: whose they have to be.
     """
-    shown = {str(message.id): set(marks(message)["notes"]) for message in messages if is_recalled(message)}
+    recalled = [message for message in messages if is_recalled(message)]
+    shown = {str(message.id): set(marks(message)["notes"]) for message in recalled}
     lines = set(map(note_line, notes)) if any(shown.values()) else set()
-    return [name for name, known in shown.items() if not known <= lines]
+    threads = {str(message.id): marks(message).get("threads", []) for message in recalled}
+    names = sorted({name for named in threads.values() for name in named})
+    items: list[Any] = store.batch([GetOp(namespaces.SESSIONS, name) for name in names]) if names else []
+    held = {name for name, item in zip(names, items, strict=True) if item and item.value.get("user_id") == user_id}
+    return [name for name, known in shown.items() if not (known <= lines and held.issuperset(threads[name]))]
 
 
 def _passages(
@@ -92,7 +109,8 @@ def _passages(
 ) -> tuple[str, list[Recalled]]:
     """Search the transcript when the question points at something that is not in view."""
     context, messages = context_of(runtime), state.get("messages", [])
-    if not context.recall_tokens or not is_evicted(messages):
+    searches = [*_searches(messages, runtime, shared, shown_ids)]
+    if not context.recall_tokens or not searches:
         return "", []
     size = PromptSize.of(state, plan, deps.model_for(context))
     free = max(size.room - size.used, int(size.budget.tokens * _LEAST_SHARE))
@@ -100,32 +118,51 @@ def _passages(
     question = _question(messages, date.fromisoformat(plan.today))
     if limit < _LEAST_TOKENS or not question.query:
         return "", []
-    search = search_of(store_of(runtime), thread_of(runtime), messages, shared)
-    in_view = (name for message in messages if is_recalled(message) for name in marks(message)["shows"])
-    search = replace(search, hidden=search.hidden.union(in_view, shown_ids))
     if not (question.looks_back or question.asks_advice):
-        # The prompt has what the message talks about, or nothing was ever said of it: every passage would
-        # cost tokens and tell nothing.
         unseen = question.unseen(_visible(plan, messages))
-        # By the words of the days, which few messages have: any others would be read one by one for their dates.
-        # Nothing was said on a day to come, and travellers name little else.
-        is_dated = any(
-            mentioned(within_days(search, span.first.isoformat(), span.last.isoformat()), [span.words()])
-            for span in question.spans
-            if span.first.isoformat() <= plan.today
-        )
-        if not (unseen and mentioned(search, unseen)) and not is_dated:
-            return "", []
-    chosen, searched = recall_passages(search, question, limit, size.counter)
+        searches = [search for search in searches if _tells_more(search, question, unseen, plan.today)]
+    chosen, searched = recall_passages(searches, question, limit, size.counter)
     if not chosen.passages:
         return "", []
     event = Recalled(
         message_ids=[passage.id for passage in chosen.passages],
+        threads=sorted({passage.thread for passage in chosen.passages if passage.thread}),
         scores=[round(score, 6) for score in chosen.scores],
         tokens=chosen.tokens,
         searched=searched,
     )
     return chosen.text, [event]
+
+
+def _searches(
+    messages: Sequence[BaseMessage], runtime: Runtime[Context], shared: int | None, shown_ids: Sequence[str]
+) -> Iterator[Search]:
+    """Return where to look: in what left this thread, and in the user's other threads if the run asks for them."""
+    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    in_view = {name for message in messages if is_recalled(message) for name in marks(message)["shows"]}
+    in_view.update(shown_ids)
+    if is_evicted(messages):
+        search = search_of(store, thread_id, messages, shared)
+        yield replace(search, hidden=search.hidden.union(in_view))
+    if context.recall_threads == "mine":
+        yield other_threads(store, thread_id, context.user_id, in_view)
+
+
+def _tells_more(search: Search, question: Question, unseen: Sequence[str], today: str) -> bool:
+    """Tell whether something was said of what the prompt does not show, or on a day that the question names.
+
+    Otherwise the prompt has what the message talks about, or nothing was ever said of it: every passage would cost
+    tokens and tell nothing.
+    """
+    if unseen and mentioned(search, unseen):
+        return True
+    # By the words of the days, which few messages have: any others would be read one by one for their dates.
+    # Nothing was said on a day to come, and travellers name little else.
+    return any(
+        mentioned(within_days(search, span.first.isoformat(), span.last.isoformat()), [span.words()])
+        for span in question.spans
+        if span.first.isoformat() <= today
+    )
 
 
 def _visible(plan: PromptPlan, messages: Sequence[BaseMessage]) -> str:

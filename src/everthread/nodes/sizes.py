@@ -146,11 +146,14 @@ def calibration_of(state: State, model: ModelWithTools) -> Calibration:
 def has_readers(state: State) -> bool:
     """Tell whether the readers are bound: since the first handle was shown or the first message evicted.
 
+    Where recall looks into the user's other threads there is something to read from the beginning.
+
     They stay bound when that handle has left: providers put tools ahead of everything, so every
     change of the list costs the whole cached prompt.
     """
-    messages = state.get("messages", [])
-    return state.get("reads_back", False) or is_evicted(messages) or bool(handles_in(messages))
+    messages, plan = state.get("messages", []), state.get("plan")
+    has_others = plan is not None and plan.context.recall_threads == "mine"
+    return state.get("reads_back", False) or has_others or is_evicted(messages) or bool(handles_in(messages))
 
 
 def is_evicted(messages: Sequence[BaseMessage]) -> bool:

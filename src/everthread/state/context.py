@@ -26,6 +26,9 @@ Distiller = Literal["rules", "model"]
 Guard = Literal["rules", "model"]
 """Who has to allow a note: the rules, or the rules and a model; see docs/guard.md."""
 
+RecallThreads = Literal["this", "mine"]
+"""Which threads recall searches; see docs/recall.md."""
+
 _MODEL = re.compile(r"offline|[\w-]{1,60}:\S+")
 
 POLICIES: tuple[str, ...] = get_args(PolicyName)
@@ -81,6 +84,9 @@ class Context:
     recall_tokens: int = 1000
     """Tokens for evicted messages that the current question needs, placed just before it and kept; 0 recalls none."""
 
+    recall_threads: RecallThreads = "this"
+    """Where recall looks: in `this` thread, or in all threads of the user (`mine`)."""
+
     notes_tokens: int = 600
     """Tokens for long-term notes and for session notes in the prompt, each; 0 injects none."""
 
@@ -131,6 +137,8 @@ class Context:
             raise SettingsError(f"`distiller` is {self.distiller!r}; choose `rules` or `model`")
         if self.guard not in get_args(Guard):
             raise SettingsError(f"`guard` is {self.guard!r}; choose `rules` or `model`")
+        if self.recall_threads not in get_args(RecallThreads):
+            raise SettingsError(f"`recall_threads` is {self.recall_threads!r}; choose `this` or `mine`")
         if not isinstance(self.learn_from_refetches, bool):
             raise SettingsError(f"`learn_from_refetches` must be true or false, got {self.learn_from_refetches!r}")
         if self.prompt_cache is not None and not isinstance(self.prompt_cache, bool):

@@ -60,6 +60,11 @@ def notes(user_id: str) -> Namespace:
     return user(user_id, "notes")
 
 
+def said(user_id: str) -> Namespace:
+    """What was said in all threads of a user, by thread and place."""
+    return user(user_id, "said")
+
+
 def session_notes(thread_id: str) -> Namespace:
     """Session notes by note id, until consolidation moves or drops them."""
     return thread(thread_id, "notes")

@@ -37,9 +37,11 @@ def document(
     tables = storage.tables
     found = user_data.of_user(tables, storage.checkpointer.serde, user_id)
     prefix = ".".join(namespaces.user(user_id))
+    # Every message of it is in the threads below.
+    said = ".".join(namespaces.said(user_id))
     own: dict[str, list[dict[str, Any]]] = {}
     for record in user_data.records(tables, found):
-        if record.prefix.startswith(prefix + ".") and not record.damaged:
+        if record.prefix.startswith(prefix + ".") and not record.damaged and record.prefix != said:
             own.setdefault(user_data.kind_of(record.prefix), []).append({"key": record.key, **record.value})
     profile = [{key: value for key, value in one.items() if key != "key"} for one in own.pop("profile", [])]
     threads = []

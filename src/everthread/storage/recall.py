@@ -1,5 +1,6 @@
 """Search the transcript for what a question needs: the store's part of recall, for the node and for the tool."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from everthread.memory.recall.relevance import Weights
 from everthread.memory.text.words import content_words, stem, words
 from everthread.state import namespaces
 from everthread.state.marks import marks, sequence, synthetic
+from everthread.storage.said import said_key
 from everthread.storage.unreadable import readable
 from everthread.window.tokens import TokenCounter
 
@@ -62,10 +64,37 @@ class Search:
     """Only messages from this ISO day on; empty for any."""
     last_day: str = ""
     """Only messages up to this ISO day; empty for any."""
+    of_user: str = ""
+    """Look into the other threads of this user, and not into the transcript of this one; empty: into this one."""
+
+    @property
+    def namespace(self) -> namespaces.Namespace:
+        """Where the messages are."""
+        return namespaces.said(self.of_user) if self.of_user else namespaces.transcript(self.thread_id)
+
+    @property
+    def filter(self) -> dict[str, Any] | None:
+        """What the store is to leave out."""
+        wanted: dict[str, Any] = {"thread_id": {"$ne": self.thread_id}} if self.of_user else {}
+        dates = {"$gte": self.first_day} if self.first_day else {}
+        if self.last_day:
+            # Later on the last day is still that day; "~" sorts behind every character of a timestamp.
+            dates["$lte"] = self.last_day + "~"
+        return wanted | ({"date": dates} if dates else {}) or None
+
+    def beside(self, passage: Passage, hops: int) -> list[str]:
+        """Return the keys of the messages beside one: of another thread all within the hops, of this one its links."""
+        if self.of_user:
+            # By their places: between a question and its reply may lie a round of tools, which nobody said.
+            steps = (step for step in range(-hops, hops + 1) if step)
+            return [said_key(passage.thread, passage.seq + step) for step in steps]
+        return [link for link in (passage.previous, passage.next) if link]
 
     def allows(self, passage: Passage) -> bool:
-        """Tell whether a message belongs to this branch and is not in the prompt yet."""
+        """Tell whether a message belongs to this branch and is not in the prompt yet, or is of another thread."""
         if passage.id in self.hidden or not 0 <= passage.seq < self.before or not passage.text.strip():
+            return False
+        if bool(passage.thread) != bool(self.of_user) or (self.of_user and passage.thread == self.thread_id):
             return False
         if (self.first_day and passage.day < self.first_day) or (self.last_day and passage.day > self.last_day):
             return False
@@ -77,8 +106,20 @@ def within_days(search: Search, first: str, last: str) -> Search:
     return replace(search, first_day=first, last_day=last)
 
 
+def other_threads(store: BaseStore, thread_id: str, user_id: str, hidden: Iterable[str] = ()) -> Search:
+    """Return the search in a user's other threads.
+
+    Args:
+        store: has what was said in them.
+        thread_id: the current thread, which is left out; empty for none.
+        user_id: whose threads; who asks has to be them.
+        hidden: ids of passages that the prompt shows already.
+    """
+    return Search(store, thread_id, frozenset(hidden), before=sys.maxsize, of_user=user_id)
+
+
 def recall_passages(
-    search: Search,
+    searches: Sequence[Search],
     question: Question,
     limit: int,
     counter: TokenCounter,
@@ -89,7 +130,7 @@ def recall_passages(
     """Search, look at the messages around what was found, and choose what fits.
 
     Args:
-        search: where to look.
+        searches: where to look: this thread, the user's other threads, or both.
         question: what is asked.
         limit: tokens of the block as a message.
         counter: counts tokens.
@@ -99,12 +140,18 @@ def recall_passages(
     Returns:
         What was chosen, and how many messages the search found.
     """
-    found, question = candidates(search, question, max(_FEWEST_CANDIDATES, min(CANDIDATES, limit // _TOKENS_EACH)))
-    if not found:
+    most = max(_FEWEST_CANDIDATES, min(CANDIDATES, limit // _TOKENS_EACH))
+    by_search: list[tuple[Search, dict[str, Passage]]] = []
+    for search in searches:
+        found, question = candidates(search, question, most)
+        by_search.append((search, found))
+    every = [passage for _, found in by_search for passage in found.values()]
+    if not every:
         return Chosen(""), 0
-    relevance = Relevance(list(found.values()), question, weights)
+    relevance = Relevance(every, question, weights)
     # Few messages fit a small block, so fewer have to be looked around.
-    around = _neighbours(search, found, relevance, most=max(12, min(100, (limit - 600) // 34)), hops=hops)
+    near = max(12, min(100, (limit - 600) // 34))
+    around = [one for search, found in by_search for one in _neighbours(search, found, relevance, most=near, hops=hops)]
     chosen = choose(
         around,
         relevance,
@@ -113,7 +160,13 @@ def recall_passages(
         weigh=lambda text: counter.message(synthetic("recalled", text)),
         count=counter.text,
     )
-    return chosen, len(found)
+    return chosen, len(every)
+
+
+def search_said(store: BaseStore, user_id: str, text: str, limit: int) -> list[Passage]:
+    """Return what was said in any thread of a user and has words of a text, the best first."""
+    found = _found(other_threads(store, "", user_id), text, limit)
+    return sorted(found.values(), key=lambda one: (-one.score, one.date, one.id))
 
 
 def mentioned(search: Search, words: Sequence[str]) -> bool:
@@ -138,12 +191,7 @@ def candidates(search: Search, question: Question, most: int = CANDIDATES) -> tu
 
 
 def _found(search: Search, query: str, limit: int) -> dict[str, Passage]:
-    dates = {"$gte": search.first_day} if search.first_day else {}
-    if search.last_day:
-        # Later on the last day is still that day; "~" sorts behind every character of a timestamp.
-        dates["$lte"] = search.last_day + "~"
-    wanted = {"date": dates} if dates else None
-    operation = SearchOp(namespaces.transcript(search.thread_id), query=query, limit=limit, filter=wanted)
+    operation = SearchOp(search.namespace, query=query, limit=limit, filter=search.filter)
     items: Any = search.store.batch([operation])[0]
     passages = readable(items, lambda item: passage_of(item, _score(item, query)))
     return {passage.id: passage for passage in passages if passage.score > 0 and search.allows(passage)}
@@ -163,10 +211,9 @@ def _neighbours(
     """Return the candidates and the messages around the best of them."""
     passages = dict(found)
     edge = [passage for passage, _ in relevance.ranked(found.values())[:most]]
-    for _ in range(hops):
-        wanted = dict.fromkeys(
-            link for passage in edge for link in (passage.previous, passage.next) if link and link not in passages
-        )
+    for _ in range(min(hops, 1) if search.of_user else hops):
+        links = (link for passage in edge for link in search.beside(passage, hops))
+        wanted = dict.fromkeys(link for link in links if link not in passages)
         edge = [passage for passage in _read(search, wanted) if search.allows(passage)]
         passages.update((passage.id, passage) for passage in edge)
         if not edge:
@@ -175,8 +222,7 @@ def _neighbours(
 
 
 def _read(search: Search, ids: Iterable[str]) -> list[Passage]:
-    namespace = namespaces.transcript(search.thread_id)
-    operations = [GetOp(namespace, message_id) for message_id in ids if message_id not in search.hidden]
+    operations = [GetOp(search.namespace, message_id) for message_id in ids if message_id not in search.hidden]
     items = search.store.batch(operations) if operations else []
     return list(readable([item for item in items if isinstance(item, Item)], passage_of))
 
@@ -185,9 +231,9 @@ _SPEAKERS = {"human": "user", "ai": "assistant"}
 
 
 def passage_of(item: Item, score: float | None = None) -> Passage:
-    """Read a record of the transcript; building LangChain's message from it would take ten times as long."""
+    """Read a record of the transcript, or of `said`; building LangChain's message would take ten times as long."""
     value = item.value
-    data = value.get("message") or {}
+    data = value.get("message") or value
     data = data.get("data", data)
     role = str(value.get("role", ""))
     return Passage(
@@ -200,6 +246,7 @@ def passage_of(item: Item, score: float | None = None) -> Passage:
         score=score or 0.0,
         previous=value.get("previous"),
         next=value.get("next"),
+        thread=str(value.get("thread_id") or ""),
     )
 
 

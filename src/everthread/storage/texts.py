@@ -103,6 +103,8 @@ def text_fields(namespace: tuple[str, ...], value: Mapping[str, Any]) -> Paths:
     last = namespace[-1]
     if last in _NOT_SEARCHED and namespace[0] in ("threads", "users", "sessions"):
         return False
+    if namespace[0] == "users" and last == "said":
+        return ["text", "date"]
     if namespace[0] != "threads" or last != "transcript":
         return None
     if isinstance(value.get("text"), str):

@@ -105,7 +105,7 @@ def of_thread(tables: Tables, serde: SerializerProtocol, thread_id: str) -> User
     rows: list[tuple[str, str]] = [(sessions, thread_id)] if session else []
     kept: list[Record] = []
     own = _text(namespaces.user(user_id)) if user_id else "users"
-    for record in _below(tables, own) if user_id or (session and session.damaged) else ():
+    for record in _below(tables, own) if user_id or session is None or session.damaged else ():
         sources = record.value.get("sources")
         sources = [source for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
         elsewhere = [source for source in sources if source.get("thread_id") != thread_id]

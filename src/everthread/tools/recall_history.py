@@ -8,11 +8,12 @@ from langgraph.prebuilt import ToolRuntime
 
 from everthread.ledger.events import Event, Recalled, Refetch
 from everthread.ledger.record import record
-from everthread.memory.recall import Passage, Question, day_line, passage_line
+from everthread.memory.recall import Passage, Question, in_order, passage_line, session_line
 from everthread.memory.recall.trimming import trimmed
 from everthread.memory.rendering import escape
 from everthread.state import Context, State, namespaces
-from everthread.storage.recall import candidates, search_of, within_days
+from everthread.state.context import RecallThreads
+from everthread.storage.recall import candidates, other_threads, search_of, within_days
 from everthread.window.encoding import encoding
 
 __all__ = ["recall_history"]
@@ -29,18 +30,26 @@ def recall_history(
     limit: Annotated[int, "Most messages to return."] = 8,
     after: Annotated[str, "Only from this day on, as YYYY-MM-DD."] = "",
     before: Annotated[str, "Only up to this day, as YYYY-MM-DD."] = "",
+    threads: Annotated[RecallThreads, "`mine`: also what was said in the user's other conversations."] = "this",
 ) -> str:
     """Search earlier messages of this conversation that are no longer shown."""
     if runtime.store is None:
         raise ToolException("this conversation has no store, so nothing can be searched")
     first, last = _day("after", after), _day("before", before)
     thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
-    session = runtime.store.get(namespaces.SESSIONS, thread_id)
+    item = runtime.store.get(namespaces.SESSIONS, thread_id)
+    session = item.value if item else {}
     messages = (runtime.state or {}).get("messages", [])
-    search = search_of(runtime.store, thread_id, messages, session.value.get("shared") if session else None)
+    searches = [search_of(runtime.store, thread_id, messages, session.get("shared"))]
+    # Of the thread's owner, whoever the run names.
+    if threads == "mine" and (owner := session.get("user_id")):
+        searches.append(other_threads(runtime.store, thread_id, owner))
     question = Question.read(query, datetime.now(UTC).date())
-    found, question = candidates(within_days(search, first, last), question) if question.query else ({}, question)
-    best = sorted(found.values(), key=lambda one: (-one.score, -one.seq))[: max(1, min(limit, _MOST))]
+    found: list[Passage] = []
+    for search in searches if question.query else ():
+        passages, question = candidates(within_days(search, first, last), question)
+        found += passages.values()
+    best = sorted(found, key=lambda one: (-one.score, -one.seq))[: max(1, min(limit, _MOST))]
     context = runtime.context if isinstance(runtime.context, Context) else Context()
     text, shown = _block(best, question, context.tool_output_tokens - _MARGIN)
     if shown:
@@ -55,11 +64,14 @@ def _record(
     if runtime.store is None:
         return
     ids = [passage.id for passage in shown]
+    own = [passage.id for passage in shown if not passage.thread]
+    others = sorted({passage.thread for passage in shown if passage.thread})
     tokens = len(encoding("o200k_base").encode_ordinary(text))
     events: list[Event] = [
-        Recalled(by="tool", message_ids=ids, tokens=tokens, searched=searched),
-        Refetch(why="recall", message_ids=ids, left="evicted", by=str(runtime.tool_call_id)),
+        Recalled(by="tool", message_ids=ids, threads=others, tokens=tokens, searched=searched),
     ]
+    if own:
+        events.append(Refetch(why="recall", message_ids=own, left="evicted", by=str(runtime.tool_call_id)))
     turn = int((runtime.state or {}).get("turns", 0))
     record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn)
 
@@ -79,19 +91,19 @@ def _block(best: list[Passage], question: Question, room: int) -> tuple[str, lis
     lines: dict[Passage, str] = {}
     for passage in best:
         line = f"[{escape(passage.id)}] {passage_line(trimmed(passage, question, max(room // 2, 16)))}"
-        cost = len(count(f"{day_line(passage.day)}\n{line}\n"))
+        cost = len(count(f"{session_line(passage)}\n{line}\n"))
         if cost <= room:
             lines[passage] = line
             room -= cost
     if not lines:
         return "Nothing was found. Try other words, or leave out `after` and `before`.", []
     block: list[str] = ["<recalled>"]
-    day = None
-    shown = sorted(lines, key=lambda one: (one.seq, one.id))
+    session = None
+    shown = in_order(lines)
     for passage in shown:
-        if passage.day != day:
-            day = passage.day
-            block.append(day_line(day))
+        if passage.session != session:
+            session = passage.session
+            block.append(session_line(passage))
         block.append(lines[passage])
     left = len(best) - len(lines)
     more = [f"{left} more did not fit; lower `limit`."] if left else []

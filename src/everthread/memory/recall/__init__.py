@@ -5,9 +5,19 @@ Pure functions, no store, no model, no clock: `question` reads what is asked, `r
 """
 
 from everthread.memory.recall.choice import Chosen, choose
-from everthread.memory.recall.passages import Passage
+from everthread.memory.recall.passages import Passage, in_order
 from everthread.memory.recall.question import Question
 from everthread.memory.recall.relevance import Relevance
-from everthread.memory.recall.rendering import day_line, passage_line, render_recalled
+from everthread.memory.recall.rendering import passage_line, render_recalled, session_line
 
-__all__ = ["Chosen", "Passage", "Question", "Relevance", "choose", "day_line", "passage_line", "render_recalled"]
+__all__ = [
+    "Chosen",
+    "Passage",
+    "Question",
+    "Relevance",
+    "choose",
+    "in_order",
+    "passage_line",
+    "render_recalled",
+    "session_line",
+]

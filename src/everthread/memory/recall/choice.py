@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from everthread.memory.recall.passages import Passage
+from everthread.memory.recall.passages import Passage, in_order
 from everthread.memory.recall.question import Question
 from everthread.memory.recall.relevance import Relevance
-from everthread.memory.recall.rendering import day_line, passage_line, render_recalled
+from everthread.memory.recall.rendering import day_line, passage_line, render_recalled, session_line
 from everthread.memory.recall.trimming import trimmed
 
 _LARGEST_SHARE = 0.5
@@ -55,7 +55,7 @@ def choose(
     room = limit - weigh(render_recalled([Passage("", 0, "", "", "")])) + count(day_line("")) + count(": ")
     largest = max(int(limit * _LARGEST_SHARE), _SMALLEST)
     taken: list[tuple[Passage, float, int]] = []
-    days: set[str] = set()
+    sessions: set[tuple[str, str]] = set()
     misses = 0
     for passage, score in relevance.ranked(passages):
         shown = trimmed(passage, question, largest)
@@ -64,14 +64,14 @@ def choose(
         if cost <= room:
             # With its line break: the two often share a token.
             cost = count(f"{passage_line(shown)}\n")
-            cost += 0 if passage.day in days else count(f"{day_line(passage.day)}\n")
+            cost += 0 if passage.session in sessions else count(f"{session_line(passage)}\n")
         if cost > room:
             misses += 1
             if misses > _MISSES or room < _SMALLEST // 4:
                 break
             continue
         room -= cost
-        days.add(passage.day)
+        sessions.add(passage.session)
         taken.append((shown, score, cost))
         misses = 0
     return _within(taken, limit, weigh)
@@ -80,11 +80,11 @@ def choose(
 def _within(taken: list[tuple[Passage, float, int]], limit: int, weigh: Callable[[str], int]) -> Chosen:
     """Let the least relevant go until the whole block holds the limit: the parts only estimate it."""
     while taken:
-        shown = sorted(taken, key=lambda one: (one[0].seq, one[0].id))
-        text = render_recalled([passage for passage, _, _ in shown])
+        scores = {passage: score for passage, score, _ in taken}
+        shown = in_order(scores)
+        text = render_recalled(shown)
         tokens = weigh(text)
         if tokens <= limit:
-            passages, scores, _ = zip(*shown, strict=True)
-            return Chosen(text, passages, scores, tokens)
+            return Chosen(text, tuple(shown), tuple(scores[passage] for passage in shown), tokens)
         taken.pop()
     return Chosen("")

@@ -56,12 +56,12 @@ class Relevance:
         self._question = question
         self._weights = weights
         top = max((passage.score for passage in candidates), default=0.0) or 1.0
-        self._matches = {passage.seq: self._match(passage) / top for passage in candidates}
-        self._days: dict[str, _Day] = {}
+        self._days: dict[tuple[str, str], _Day] = {}
         # Shares are dealt out once, day by day, since a match does not reach into another day.
         steps = [(step, weights.neighbour * weights.fading ** (abs(step) - 1)) for step in _around(weights.reach)]
         for passage in candidates:
-            day, seq, match = self._on(passage.day), passage.seq, self._matches[passage.seq]
+            day, seq, match = self._on(passage), passage.seq, self._match(passage) / top
+            day.matches[seq] = match
             day.best = max(day.best, match)
             day.opens = seq if day.opens is None else min(day.opens, seq)
             shares = day.shares
@@ -71,8 +71,8 @@ class Relevance:
     def of(self, passage: Passage) -> float:
         """Return the relevance of a message per token; higher is better, and only the order means something."""
         weights, question, seq = self._weights, self._question, passage.seq
-        day = self._on(passage.day)
-        score = self._matches.get(seq, 0.0) + weights.session * day.best + day.shares.get(seq, 0.0)
+        day = self._on(passage)
+        score = day.matches.get(seq, 0.0) + weights.session * day.best + day.shares.get(seq, 0.0)
         if question.speakers and passage.speaker.casefold() in question.speakers:
             score += weights.speaker
         if question.asks_advice and passage.role == "human" and _TASTE.search(passage.text):
@@ -82,10 +82,10 @@ class Relevance:
             score += weights.dated + weights.opening / (1 + place)
         return score / (passage.size + weights.floor)
 
-    def _on(self, day: str) -> "_Day":
-        known = self._days.get(day)
+    def _on(self, passage: Passage) -> "_Day":
+        known = self._days.get(passage.session)
         if known is None:
-            known = self._days[day] = _Day(is_asked=self._question.is_on(day))
+            known = self._days[passage.session] = _Day(is_asked=self._question.is_on(passage.day))
         return known
 
     def ranked(self, passages: Iterable[Passage]) -> list[tuple[Passage, float]]:
@@ -100,7 +100,7 @@ class Relevance:
 
 @dataclass
 class _Day:
-    """What the messages of one day share."""
+    """What the messages of one day in one thread share."""
 
     is_asked: bool
     """The question names it."""
@@ -108,6 +108,8 @@ class _Day:
     """The best match."""
     opens: int | None = None
     """Place of the first candidate; None without one."""
+    matches: dict[int, float] = field(default_factory=dict)
+    """By place, the match of each candidate."""
     shares: dict[int, float] = field(default_factory=dict)
     """By place, what the matches around give to it."""
 

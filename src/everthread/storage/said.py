@@ -1,0 +1,60 @@
+"""What the user and the assistant said in all threads of a user, in one namespace of theirs.
+
+The transcript of a thread has what left its prompt; a short thread has none. A search over the user's threads has to
+find both, and no other user's, by one look into the index: so each message is kept here too, as its text, from the
+moment that its thread has it. What tools returned stays in its thread: it is nobody's word, and would carry an
+instruction that somebody planted there into every other thread.
+
+The key is thread and place, so that a step that runs again, and a fork by time travel, write over what they replace.
+"""
+
+from collections.abc import Iterable
+
+from langchain_core.messages import BaseMessage
+from langgraph.store.base import PutOp
+
+from everthread.state import namespaces
+from everthread.state.marks import is_answer, is_masked, is_synthetic, marks, sequence
+from everthread.state.stored import StoredMessage
+
+__all__ = ["said_key", "said_operations"]
+
+
+def said_operations(thread_id: str, user_id: str, messages: Iterable[BaseMessage | StoredMessage]) -> list[PutOp]:
+    """Prepare the writes that make messages searchable in all threads of their user; a second time changes nothing.
+
+    Args:
+        thread_id: the thread they belong to.
+        user_id: who owns the thread.
+        messages: with their places and dates; those that nobody said are left out.
+    """
+    space = namespaces.said(user_id)
+    return [
+        PutOp(space, said_key(thread_id, sequence(message)), _record(message, thread_id), index=None)
+        for message in messages
+        if _is_said(message)
+    ]
+
+
+def said_key(thread_id: str, seq: int) -> str:
+    """Return the key of the message at a place of a thread."""
+    return f"{namespaces.label(thread_id)}/{seq}"
+
+
+def _is_said(message: BaseMessage | StoredMessage) -> bool:
+    is_of_both = message.type == "human" or (message.type == "ai" and is_answer(message))
+    is_whole = not is_synthetic(message) and not is_masked(message) and sequence(message) >= 0
+    return is_of_both and is_whole and bool(str(message.text).strip())
+
+
+def _record(message: BaseMessage | StoredMessage, thread_id: str) -> dict[str, object]:
+    record = {
+        "thread_id": thread_id,
+        "seq": sequence(message),
+        "message_id": message.id,
+        "role": message.type,
+        "name": message.name,
+        "text": str(message.text),
+        "date": marks(message).get("at"),
+    }
+    return {name: value for name, value in record.items() if value is not None}
