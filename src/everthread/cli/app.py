@@ -27,6 +27,7 @@ COMMANDS = {
     "chat": ("chat", "Talk with an agent; lines from a pipe work too, one message each."),
     "threads": ("threads", "List the threads, the latest activity first."),
     "show": ("show", "Show every message of a thread."),
+    "search": ("search", "Search what was said in all threads of a user."),
     "adopt": ("adopt", "List the threads of other graphs, or begin one of ours with their messages."),
     "context": ("context", "Show what a model call was sent, message by message."),
     "steer": ("steer", "Decide by hand what the next prompts of a thread have."),
