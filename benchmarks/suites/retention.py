@@ -12,12 +12,12 @@ the newest messages that fit, and `bm25`, the best of the store's search for the
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import ExecutionInfo, Runtime
@@ -27,7 +27,7 @@ from everthread.evals.parallel import spread
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.graph.agent import node_deps
 from everthread.memory.recall import Passage, render_recalled
-from everthread.memory.recall.rendering import day_line, passage_line
+from everthread.memory.recall.rendering import passage_line, session_line
 from everthread.memory.rendering import escape
 from everthread.models.replay import ReplayModel
 from everthread.nodes.inject_memory import inject_memory
@@ -51,7 +51,8 @@ __all__ = ["run"]
 BUDGET = 4096
 OTHER_BUDGETS = (1000, 2000, 8000)
 METHODS = ("everthread", "bm25", "recency")
-_THREAD = "retention"
+THREAD = "retention"
+_USER = Context.user_id
 _WINDOW = 128_000
 _COUNTER = counter_for("gpt-4.1")
 _SEARCHED = 200
@@ -83,11 +84,16 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     Raises:
         RecordError: a file cannot be read, or there is no conversation with questions.
     """
+    return measured("retention", OneThread, paths, options, tick)
+
+
+def measured(suite: str, archive: type["OneThread"], paths: Sequence[Path], options: Options, tick: Tick) -> Report:
+    """Measure recall on conversations that are kept in some way, such as in one thread each; see `run`."""
     budget = options.budget or BUDGET
     picked = read_conversations(paths, options.limit)
     conversations = picked.records
     budgets = [budget, *(other for other in OTHER_BUDGETS if other != budget)]
-    results = spread(partial(scored, budgets=budgets), conversations, options.jobs, tick)
+    results = spread(partial(scored, budgets=budgets, archive=archive), conversations, options.jobs, tick)
     scores: Scores = defaultdict(list)
     for parts, _ in results:
         for key, values in parts.items():
@@ -97,7 +103,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     figures = {f"{name}.{part}": value for name, parts in ours.items() for part, value in parts.items()}
     left_out = sum(one.left_out for one in conversations)
     return Report(
-        suite="retention",
+        suite=suite,
         figures={**figures, "questions": sum(len(one.questions) for one in conversations), "most_tokens": most},
         tables=tuple(_tables(scores, budgets, conversations)),
         remarks=(
@@ -109,11 +115,11 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
     )
 
 
-def scored(conversation: Conversation, budgets: Sequence[int]) -> tuple[Scores, int]:
+def scored(conversation: Conversation, budgets: Sequence[int], archive: type["OneThread"]) -> tuple[Scores, int]:
     """Return the scores of one conversation, and the most tokens that a prompt took of the first budget."""
     scores: Scores = defaultdict(list)
     most = 0
-    with _Thread.of(conversation) as thread:
+    with archive.of(conversation) as thread:
         for question in conversation.questions:
             for limit in budgets:
                 for method in METHODS:
@@ -152,26 +158,49 @@ def _row(name: str, scores: Sequence[Score]) -> tuple[str | int | float, ...]:
     return (name, *_means(scores).values(), len(scores))
 
 
-class _Thread:
+class OneThread:
     """One conversation in a database of its own, all of it evicted."""
+
+    dials: ClassVar[Mapping[str, Any]] = {}
+    """Of the run that answers a question."""
+    others: ClassVar[dict[str, Any] | None] = None
+    """Keeps a search from finding the questions."""
 
     def __init__(self, conversation: Conversation, storage: Storage) -> None:
         self._conversation = conversation
-        self._storage = storage
+        self.storage = storage
         self._texts = {str(message.id): _plain(message_text(message)) for message in conversation.messages}
         self._turns = sum(isinstance(message, HumanMessage) for message in conversation.messages)
         self._prompts: list[list[BaseMessage]] = []
         self._model = ReplayModel(lambda messages, tools: self._prompts.append(messages))
         agent = Agent(name="retention", title="Retention", instructions="Answer from the conversation.")
         self._deps = node_deps(agent, self._model)
-        operations = append_operations(_THREAD, "local", conversation.messages, why="evicted", at="")
-        storage.store.batch(operations)
+        self.keep(conversation.messages)
 
     @classmethod
     @contextmanager
-    def of(cls, conversation: Conversation) -> Iterator["_Thread"]:
+    def of(cls, conversation: Conversation) -> Iterator["OneThread"]:
+        """Keep a conversation in an empty database."""
         with open_storage("sqlite://") as storage:
             yield cls(conversation, storage)
+
+    def keep(self, messages: Sequence[BaseMessage]) -> None:
+        """Write the conversation into the database."""
+        self.storage.store.batch(append_operations(THREAD, _USER, messages, why="evicted", at=""))
+
+    @property
+    def namespace(self) -> namespaces.Namespace:
+        """Where the messages can be searched."""
+        return namespaces.transcript(THREAD)
+
+    def message_id(self, key: str) -> str:
+        """Return the id of the message that is kept under a key."""
+        return key
+
+    def ahead(self, question: str) -> HumanMessage:
+        """Return the question as the newest message of its thread."""
+        last = self._conversation.messages[-1]
+        return marked(HumanMessage(question, id="question"), seq=sequence(last) + 1, previous=last.id)
 
     def shown(self, method: str, question: str, limit: int) -> tuple[Shown, int]:
         """Return what a method shows of the conversation within a budget, and the tokens it took."""
@@ -189,15 +218,14 @@ class _Thread:
 
     def _recalled(self, question: str, limit: int) -> tuple[Shown, int]:
         """Run the real nodes up to the model's prompt."""
-        last = self._conversation.messages[-1]
-        current = marked(HumanMessage(question, id="question"), seq=sequence(last) + 1, previous=last.id)
-        context = Context(window=_WINDOW, recall_tokens=limit)
+        current = self.ahead(question)
+        context = Context(window=_WINDOW, recall_tokens=limit, **self.dials)
         events: list[dict[str, Any]] = []
         runtime = Runtime(
             context=context,
-            store=self._storage.store,
+            store=self.storage.store,
             stream_writer=events.append,
-            execution_info=ExecutionInfo("", "", "", thread_id=_THREAD),
+            execution_info=ExecutionInfo("", "", "", thread_id=THREAD),
         )
         # Every question is a turn of its own; a turn that was there before would be a fork.
         self._turns += 1
@@ -213,12 +241,13 @@ class _Thread:
         used = next(event["breakdown"] for event in events if event["event"] == "prompt_assembled")
         text = "\n".join(_plain(str(message.text)) for message in prompt)
         taken = used["summary"] + used["recalled"] + used["history"] - _COUNTER.message(current)
-        return dict.fromkeys(chosen, text), taken
+        return dict.fromkeys(map(self.message_id, chosen), text), taken
 
     def _searched(self, question: str, limit: int) -> tuple[Shown, int]:
-        operation = SearchOp(namespaces.transcript(_THREAD), query=question, limit=_SEARCHED)
-        items: Any = self._storage.store.batch([operation])[0]
-        return _filled((passage_of(item) for item in items), limit)
+        operation = SearchOp(self.namespace, query=question, limit=_SEARCHED, filter=self.others)
+        items: Any = self.storage.store.batch([operation])[0]
+        shown, used = _filled((passage_of(item) for item in items), limit)
+        return {self.message_id(key): text for key, text in shown.items()}, used
 
     def _recent(self, question: str, limit: int) -> tuple[Shown, int]:
         shown: Shown = {}
@@ -234,13 +263,13 @@ class _Thread:
 def _filled(passages: Iterator[Passage], limit: int) -> tuple[Shown, int]:
     """Take passages in their order as long as they fit, in the format of recall."""
     taken: list[Passage] = []
-    room, days = limit - _weight([]) - 60, set[str]()
+    room, sessions = limit - _weight([]) - 60, set[tuple[str, str]]()
     for passage in passages:
         cost = _COUNTER.text(passage_line(passage)) + 1
-        cost += 0 if passage.day in days else _COUNTER.text(day_line(passage.day)) + 1
+        cost += 0 if passage.session in sessions else _COUNTER.text(session_line(passage)) + 1
         if cost <= room:
             room -= cost
-            days.add(passage.day)
+            sessions.add(passage.session)
             taken.append(passage)
     while _weight(taken) > limit:
         taken.pop()

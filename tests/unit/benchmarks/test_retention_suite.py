@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.suites import retention, threads
 from benchmarks.suites.annotations import iso_date
 from benchmarks.suites.conversations import read_conversations
-from benchmarks.suites.retention import run
 from everthread.errors import RecordError
 from everthread.evals.suites import Options, Report
 
@@ -50,8 +50,8 @@ def folder(path: Path, *records: dict[str, Any]) -> Path:
     return path
 
 
-def report(path: Path, budget: int = 200) -> Report:
-    return run([folder(path, record())], Options(budget=budget), lambda done, total, name: None)
+def report(path: Path, budget: int = 200, suite: Any = retention) -> Report:
+    return suite.run([folder(path, record())], Options(budget=budget), lambda done, total, name: None)
 
 
 def cell(found: Report, title: str, row: str) -> Any:
@@ -63,6 +63,14 @@ def test_evidence_that_is_recalled_counts(tmp_path: Path) -> None:
     found = report(tmp_path)
 
     assert found.figures["own.fraction"] == found.figures["own.all"] == found.figures["own.any"] == 1.0
+
+
+def test_evidence_in_another_thread_is_recalled_too(tmp_path: Path) -> None:
+    found = report(tmp_path, suite=threads)
+
+    assert found.figures["own.all"] == 1.0
+    assert cell(found, "200 tokens", "own, bm25")[2] == 1.0
+    assert cell(found, "200 tokens", "own, recency")[1:] == (0.0, 0.0, 0.0, 3)
 
 
 def test_the_newest_messages_alone_do_not_hold_old_evidence(tmp_path: Path) -> None:
@@ -97,7 +105,7 @@ def test_two_runs_give_the_same_report(tmp_path: Path) -> None:
 def test_evidence_that_was_cut_does_not_count(tmp_path: Path) -> None:
     long = record()
     long["messages"][3]["content"] += " The cellar is damp." * 60
-    found = run([folder(tmp_path, long)], Options(budget=200), lambda done, total, name: None)
+    found = retention.run([folder(tmp_path, long)], Options(budget=200), lambda done, total, name: None)
 
     assert found.figures["own.all"] == pytest.approx(2 / 3)
 
