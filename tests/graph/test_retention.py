@@ -89,7 +89,20 @@ def test_an_idle_thread_goes_as_a_whole(storage: Storage) -> None:
     assert [(one.thread_id, one.is_whole) for one in done.deletions] == [("t", True)]
     assert not exists(storage, "t")
     assert not storage.store.search(namespaces.thread("t"), limit=10)
+    assert not storage.store.search(namespaces.said("ada"), limit=10)
     assert done.left == ()
+
+
+def test_of_a_thread_that_stays_what_was_said_stays_in_reach_of_the_others(storage: Storage) -> None:
+    talk(storage)
+    talk(storage, thread_id="new")
+    (session,) = storage.store.search(namespaces.SESSIONS, filter={"thread_id": "new"})
+    record = {**session.value, "last_activity": LATER.isoformat()}
+    storage.store.put(namespaces.SESSIONS, "new", record, index=False)
+
+    retain(storage, at=LATER)
+
+    assert {item.value["thread_id"] for item in storage.store.search(namespaces.said("ada"))} == {"new"}
 
 
 def test_a_thread_that_goes_on_stays(storage: Storage) -> None:
@@ -239,6 +252,9 @@ def test_old_messages_go_once_no_checkpoint_has_them(storage: Storage) -> None:
 
     view = read_thread(storage, "t")
     assert 0 < deleted.erased["transcript"] == len(before) - len(ids(storage))
+    assert {one.value["message_id"] for one in storage.store.search(namespaces.said("ada"), limit=99)} == {
+        str(message.id) for message in view.messages
+    }
     assert not deleted.is_whole
     assert view.working_set.keys() <= {str(message.id) for message in view.messages}
     talk(storage, says="and now?")

@@ -1,7 +1,7 @@
 """What retention takes from a thread: found in one place, for a dry run and for what then goes."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
 from everthread.storage.reading import session_notes
+from everthread.storage.said import said_in
 from everthread.storage.user_data import UserData, kind_of
 
 __all__ = ["Deletion", "Kept", "due", "may_be_due"]
@@ -127,7 +128,8 @@ def _whole(storage: Storage, record: Mapping[str, Any], policy: Retention, size:
     thread_id = str(record["thread_id"])
     prefix, sessions = ".".join(namespaces.thread(thread_id)), ".".join(namespaces.SESSIONS)
     rows = storage.tables.below(prefix)
-    counts = Counter(kind_of(found) for found, _, _ in rows) + Counter({"sessions": 1})
+    said = _said(storage, record)
+    counts = Counter(kind_of(found) for found, _, _ in rows) + Counter({"sessions": 1, "said": len(said)})
     counts.update(storage.tables.row_counts([thread_id]))
     (session,) = storage.tables.page(namespaces.SESSIONS, key=thread_id)
     return _deletion(
@@ -136,8 +138,8 @@ def _whole(storage: Storage, record: Mapping[str, Any], policy: Retention, size:
         is_whole=True,
         erased=+counts,
         turns=int(record["turns"]),
-        size=size + sum(len(value) for _, _, value in rows) + len(session[1]),
-        where=UserData(None, (thread_id,), prefixes=(prefix,), records=((sessions, thread_id),)),
+        size=size + sum(len(value) for _, _, value in rows) + len(session[1]) + _size(said),
+        where=UserData(None, (thread_id,), prefixes=(prefix,), records=((sessions, thread_id), *map(_place, said))),
     )
 
 
@@ -145,7 +147,7 @@ def _parts(storage: Storage, record: Mapping[str, Any], policy: Retention, at: d
     thread_id = str(record["thread_id"])
     gone: list[StoredItem] = []
     if policy.transcript_days is not None:
-        gone += _old_texts(storage, thread_id, policy.transcript_days, at)
+        gone += _old_texts(storage, record, policy.transcript_days, at)
     if policy.ledger_turns is not None:
         gone += events.outdated(storage.store, thread_id, int(record["turns"]) - policy.ledger_turns)
     if not gone:
@@ -157,9 +159,23 @@ def _parts(storage: Storage, record: Mapping[str, Any], policy: Retention, at: d
         is_whole=False,
         erased=Counter(kind_of(".".join(one.namespace)) for one in gone),
         turns=len({one.value.get("turn") for one in gone if one.namespace == ledger}),
-        size=sum(len(orjson.dumps(one.value)) for one in gone),
-        where=UserData(None, (), records=tuple((".".join(one.namespace), one.key) for one in gone)),
+        size=_size(gone),
+        where=UserData(None, (), records=tuple(map(_place, gone))),
     )
+
+
+def _size(rows: Sequence[StoredItem]) -> int:
+    return sum(len(orjson.dumps(one.value)) for one in rows)
+
+
+def _place(row: StoredItem) -> tuple[str, str]:
+    return ".".join(row.namespace), row.key
+
+
+def _said(storage: Storage, record: Mapping[str, Any]) -> Sequence[StoredItem]:
+    """Return what is kept of a thread for searches over all threads of its user."""
+    user_id = record.get("user_id")
+    return said_in(storage.store, str(record["thread_id"]), str(user_id)) if user_id else []
 
 
 def _deletion(record: Mapping[str, Any], policy: Retention, **facts: Any) -> Deletion:
@@ -174,12 +190,13 @@ def _deletion(record: Mapping[str, Any], policy: Retention, **facts: Any) -> Del
     )
 
 
-def _old_texts(storage: Storage, thread_id: str, days: float, at: datetime) -> list[StoredItem]:
+def _old_texts(storage: Storage, record: Mapping[str, Any], days: float, at: datetime) -> list[StoredItem]:
     """Return old messages of the transcript, and old versions of its summary, that nothing else of the thread names.
 
     That is a checkpoint, a record of a call by the middleware, or a session note.
     """
-    archive = items(storage.store, namespaces.transcript(thread_id))
+    thread_id = str(record["thread_id"])
+    archive = [*items(storage.store, namespaces.transcript(thread_id)), *_said(storage, record)]
     old = [item for item in archive if _is_older(item.value.get("date"), days, at)]
     versions = storage.store.search(namespaces.summaries(thread_id), limit=_MOST_SUMMARIES)
     old += [one for one in versions if _is_older(one.updated_at.isoformat(), days, at)]
@@ -191,7 +208,8 @@ def _old_texts(storage: Storage, thread_id: str, days: float, at: datetime) -> l
     # that names it as its neighbour alone keeps it a little longer.
     saved = [blob for _, _, blob in storage.tables.stored_values(thread_id)]
     saved += [value for _, _, value in storage.tables.below(".".join(namespaces.calls(thread_id)))]
-    return [one for one in old if one.key not in noted and not any(one.key.encode() in blob for blob in saved)]
+    named = [(one, str(one.value.get("message_id", one.key))) for one in old]
+    return [one for one, name in named if name not in noted and not any(name.encode() in blob for blob in saved)]
 
 
 def _is_foreign(storage: Storage, reader: Reader, thread_id: str) -> bool:

@@ -11,13 +11,15 @@ The key is thread and place, so that a step that runs again, and a fork by time 
 from collections.abc import Iterable
 
 from langchain_core.messages import BaseMessage
-from langgraph.store.base import PutOp
+from langgraph.store.base import BaseStore, Item, PutOp
 
 from everthread.state import namespaces
 from everthread.state.marks import is_answer, is_masked, is_synthetic, marks, sequence
 from everthread.state.stored import StoredMessage
 
-__all__ = ["said_key", "said_operations"]
+__all__ = ["said_in", "said_key", "said_operations"]
+
+_PAGE = 10_000
 
 
 def said_operations(thread_id: str, user_id: str, messages: Iterable[BaseMessage | StoredMessage]) -> list[PutOp]:
@@ -34,6 +36,16 @@ def said_operations(thread_id: str, user_id: str, messages: Iterable[BaseMessage
         for message in messages
         if _is_said(message)
     ]
+
+
+def said_in(store: BaseStore, thread_id: str, user_id: str) -> list[Item]:
+    """Return what is kept of one thread of a user."""
+    found: list[Item] = []
+    while page := store.search(
+        namespaces.said(user_id), filter={"thread_id": thread_id}, limit=_PAGE, offset=len(found)
+    ):
+        found += page
+    return found
 
 
 def said_key(thread_id: str, seq: int) -> str:
