@@ -107,7 +107,7 @@ async def test_a_failed_run_can_be_tried_again(worker: MakeWorker) -> None:
     await until(client, chat, "Here I am.")
 
 
-async def streamed(one: Any, path: str, words: str) -> str:
+async def streamed(one: Any, path: str, words: str, begun: asyncio.Event | None = None) -> str:
     """Return what a stream of the page sends until some words come; httpx's transport waits for the end of a body."""
     sent: list[str] = []
     over = asyncio.Event()
@@ -129,6 +129,8 @@ async def streamed(one: Any, path: str, words: str) -> str:
 
     async def send(message: Any) -> None:
         sent.append(message.get("body", b"").decode())
+        if begun and sent[-1]:
+            begun.set()
         if words in "".join(sent):
             over.set()
 
@@ -150,6 +152,36 @@ async def test_the_timeline_follows_a_run(worker: MakeWorker) -> None:
 
     assert sent.startswith("event: timeline\ndata: ")
     assert "The ledger has no calls here." in sent
+
+
+async def test_two_who_watch_see_a_turn_end_and_the_next_begin(worker: MakeWorker) -> None:
+    one = worker("Hello there.", "And again.")
+    client = one.client()
+    thread = await new_thread(client)
+    await say(client, thread)
+    watching = [asyncio.create_task(streamed(one, f"/threads/{thread}/live", "newest prompt, turn 2")) for _ in "ab"]
+    await until(client, f"/threads/{thread}", "newest prompt, turn 1")
+
+    await say(client, thread)
+
+    for sent in await asyncio.gather(*watching):
+        changes = sent.partition("event: past")[2]
+        assert changes.partition("event: current")[0].count('class="call"') == 1
+        assert "newest prompt, turn 2" in changes
+
+
+async def test_a_watched_thread_that_is_erased_ends_the_stream(worker: MakeWorker) -> None:
+    one = worker("Hello there.")
+    client = one.client()
+    thread = await new_thread(client)
+    await say(client, thread)
+    begun = asyncio.Event()
+    watching = asyncio.create_task(streamed(one, f"/threads/{thread}/live", "no such words", begun))
+    await begun.wait()
+
+    await one.storage.store.adelete(("sessions",), thread)
+
+    assert "newest prompt, turn 1" in await watching
 
 
 async def test_the_chat_follows_a_reply_as_it_is_written(worker: MakeWorker) -> None:

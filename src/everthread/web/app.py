@@ -23,6 +23,7 @@ from everthread.state import Agent
 from everthread.storage.open import Storage
 from everthread.web.auth import LOOPBACK, Authenticator
 from everthread.web.dashboard import PREFIX, page_routes
+from everthread.web.dashboard.live_timeline import LiveTimelines
 from everthread.web.dashboard.routes import PUBLIC
 from everthread.web.dashboard.session import Sessions
 from everthread.web.dashboard.views import refused
@@ -94,6 +95,7 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.service = Service(storage, graphs, most_runs=limits.runs)
+    app.state.timelines = LiveTimelines(app.state.service)
     app.state.limits = limits
     app.state.agents = {one.name: one for one in agents if isinstance(one, Agent)}
     app.state.auth = auth

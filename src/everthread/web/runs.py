@@ -112,6 +112,8 @@ class Runs:
         self._is_cancelled = is_cancelled
         self._most = most
         self._live: dict[tuple[str, str], LiveRun] = {}
+        self.on_begin: Callable[[LiveRun], None] = lambda live: None
+        """Hears of each run as it begins: a short one is over before anybody who looks from time to time sees it."""
         self.is_closed = False
         """New runs are refused: the server is stopping."""
 
@@ -156,6 +158,7 @@ class Runs:
         live._task = asyncio.create_task(self._run(live, parts, outcome))
         # Not in the task itself: one that is cancelled before its first step runs no line of it.
         live._task.add_done_callback(lambda _: self._end(live))
+        self.on_begin(live)
         return live
 
     async def _run(

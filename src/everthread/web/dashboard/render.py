@@ -32,9 +32,9 @@ _CUT = 2_000
 """Characters that a page shows of one text; the whole is behind a link."""
 
 
-def cut(text: str, most: int = _CUT) -> str:
-    """Return a text, or its beginning when it is long."""
-    return text if len(text) <= most else text[:most]
+def cut(text: Any, most: int = _CUT) -> str:
+    """Return a text, or its beginning when it is long; ahead of `plain`, which reads all of it."""
+    return str(text)[:most]
 
 
 def number(value: int) -> str:

@@ -17,7 +17,7 @@ from everthread.state import namespaces
 from everthread.storage.open import Storage
 from everthread.storage.reading import user_records
 from everthread.web.dashboard import chat, memory, steer
-from everthread.web.dashboard.live import live_timeline
+from everthread.web.dashboard.live import stream
 from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
 from everthread.web.dashboard.render import PLAIN_POLICY, STATIC, page, static_file
 from everthread.web.dashboard.session import Sessions
@@ -80,7 +80,7 @@ async def thread(visit: Visit) -> Response:
 async def live(visit: Visit) -> Response:
     """Send the timeline again whenever a call is made."""
     record = await visit.service.record(visit.identity, visit.path("thread_id"))
-    return live_timeline(visit, str(record["thread_id"]))
+    return stream(visit.request.app.state.timelines.follow(record))
 
 
 async def call(visit: Visit) -> Response:
