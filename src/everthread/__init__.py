@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from everthread.fitting import fit
     from everthread.graph.agent import build_graph, pipeline
     from everthread.graph.retaining import Retained, aretain, retain
+    from everthread.graph.thread_checks import ThreadChecks, acheck_threads, check_threads
     from everthread.middleware import EverthreadMiddleware, EverthreadState
     from everthread.profiles import aget_profile, aset_profile, get_profile, set_profile
     from everthread.state import Agent, Context, Spend
@@ -40,8 +41,10 @@ __all__ = [
     "SentPrompt",
     "Spend",
     "Storage",
+    "ThreadChecks",
     "Transcript",
     "__version__",
+    "acheck_threads",
     "acompact_now",
     "aget_profile",
     "apreview",
@@ -50,6 +53,7 @@ __all__ = [
     "asent_prompts",
     "aset_profile",
     "build_graph",
+    "check_threads",
     "compact_now",
     "fit",
     "get_profile",
@@ -83,6 +87,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("Preview", "acompact_now", "apreview", "compact_now", "preview"), "everthread.compactions"),
     **dict.fromkeys(("Retained", "aretain", "retain"), "everthread.graph.retaining"),
+    **dict.fromkeys(("ThreadChecks", "acheck_threads", "check_threads"), "everthread.graph.thread_checks"),
     "build_graph": "everthread.graph.agent",
     "fit": "everthread.fitting",
     "open_storage": "everthread.storage.open",

@@ -9,6 +9,7 @@ from langgraph.runtime import ExecutionInfo, Runtime
 
 from everthread.errors import BudgetError, NotFoundError, SettingsError
 from everthread.graph.guard import GuardedGraph
+from everthread.graph.schema_changes import StateSchema
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled, Steered
 from everthread.ledger.record import record
@@ -126,6 +127,7 @@ def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None 
         ThreadBusyError: a run kept the thread for longer than the lock's timeout.
     """
     with graph.storage.locks.hold(thread_id):
+        _bring_up(graph, thread_id)
         thread = _Thread.read(graph, thread_id, context)
         planned, calls = thread.preview(), thread.compaction()
         thread.save(make_calls(calls, {}), actor)
@@ -138,10 +140,17 @@ async def acompact_now(
     """Do what `compact_now` does without blocking the event loop."""
     worker = graph.storage.worker
     async with graph.storage.locks.hold(thread_id):
+        await worker.call(_bring_up, graph, thread_id)
         thread = await worker.call(_Thread.read, graph, thread_id, context)
         planned, calls = await worker.call(thread.preview), thread.compaction()
         await worker.call(thread.save, await amake_calls(calls, {}), actor)
     return planned
+
+
+def _bring_up(graph: GuardedGraph, thread_id: str) -> None:
+    """Give the state the keys of this graph, as a run does; what comes next saves no others."""
+    config = cast(Any, _config(thread_id))
+    StateSchema.of(graph.graph).apply(graph.storage, graph.graph, config, graph.get_state(config).metadata)
 
 
 @dataclass(frozen=True)
@@ -210,7 +219,10 @@ class _Thread:
         record(store, self._thread_id, [Steered(action="compact", actor=actor or self.context.user_id)], turn=turn)
         values = {name: value for name, value in update.items() if name not in ("plan", "summary")}
         if values:
-            config = {**_config(self._thread_id), "metadata": edit_metadata(is_own=True)}
+            config = {
+                **_config(self._thread_id),
+                "metadata": {**edit_metadata(is_own=True), **StateSchema.of(self.graph.graph).metadata},
+            }
             self.graph.graph.update_state(cast(Any, config), values, as_node="summarize")
 
     def _folding(self, size: PromptSize) -> Preview:

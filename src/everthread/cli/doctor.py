@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -57,11 +58,33 @@ _Findings = Iterator[tuple[str, str, str]]
 """What was looked at, `ok`, `warn` or `fail`, and a sentence."""
 
 
-def doctor(model: ModelName = None, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
+def doctor(
+    model: ModelName = None,
+    threads: Annotated[
+        bool, typer.Option("--threads", help="Instead: which threads could the agents of today not continue?")
+    ] = False,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="For `--threads`: `travel`, `support`, or `module:attribute` of an agent or a graph; can be repeated.",
+        ),
+    ] = None,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
     """Check what a conversation needs; exit 1 if it fails.
 
-    Packages, SQLite, token counting, the model, keys (never their values), the database.
+    Packages, SQLite, token counting, the model, keys (never their values), the database. Or with `--threads`: which
+    threads wait in a step or for a tool that is gone, have a state that cannot be migrated, or keys that are gone.
     """
+    if threads:
+        # Taken when called: it brings LangGraph.
+        from everthread.cli.thread_checks import report_threads
+
+        report_threads(database, agent or ("travel", "support"), as_json=as_json)
+        return
     checks = (_packages(), _sqlite(), _tokens(), _model(model), _environment(), _database(database))
     findings = [finding for check in checks for finding in check]
     failed = any(status == "fail" for _, status, _ in findings)

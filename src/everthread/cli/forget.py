@@ -103,6 +103,7 @@ _WORDS = {
     "transcript": ("message of the transcript", "messages of the transcript"),
     "summaries": ("summary", "summaries"),
     "checkpoints": ("checkpoint", "checkpoints"),
+    "state": ("kept state key", "kept state keys"),
     "receipts": ("receipt of a deletion", "receipts of deletions"),
     "ledger": ("event of the ledger", "events of the ledger"),
     "sources of kept notes": ("source of a note that stays", "sources of notes that stay"),

@@ -18,7 +18,7 @@ from everthread.state.messages import clean_content
 from everthread.storage.pruning import dial_metadata
 from everthread.tools import OWN_TOOLS
 
-__all__ = ["KnownAnswer", "Run", "RunInput", "Steps", "is_own", "own_dials", "read_run", "thread_of"]
+__all__ = ["AnyGraph", "KnownAnswer", "Run", "RunInput", "Steps", "is_own", "own_dials", "read_run", "thread_of"]
 
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 

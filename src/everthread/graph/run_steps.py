@@ -1,23 +1,25 @@
 """The protocol of a guarded run: what happens to the thread before, between and after the runs of the graph."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START
 from langgraph.store.base import Item
-from langgraph.types import StateSnapshot, StateUpdate
+from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from everthread.errors import SettingsError
 from everthread.graph.resend import arrival
 from everthread.graph.routing import AFTER_REPLY
 from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, own_dials, thread_of
+from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.record import now
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
 from everthread.state.marks import is_answer, sequence
-from everthread.storage.adoption import refuse_foreign
+from everthread.storage.adoption import pending_interrupts, refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
 from everthread.storage.left_messages import left_messages
 from everthread.storage.open import Storage
@@ -38,15 +40,17 @@ class RunSteps:
     def __init__(self, graph: AnyGraph, storage: Storage, name: str) -> None:
         self.graph, self.storage, self.name = graph, storage, name
         self._pruner = Pruner(storage)
+        self._schema = StateSchema.of(graph) if is_own(graph) else None
 
     def steps(self, run: Run) -> Steps:
         """Claim the thread, yield what the caller has to run one by one, and prune at the end.
 
         The caller runs each step before it asks for the next one.
         """
+        run = replace(run, config={**run.config, "metadata": {**run.config["metadata"], **self._marks}})
         session = self._session_of(run)
-        snapshot = self.graph.get_state(run.config)
-        self._check_graph(run.config, snapshot)
+        snapshot = self._state_of_today(run.config)
+        self._check_answer(run, snapshot)
         self._claim(run, session)
         if self.storage.timers is not None and _begins(session):
             self.storage.timers.arm(run.thread_id)
@@ -175,6 +179,37 @@ class RunSteps:
         if "checkpoint_id" in config["configurable"] or snapshot.metadata.get(OURS) != OWN_GRAPH:
             refuse_foreign(self.storage.checkpointer, thread_of(config), self.graph.channels)
 
+    def _state_of_today(self, config: RunnableConfig) -> StateSnapshot:
+        """Return the state that a run or an edit goes on from, once it has the keys that this graph has.
+
+        Raises:
+            SettingsError: it is another graph's or a newer agent's, or a migration failed; nothing was changed.
+        """
+        snapshot = self.graph.get_state(config)
+        self._check_graph(config, snapshot)
+        if self._schema is None or not self._schema.apply(self.storage, self.graph, config, snapshot.metadata):
+            return snapshot
+        return self.graph.get_state(config)
+
+    @property
+    def _marks(self) -> dict[str, str]:
+        return self._schema.metadata if self._schema is not None else {}
+
+    def _check_answer(self, run: Run, snapshot: StateSnapshot) -> None:
+        """Refuse an answer to a step that the graph no longer has; LangGraph would drop it without a word.
+
+        Raises:
+            SettingsError: there is such a step; nothing was changed.
+        """
+        if not isinstance(run.input, Command) or run.input.resume is None or snapshot.tasks:
+            return
+        saved = self.storage.checkpointer.lenient().get_tuple(run.config)
+        if saved is not None and pending_interrupts(saved):
+            raise SettingsError(
+                f"thread {run.thread_id!r} waits for an answer in a step that this graph no longer has; it was left as "
+                "it is: answer it with the version that asked, or send a message, which gives the question up"
+            )
+
     def _claim(self, run: Run, session: Item | None) -> None:
         """Make a new thread the user's, ahead of its first checkpoint."""
         if session is not None and session.value.get("user_id") == run.user_id:
@@ -214,12 +249,11 @@ class RunSteps:
 
     def edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         """Edit the state, and keep the messages that leave it for the prompts that showed them."""
-        snapshot = self.graph.get_state(config)
-        self._check_graph(config, snapshot)
+        snapshot = self._state_of_today(config)
         if config["configurable"].get("checkpoint_id"):
             session = self.storage.store.get(namespaces.SESSIONS, thread_of(config))
             self._note_fork(config, snapshot, session)
-        metadata = {**config.get("metadata", {}), **edit_metadata(is_own=is_own(self.graph))}
+        metadata = {**config.get("metadata", {}), **edit_metadata(is_own=is_own(self.graph)), **self._marks}
         edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
         thread_id = thread_of(config)
         session = self.storage.store.get(namespaces.SESSIONS, thread_id)

@@ -290,6 +290,19 @@ class Erased(_Event):
     """Notes that were said elsewhere too and lost these sources."""
 
 
+class Migrated(_Event):
+    """The agent has another state schema than the one that ran this thread last."""
+
+    event: Literal["migrated"] = "migrated"
+    from_version: int
+    """How many of the agent's migrations the state had been through."""
+    to_version: int
+    kept: list[str] = []
+    """State keys that the agent no longer has; their values are kept in the store."""
+    restored: list[str] = []
+    """Keys that it has again, with the values that were kept."""
+
+
 class Refetch(_Event):
     """Something was needed again after it had left the prompt: a sign that it should have stayed."""
 
@@ -414,6 +427,7 @@ Event = Annotated[
     | NoteChanged
     | Steered
     | Erased
+    | Migrated
     | Refetch
     | MemoryFull
     | Deferred

@@ -37,6 +37,7 @@ _NOTABLE = frozenset(
         "note_blocked",
         "memory_full",
         "erased",
+        "migrated",
         "regret",
         "consolidated",
         "spend_refused",

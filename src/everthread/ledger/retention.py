@@ -28,6 +28,7 @@ KEPT_KINDS = (
     "steered",
     "consolidated",
     "erased",
+    "migrated",
     "regret",
 )
 """Kinds that stay: few, and nothing else tells the same."""

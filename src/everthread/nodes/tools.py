@@ -46,14 +46,14 @@ def tool_node(deps: NodeDeps) -> ToolNode:
     def keep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
         if not request.state.get("plan"):
             _check_owner(request)
-        request = _with_store(request)
+        request = _with_store(_named_now(request, deps))
         result: Result = _kept_or_failed(_answered(request, deps) or execute(request), request, deps)
         return result
 
     async def akeep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]) -> Result:
         if not request.state.get("plan"):
             await asyncio.to_thread(_check_owner, request)
-        request = await asyncio.to_thread(_with_store, request)
+        request = await asyncio.to_thread(_with_store, _named_now(request, deps))
         result = _answered(request, deps) or await execute(request)
         kept: Result = await asyncio.to_thread(_kept_or_failed, result, request, deps)
         return kept
@@ -105,6 +105,15 @@ def _answered(request: ToolCallRequest, deps: NodeDeps) -> ToolMessage | None:
     """Return the result of a call that is the structured answer; None for any other."""
     call = last_call(request.state)
     return deps.response.result(call, request.tool_call) if deps.response and call else None
+
+
+def _named_now(request: ToolCallRequest, deps: NodeDeps) -> ToolCallRequest:
+    """Return the call of a tool under its name of today, if an earlier version of the agent asked for it."""
+    new = deps.agent.renamed_tools.get(request.tool_call["name"])
+    if new is None:
+        return request
+    tool = next(tool for tool in deps.tools if tool.name == new)
+    return replace(request, tool=tool, tool_call={**request.tool_call, "name": new})
 
 
 def _with_store(request: ToolCallRequest) -> ToolCallRequest:

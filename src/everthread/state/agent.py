@@ -1,10 +1,10 @@
 """What makes one agent differ from another: words, tools, profile schema and summary sections."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -52,6 +52,12 @@ class Agent:
     rules: Sequence[str | Path] = ()
     """YAML files with rules of one's own, added to the built-in ones; docs/memory.md has the format."""
 
+    migrations: Sequence[Callable[[dict[str, Any]], dict[str, Any]]] = ()
+    """How an older state becomes today's: each takes all state keys of your own from version n to n + 1."""
+
+    renamed_tools: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Tools of earlier versions by name, and what they are called now: their open calls and approvals go on."""
+
     retention: Retention | None = None
     """What is kept of this agent's threads for how long, in place of the storage's policy; None: what that one says."""
 
@@ -65,7 +71,7 @@ class Agent:
             value = getattr(self, name)
             if not isinstance(value, str) or not value.strip():
                 raise SettingsError(f"`{name}` of an agent must be a non-empty text, got {value!r}")
-        for name in ("tools", "summary_sections", "rules"):
+        for name in ("tools", "summary_sections", "rules", "migrations"):
             value = getattr(self, name)
             if isinstance(value, str | bytes) or not isinstance(value, Sequence):
                 raise SettingsError(f"`{name}` of an agent must be a list, got {value!r}")
@@ -74,6 +80,7 @@ class Agent:
         self._check_summary_sections()
         if self.profile is not None and not (isinstance(self.profile, type) and issubclass(self.profile, BaseModel)):
             raise SettingsError(f"`profile` of an agent must be a class of pydantic's BaseModel, got {self.profile!r}")
+        self._check_history()
         if self.retention is not None and not isinstance(self.retention, Retention):
             raise SettingsError(f"`retention` of an agent must be a Retention, got {self.retention!r}")
         for rule in self.rules:
@@ -99,6 +106,18 @@ class Agent:
             )
         if brought := next((name for name in names if name in _BROUGHT), None):
             raise SettingsError(f"`tools` of an agent has {brought!r}, which the graph brings; leave it out")
+
+    def _check_history(self) -> None:
+        for migration in self.migrations:
+            if not callable(migration):
+                raise SettingsError(f"`migrations` of an agent takes functions over its state, got {migration!r}")
+        if not isinstance(self.renamed_tools, Mapping):
+            raise SettingsError(f"`renamed_tools` of an agent maps old names to new ones, got {self.renamed_tools!r}")
+        names = {tool.name for tool in self.tools}
+        for old, new in self.renamed_tools.items():
+            if new not in names or old in names:
+                reason = f"has a tool {old!r} still" if old in names else f"has no tool {new!r}"
+                raise SettingsError(f"`renamed_tools` says that {old!r} is called {new!r} now, and the agent {reason}")
 
     def _check_summary_sections(self) -> None:
         if not self.summary_sections:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import ormsgpack
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -115,6 +116,12 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         """Return one to read with: values of an app's own types come as plain ones, and run no code."""
         clone = copy.copy(self)
         clone.serde, clone._is_lenient = serializer(), True
+        return clone
+
+    def verbatim(self) -> "Checkpointer":
+        """Return one to copy values with, by its `serde`: objects come as they are stored, whatever their types."""
+        clone = copy.copy(self)
+        clone.serde, clone._is_lenient = _Verbatim(), True
         return clone
 
     def get_next_version(self, current: Any, channel: None) -> Any:
@@ -394,6 +401,19 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         self.rows.delete(thread_id, namespace, gone)
         for subgraph in subgraphs:
             self.rows.delete_namespace(thread_id, subgraph)
+
+
+class _Verbatim:
+    """Reads and writes MessagePack without making objects of it."""
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        kind, blob = data
+        if kind != "msgpack":
+            return serializer().loads_typed(data)
+        return ormsgpack.unpackb(blob, ext_hook=ormsgpack.Ext, option=ormsgpack.OPT_NON_STR_KEYS)
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        return "msgpack", ormsgpack.packb(obj, option=ormsgpack.OPT_NON_STR_KEYS)
 
 
 def serializer() -> JsonPlusSerializer:

@@ -1,0 +1,255 @@
+"""State keys of an agent that changed since a thread was last run: migrated, or kept until an agent has them again.
+
+LangGraph drops what a graph has no key for at the next checkpoint. So a run of our own graph looks first: values of
+such keys go to the store, those that it has again come back, and the agent's migrations are applied to all of them.
+Whether there is anything to do is in the metadata of the checkpoint, so that as a rule nothing is read.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, cast, get_type_hints
+
+import orjson
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.store.base import PutOp
+
+from everthread.errors import SettingsError
+from everthread.graph.run import AnyGraph
+from everthread.ledger.events import Migrated
+from everthread.ledger.record import record
+from everthread.nodes.deps import NodeDeps
+from everthread.state import Agent, State, namespaces
+from everthread.storage.adoption import state_keys
+from everthread.storage.checkpointer import Checkpointer
+from everthread.storage.open import Storage
+from everthread.storage.unreadable import FAULTS, leave_out, record_name
+
+__all__ = ["SchemaChange", "StateSchema", "own_keys"]
+
+_MARK = "schema"
+"""Key in the metadata of checkpoints: version of the agent's state, and a digest of its keys."""
+
+_OURS = frozenset(get_type_hints(State)) | {"structured_response"}
+"""Keys that every graph of ours has; the last one is made anew in each turn."""
+
+Migration = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class SchemaChange:
+    """What a thread's state becomes under the agent of today."""
+
+    version: int
+    """That its state had."""
+    values: Mapping[str, Any]
+    """What the graph has a key for, by key."""
+    kept: Mapping[str, Mapping[str, Any]]
+    """What it has no key for, as the store keeps it."""
+    restored: Sequence[str]
+    """Keys that it has again, and whose values were kept."""
+    dropped: Sequence[str]
+    """Kept values that a migration left out, or that the state has by now."""
+    is_changed: bool
+    """Whether the checkpoint has other keys or values."""
+
+
+@dataclass(frozen=True)
+class StateSchema:
+    """The state keys of a graph beside our own, and how older states become such."""
+
+    keys: frozenset[str]
+    migrations: tuple[Migration, ...]
+
+    @classmethod
+    def of(cls, graph: AnyGraph) -> "StateSchema":
+        """Return the schema of a graph of ours."""
+        deps = getattr(graph.builder, "deps", None)
+        agent: Agent | None = deps.agent if isinstance(deps, NodeDeps) else None
+        names = (name for name in graph.channels if ":" not in name and not name.startswith("__"))
+        return cls(frozenset(names) - _OURS, tuple(agent.migrations) if agent else ())
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What checkpoints of this graph say of their state."""
+        digest = hashlib.sha256("\x00".join(sorted(self.keys)).encode()).hexdigest()[:8]
+        return {_MARK: f"{len(self.migrations)}.{digest}"}
+
+    def is_of(self, metadata: Mapping[str, Any] | None) -> bool:
+        """Tell whether a checkpoint has a state of this schema; one that does not exist yet has any."""
+        return metadata is None or metadata.get(_MARK) == self.metadata[_MARK]
+
+    def is_older_than(self, metadata: Mapping[str, Any]) -> bool:
+        """Tell whether a checkpoint has been through migrations that this agent does not have."""
+        return _version(metadata) > len(self.migrations)
+
+    def change(self, storage: Storage, graph: AnyGraph, saved: CheckpointTuple) -> SchemaChange:
+        """Find out what the state of a checkpoint becomes; nothing is written.
+
+        Raises:
+            SettingsError: a newer version of the agent has run the thread, or a migration failed.
+        """
+        thread_id = str(saved.config["configurable"]["thread_id"])
+        version = _version(saved.metadata)
+        if self.is_older_than(saved.metadata):
+            raise SettingsError(
+                f"thread {thread_id!r} has the state of version {version} of its agent, and this one is version "
+                f"{len(self.migrations)}; it was left as it is, run it with the newer agent"
+            )
+        checkpointer = _checkpointer(graph)
+        before = {name: saved.checkpoint["channel_values"][name] for name in own_keys(saved)}
+        records = {item.key: item.value for item in storage.store.search(_space(thread_id), limit=_MOST)}
+        readable = (item for item in records.items() if item[0] not in before)
+        held = dict(_loaded(checkpointer.serde, readable, thread_id))
+        # A migration may change a list in place, and what it was is still to be compared with.
+        after = deepcopy({**held, **before})
+        for place, migrate in enumerate(self.migrations[version:], version):
+            after = _migrated(migrate, after, f"migration {place} → {place + 1} of thread {thread_id!r}")
+        # Of a type that this graph does not know, a value may have been read as plain data.
+        verbatim = checkpointer.verbatim()
+        copied = verbatim.get_tuple(saved.config) if after.keys() - self.keys else None
+        kept: dict[str, Mapping[str, Any]] = {}
+        for name in after.keys() - self.keys:
+            if name in held and after[name] == held[name]:
+                kept[name] = records[name]
+            elif copied is not None and name in before and after[name] == before[name]:
+                kept[name] = _stored(verbatim.serde, copied.checkpoint["channel_values"][name])
+            else:
+                kept[name] = _stored(checkpointer.serde, after[name])
+        values = {name: value for name, value in after.items() if name in self.keys}
+        return SchemaChange(
+            version,
+            values,
+            kept,
+            sorted(values.keys() & held.keys()),
+            sorted((held.keys() - after.keys()) | (records.keys() & before.keys() - kept.keys())),
+            # Also where only keys go: a database may find their values again by the versions of their channels.
+            values != before,
+        )
+
+    def apply(
+        self, storage: Storage, graph: AnyGraph, config: RunnableConfig, metadata: Mapping[str, Any] | None
+    ) -> bool:
+        """Bring a state to this schema before a run goes on from it; return whether the checkpoint was written anew.
+
+        The checkpoint keeps its id, its parent, and what its tasks have written, open approvals included.
+
+        Args:
+            storage: of the thread, whose lock is held.
+            graph: compiled with its checkpointer.
+            config: names the thread, and the checkpoint unless it is the newest.
+            metadata: of that checkpoint; None when there is none.
+
+        Raises:
+            SettingsError: as for `change`; nothing was changed.
+        """
+        if self.is_of(metadata):
+            return False
+        checkpointer, storage_config = _checkpointer(graph), {"checkpoint_ns": "", **config["configurable"]}
+        saved = checkpointer.get_tuple({"configurable": storage_config})
+        if saved is None:
+            return False
+        change, thread_id = self.change(storage, graph, saved), str(storage_config["thread_id"])
+        self._keep(storage, thread_id, change)
+        if change.is_changed:
+            self._write(checkpointer, saved, change)
+        # What came back goes from the store once it is in the state.
+        storage.store.batch([PutOp(_space(thread_id), name, None) for name in change.restored])
+        return change.is_changed
+
+    def _keep(self, storage: Storage, thread_id: str, change: SchemaChange) -> None:
+        space = _space(thread_id)
+        writes = [PutOp(space, name, dict(record), index=False) for name, record in change.kept.items()]
+        writes += [PutOp(space, name, None) for name in change.dropped]
+        if not (change.kept or change.restored or change.version < len(self.migrations)):
+            storage.store.batch(writes)
+            return
+        session = storage.store.get(namespaces.SESSIONS, thread_id)
+        turn = int(session.value.get("turns") or 0) if session else 0
+        event = Migrated(
+            from_version=change.version,
+            to_version=len(self.migrations),
+            kept=sorted(change.kept),
+            restored=list(change.restored),
+        )
+        record(storage.store, thread_id, [event], turn=turn, operations=writes)
+
+    def _write(self, checkpointer: Checkpointer, saved: CheckpointTuple, change: SchemaChange) -> None:
+        """Write a checkpoint anew with the values of a change."""
+        checkpoint, place, before = saved.checkpoint, saved.config["configurable"], own_keys(saved)
+        others = {name: value for name, value in checkpoint["channel_values"].items() if name not in before}
+        versions = {
+            name: version
+            for name, version in checkpoint["channel_versions"].items()
+            if name not in before or name in change.values
+        }
+        # A database may keep a value by the version of its channel, so another value needs another version.
+        version = checkpointer.get_next_version(max(versions.values(), default=None), None)
+        new = dict.fromkeys(change.values, version)
+        parent = (saved.parent_config or {"configurable": {}})["configurable"].get("checkpoint_id")
+        config: RunnableConfig = {"configurable": {**place, "checkpoint_id": parent}}
+        values = {**others, **change.values}
+        checkpoint = {**checkpoint, "channel_values": values, "channel_versions": {**versions, **new}}
+        checkpointer.put(config, checkpoint, {**saved.metadata, **self.metadata}, new)  # type: ignore[typeddict-item]
+
+
+_MOST = 10_000
+
+
+def _space(thread_id: str) -> namespaces.Namespace:
+    """Namespace of the values that no key of the state holds, by key."""
+    return namespaces.thread(thread_id, "state")
+
+
+def _version(metadata: Mapping[str, Any]) -> int:
+    """Return how many migrations the state of a checkpoint has been through."""
+    return int(str(metadata.get(_MARK) or "0").partition(".")[0])
+
+
+def own_keys(saved: CheckpointTuple) -> list[str]:
+    """Return the keys of a state that have a value and are not ours."""
+    return [name for name in state_keys(saved) if name not in _OURS]
+
+
+def _checkpointer(graph: AnyGraph) -> Checkpointer:
+    """Return the checkpointer of a guarded graph, which knows the types of its state."""
+    return cast(Checkpointer, graph.checkpointer)
+
+
+def _stored(serde: SerializerProtocol, value: Any) -> dict[str, Any]:
+    """Return a value as a record: as JSON where that says the same, else as the checkpoint had it."""
+    try:
+        if orjson.loads(orjson.dumps(value)) == value:
+            return {"value": value}
+    except (TypeError, ValueError):
+        pass
+    kind, blob = serde.dumps_typed(value)
+    return {"kind": kind, "bytes": base64.b64encode(blob).decode()}
+
+
+def _loaded(
+    serde: SerializerProtocol, records: Iterable[tuple[str, Mapping[str, Any]]], thread_id: str
+) -> Iterator[tuple[str, Any]]:
+    """Yield the values of records by key, without those that cannot be read."""
+    for name, kept in records:
+        try:
+            if "value" in kept:
+                yield name, kept["value"]
+            else:
+                yield name, serde.loads_typed((kept["kind"], base64.b64decode(kept["bytes"])))
+        except FAULTS as error:
+            leave_out(record_name(_space(thread_id), name), error)
+
+
+def _migrated(migrate: Migration, values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    try:
+        after = migrate(dict(values))
+    except Exception as error:
+        raise SettingsError(f"{name} failed, and nothing was changed: {type(error).__name__}: {error}") from error
+    if not isinstance(after, dict):
+        raise SettingsError(f"{name} must return the state as a dict, got {type(after).__name__}; nothing was changed")
+    return after
