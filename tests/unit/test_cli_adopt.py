@@ -1,5 +1,6 @@
 """`adopt`: threads of other graphs are listed, copied from and handed back to, and never changed."""
 
+import ast
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -267,4 +268,24 @@ def test_without_json_it_says_how_the_app_takes_the_messages(capsys: pytest.Capt
     _, out, _ = adopt(capsys, "keys", "--into", "mine", "--back")
 
     assert out.startswith("2 messages of thread mine are new.")
-    assert 'app.update_state({"configurable": {"thread_id": "keys"}}, {"messages": new})' in out
+    assert """app.update_state({"configurable": {"thread_id": 'keys'}}, {"messages": new})""" in out
+
+
+def test_an_id_adds_nothing_to_the_code_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = 'mine"); import os; os.abort()  # '
+    adopt(capsys, "keys", "--into", hostile, "--user", "ann")
+    chat(hostile, "one")
+
+    _, out, _ = adopt(capsys, "keys", "--into", hostile, "--back")
+
+    code = ast.parse(out.split("\n", 1)[1])
+    assert {node.names[0].name for node in ast.walk(code) if isinstance(node, ast.Import)} == set()
+
+
+def test_an_adopted_thread_is_listed_with_its_first_message(capsys: pytest.CaptureFixture[str]) -> None:
+    adopt(capsys, "both", "--into", "mine", "--user", "ann")
+
+    main(["threads", "--json"])
+
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["first_message"] for one in listed] == [THREADS["both"][0][0]["messages"]]

@@ -74,9 +74,9 @@ _HAND_BACK = """
 from everthread import open_storage
 from everthread.storage.adoption import new_messages
 
-with open_storage("{database}") as storage:
-    new = new_messages(storage, "{thread}", "{ours}")
-app.update_state({{"configurable": {{"thread_id": "{thread}"}}}}, {{"messages": new}})"""
+with open_storage({database!r}) as storage:
+    new = new_messages(storage, {thread!r}, {ours!r})
+app.update_state({{"configurable": {{"thread_id": {thread!r}}}}}, {{"messages": new}})"""
 
 
 def _print_new(messages: "Sequence[BaseMessage]", thread: str, ours: str, database: str, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from everthread.state.marks import marks
 from everthread.storage.adoption import messages_of
 from everthread.storage.pruning import edit_metadata
 from everthread.storage.said import said_operations
-from everthread.window.turns import opens_turn
+from everthread.window.turns import beginning, opens_turn
 
 __all__ = ["begin_with"]
 
@@ -58,6 +58,7 @@ def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> i
             "thread_id": target,
             "user_id": user_id,
             "agent": graph.name,
+            "first_message": beginning(messages),
             "began": marks(messages[0]).get("at") or at,
             "last_activity": marks(messages[-1]).get("at") or at,
             "turns": turns,

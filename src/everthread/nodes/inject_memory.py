@@ -31,9 +31,7 @@ from everthread.state.agent import OTHERS
 from everthread.state.marks import MARK, is_new, marks
 from everthread.storage.refetches import restated, restated_reads
 from everthread.storage.said import said_operations
-from everthread.window.turns import opens_turn
-
-_BEGINNING_CHARACTERS = 80
+from everthread.window.turns import beginning, opens_turn
 
 
 def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
@@ -81,7 +79,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         "user_id": session.get("user_id", context.user_id) if is_nested(runtime) else context.user_id,
         # Of an agent with our middleware, the guard alone knows the name.
         "agent": session.get("agent", OTHERS) if deps.agent.name == OTHERS else deps.agent.name,
-        "first_message": session.get("first_message") or _beginning(messages),
+        "first_message": session.get("first_message") or beginning(messages),
         "began": session.get("began") or now(),
         "last_activity": now(),
         "turns": turn,
@@ -117,12 +115,6 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     if state.get("overflows") or state.get("ceiling") is not None:
         update |= {"overflows": 0, "ceiling": None}
     return update
-
-
-def _beginning(messages: Sequence[BaseMessage]) -> str:
-    """Return how the first question of a thread begins, by which people know the thread again in a list."""
-    first = next(filter(opens_turn, messages), None)
-    return " ".join(str(first.text)[:_BEGINNING_CHARACTERS].split()) if first else ""
 
 
 @dataclass(frozen=True)

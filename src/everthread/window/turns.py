@@ -14,6 +14,8 @@ UNKNOWN_OUTCOME = (
 )
 """What a call says in the prompt when its result never came."""
 
+_BEGINNING_CHARACTERS = 80
+
 Count = Callable[[BaseMessage], int]
 """Tokens of one message."""
 
@@ -136,6 +138,12 @@ def legal(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 def anchor_of(messages: Sequence[BaseMessage]) -> BaseMessage | None:
     """Return the task anchor: the first message of the user."""
     return next((message for message in messages if opens_turn(message)), None)
+
+
+def beginning(messages: Sequence[BaseMessage]) -> str:
+    """Return how the first question of a thread begins, by which people know the thread again in a list."""
+    first = next(filter(opens_turn, messages), None)
+    return " ".join(str(first.text)[:_BEGINNING_CHARACTERS].split()) if first else ""
 
 
 def question_of(messages: Sequence[BaseMessage]) -> BaseMessage | None:
