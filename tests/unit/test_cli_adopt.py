@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shlex
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -289,3 +290,10 @@ def test_an_adopted_thread_is_listed_with_its_first_message(capsys: pytest.Captu
 
     listed = json.loads(capsys.readouterr().out)
     assert [one["first_message"] for one in listed] == [THREADS["both"][0][0]["messages"]]
+
+
+def test_an_id_adds_nothing_to_the_command_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = adopt(capsys, "keys", "--into", "mine; rm -rf ~", "--user", "$(id)")
+
+    command = err.split("`")[1]
+    assert shlex.split(command) == ["everthread", "chat", "--thread", "mine; rm -rf ~", "--user", "$(id)"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -67,7 +68,7 @@ def adopt(
         print_json({"thread_id": into, "user_id": user, "adopted": thread, "messages": taken})
     else:
         say(f"Thread {into} of user {user} begins with {counted(taken, 'message')} of thread {thread}.", "bold")
-        note(f"thread {thread} is as it was; go on with `everthread chat --thread {into} --user {user}`")
+        note(f"thread {thread} is as it was; go on with `everthread chat --thread {quote(into)} --user {quote(user)}`")
 
 
 _HAND_BACK = """

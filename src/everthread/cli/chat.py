@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -133,7 +134,9 @@ class _Dialogue:
 
     def _command(self) -> str:
         url = self._storage.url
-        return f"everthread chat --thread {self._thread_id}" + ("" if url == DEFAULT_DATABASE else f" --database {url}")
+        return f"everthread chat --thread {quote(self._thread_id)}" + (
+            "" if url == DEFAULT_DATABASE else f" --database {quote(url)}"
+        )
 
     def _talk(self) -> None:
         commands = {"/end": self._end, "/notes": self._notes, "/budget": self._budget, "/retry": self._retry}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -88,7 +89,7 @@ def _print(receipt: Receipt, file: Path | None) -> None:
     for thread_id in receipt.strangers:
         note(
             f"the session record of thread {thread_id!r} cannot be read, so nobody knows whose it is; "
-            f"`everthread forget --thread {thread_id}` erases it"
+            f"`everthread forget --thread {quote(thread_id)}` erases it"
         )
     if file is not None:
         note(f"the receipt is in {file}")

@@ -1,5 +1,6 @@
 """`notes`: what is remembered about a user, where it comes from, and how to correct it."""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,7 +45,7 @@ def notes(
     if action is not None and action not in _ACTIONS:
         raise SettingsError(f"unknown action {action!r}; choose one of {', '.join(_ACTIONS)}")
     if action and not note_id:
-        raise SettingsError(f"which note? `everthread notes {user} {action} NOTE`; the list shows the ids")
+        raise SettingsError(f"which note? `everthread notes {quote(user)} {action} NOTE`; the list shows the ids")
     if action and (action == "edit") != (text is not None):
         raise SettingsError("`edit` takes the note's new text, and no other action takes one")
     if action in (None, "why"):

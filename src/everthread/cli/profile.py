@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -56,7 +57,7 @@ def show_profile(user: User, database: DatabaseUrl = DEFAULT_DATABASE, as_json: 
     with open_reader(database) as reader:
         item = reader.get(namespaces.profile(user), "profile")
     if item is None:
-        raise NotFoundError(f"user {user!r} has no profile; `everthread profile import {user} FILE` stores one")
+        raise NotFoundError(f"user {user!r} has no profile; `everthread profile import {quote(user)} FILE` stores one")
     if as_json:
         print_json({"user_id": user, "profile": item.value})
     else:

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -69,7 +70,7 @@ def _print_thread(view: ThreadView, limit: int | None) -> None:
     if view.notes:
         say()
         print_notes("Session notes", view.notes)
-    goes_on = f"`everthread chat --thread {view.thread_id}`" if view.is_ours else "the app whose thread it is"
+    goes_on = f"`everthread chat --thread {quote(view.thread_id)}`" if view.is_ours else "the app whose thread it is"
     if view.asked:
         say(f"\n{counted(len(view.asked), 'approval')} open: {goes_on} asks for it", "yellow")
     elif view.unfinished:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -55,7 +56,7 @@ def steer(
     if action not in (None, "fork", *_ACTIONS):
         raise SettingsError(f"unknown action {action!r}; choose one of {', '.join((*_ACTIONS, 'fork'))}")
     if action and not what:
-        raise SettingsError(f"`{action}` what? `everthread steer {thread} {action} WHAT`")
+        raise SettingsError(f"`{action}` what? `everthread steer {quote(thread)} {action} WHAT`")
     with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
         if action is None or not what:
             _list(thread, steering(storage, thread), as_json=as_json)

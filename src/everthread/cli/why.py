@@ -1,5 +1,6 @@
 """`why`: where something is now, how it came there, and what depends on it."""
 
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -63,7 +64,7 @@ def _nothing(history: ThreadHistory, asked: str) -> str:
     nothing = f"nothing in thread {history.thread_id!r} or in its user's notes has {asked!r}"
     if erased:
         return f"{nothing}; {counted(erased, 'note')} of its prompts were erased, and erased text cannot be found"
-    return f"{nothing}; `everthread show {history.thread_id}` shows every message"
+    return f"{nothing}; `everthread show {quote(history.thread_id)}` shows every message"
 
 
 def _print(explanation: Explanation) -> None:

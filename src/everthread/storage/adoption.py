@@ -4,6 +4,7 @@ Nothing here writes to a thread of another graph. It goes on as it is in its own
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage, convert_to_messages
@@ -51,7 +52,9 @@ def messages_of(storage: Storage, thread_id: str) -> list[BaseMessage]:
     if snapshot.metadata is None:
         raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread adopt` lists them")
     if storage.checkpointer.last_writer(thread_id) == OWN_GRAPH:
-        raise SettingsError(f"thread {thread_id!r} is one of ours already: `everthread chat --thread {thread_id}`")
+        raise SettingsError(
+            f"thread {thread_id!r} is one of ours already: `everthread chat --thread {quote(thread_id)}`"
+        )
     messages = transcript(storage.store, thread_id, _messages(snapshot.values))
     if not messages:
         raise SettingsError(f"thread {thread_id!r} has no `messages` in its state, so there is nothing to begin with")
@@ -117,7 +120,7 @@ def refuse_foreign(checkpointer: Checkpointer, thread_id: str, channels: Collect
     raise SettingsError(
         f"thread {thread_id!r} was made by another graph{reason}; it was left as it is. Add EverthreadMiddleware to "
         f"the graph that made it, or begin a thread of its own with these messages: "
-        f"`everthread adopt {thread_id} --into NEW`"
+        f"`everthread adopt {quote(thread_id)} --into NEW`"
     )
 
 

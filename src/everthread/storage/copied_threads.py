@@ -7,6 +7,7 @@ side, and has to have the same digest.
 import hashlib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from shlex import quote
 from typing import Any, NamedTuple, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -119,7 +120,7 @@ def _refuse_other(places: Sequence[_Place], present: set[_Place], thread_id: str
     if not set(newest.values()) <= set(places):
         raise RefusedError(
             f"thread {thread_id!r} is in the target already and has gone on there, or is another one; it was left as "
-            f"it is: `everthread forget --thread {thread_id}` on the one side that is not wanted"
+            f"it is: `everthread forget --thread {quote(thread_id)}` on the one side that is not wanted"
         )
 
 

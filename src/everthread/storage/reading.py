@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from everthread.errors import NotFoundError, SettingsError, UnreadableError
@@ -298,7 +299,7 @@ def one_note(store: RecordReader, user_id: str, note_id: str) -> tuple[Note, str
     exact = [pair for pair in every if pair[0].id == note_id]
     matching = exact[:1] or [pair for pair in every if pair[0].id.startswith(note_id)]
     if not matching:
-        raise NotFoundError(f"user {user_id!r} has no note {note_id!r}; `everthread notes {user_id}` lists them")
+        raise NotFoundError(f"user {user_id!r} has no note {note_id!r}; `everthread notes {quote(user_id)}` lists them")
     if len(matching) > 1:
         raise SettingsError(f"{len(matching)} notes begin with {note_id!r}; write more of the id")
     return matching[0]
