@@ -21,7 +21,7 @@ from starlette.testclient import TestClient
 from conversation import call
 from everthread import Agent, Context, Retained, Retention, Transcript, aretain, build_graph, open_storage, retain
 from everthread.cli import main
-from everthread.errors import SettingsError
+from everthread.errors import SettingsError, ThreadBusyError
 from everthread.graph import retaining
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Note, Source, namespaces
@@ -334,6 +334,19 @@ def test_what_was_interrupted_is_finished_by_the_next_call(storage: Storage, mon
     assert not storage.eraser.is_interrupted(retaining.RETENTION)
 
 
+def test_one_process_at_a_time_deletes_what_is_old(storage: Storage) -> None:
+    talk(storage)
+
+    with (
+        open_storage(storage.url, lock_timeout_seconds=0) as other,
+        other.locks.hold(retaining._LOCK),
+        pytest.raises(ThreadBusyError, match="another process is deleting what is old"),
+    ):
+        retain(storage, at=LATER)
+
+    assert exists(storage, "t")
+
+
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -416,6 +429,15 @@ def test_it_asks_before_it_deletes(run: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 def _refuse(*_: Any, **__: Any) -> None:
     raise typer.Abort
+
+
+def test_receipts_can_be_read(run: Any) -> None:
+    assert run("--receipts", "--json")[1] == "[]\n"
+    run(*OLD, "--yes")
+
+    (receipt,) = json.loads(run("--receipts", "--json")[1])
+    assert (receipt["thread_id"], receipt["whole"]) == ("t", True)
+    assert "t       ada   all of it" in run("--receipts")[1]
 
 
 def test_a_command_without_a_policy_says_which_option(run: Any) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import operator
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -403,3 +404,19 @@ def test_doctor_tells_which_threads_could_not_go_on(
     assert [one["kind"] for one in thread["problems"]] == ["tool", "key"]
     assert main(["doctor", "--threads"]) == 0
     assert "1 thread of the agent 'shop', which was not given" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_versions_that_take_turns_lose_no_key_of_each_other(seed: int, storage: Storage) -> None:
+    chance, values = random.Random(seed), dict[str, Any]()
+    keys = {None: (), First: ("budget",), Second: ("limit",)}
+    graphs = {schema: graph_of(storage, OLD, schema, *["fine"] * 10) for schema in keys}
+    for turn in range(8):
+        schema = chance.choice(list(graphs))
+        sent = {name: turn + 1 for name in keys[schema] if chance.random() < 0.5}
+        graphs[schema].invoke({"messages": f"turn {turn}", **sent}, CONFIG, context=CONTEXT)
+        values |= sent
+
+    seen = [go_on(graphs[schema]) for schema in (First, Second)]
+
+    assert {name: value for one in seen for name, value in one.items()} == values

@@ -15,6 +15,8 @@ from everthread.graph.retaining import retain as delete
 from everthread.state.retention import Retention
 from everthread.storage.open import open_storage
 from everthread.storage.retaining import Kept
+from everthread.storage.retaining import receipts as read_receipts
+from everthread.storage.to_read import storage_to_read
 
 __all__ = ["policy_of", "print_retained", "retain"]
 
@@ -33,6 +35,7 @@ def retain(
     adopted: Annotated[
         bool, typer.Option("--adopted", help="Also threads of an app of yours that it has run with the middleware.")
     ] = False,
+    receipts: Annotated[bool, typer.Option("--receipts", help="Instead: what was deleted until now.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
     yes: Yes = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
@@ -44,6 +47,9 @@ def retain(
     and tickets. Threads in use, that wait for an approval or that other graphs made stay. Each deletion leaves a
     receipt, and the database is searched for texts of what went.
     """
+    if receipts:
+        _print_receipts(database, as_json=as_json)
+        return
     agents = [load_agent(name) for name in agent or ()]
     with open_storage(database, create=False, lock_timeout_seconds=0, retention=policy_of(retention)) as storage:
         if not has_policy(storage, agents):
@@ -81,6 +87,28 @@ def print_retained(done: Retained, shown: Callable[[str], None] = say) -> None:
     for reason, threads in done.kept.items():
         named = ", ".join(map(repr, threads[:5])) + (f" and {len(threads) - 5:,} more" if threads[5:] else "")
         note(f"{counted(len(threads), 'idle thread')} not deleted, {_KEPT[reason]}: {named}")
+
+
+def _print_receipts(database: str, *, as_json: bool) -> None:
+    with storage_to_read(database) as storage:
+        found = read_receipts(storage)
+    if as_json:
+        print_json(found)
+    elif not found:
+        note("retention has deleted nothing yet")
+    else:
+        columns = ("deleted", "thread", "user", "what went", "bytes")
+        rows = [
+            [
+                when(one["at"]),
+                one["thread_id"],
+                one["user_id"] or "",
+                "all of it" if one["whole"] else in_words(one["erased"]),
+                f"{one['bytes']:,}",
+            ]
+            for one in found
+        ]
+        print_table(columns, rows, words=columns[:4])
 
 
 def _print_threads(done: Retained) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -23,6 +24,9 @@ __all__ = ["Retained", "aretain", "has_policy", "retain"]
 
 _TEXTS_OF_EACH = 32
 """Texts of each thread that are searched for afterwards."""
+
+_LOCK = "\x00retention"
+"""No id of a thread can be the same."""
 
 Progress = Callable[[str, int, int], None]
 """Hears a step, how much of it is done, and how much there is."""
@@ -100,6 +104,7 @@ def retain(
 
     Raises:
         SettingsError: there is no policy.
+        ThreadBusyError: another process is deleting what is old.
         StorageError: rows are gone, but their bytes may be not; the next call finishes it.
     """
     by_name = {one.name: one for one in agents}
@@ -111,12 +116,13 @@ def retain(
         )
     round_ = _Round(storage, by_name, at or datetime.now(UTC), adopted=adopted, is_dry=is_dry, verify=verify)
     every = records(storage.store)
-    for place, record in enumerate(every):
-        progress("looking for what is old" if is_dry else "deleting", place, len(every))
-        policy = own.get(str(record.get("agent")), storage.retention)
-        if policy is not None and may_be_due(record, policy, round_.at):
-            round_.look_at(str(record["thread_id"]), policy)
-    left = None if is_dry else round_.finish(progress)
+    with nullcontext() if is_dry else _alone(storage):
+        for place, record in enumerate(every):
+            progress("looking for what is old" if is_dry else "deleting", place, len(every))
+            policy = own.get(str(record.get("agent")), storage.retention)
+            if policy is not None and may_be_due(record, policy, round_.at):
+                round_.look_at(str(record["thread_id"]), policy)
+        left = None if is_dry else round_.finish(progress)
     stamp = round_.at.isoformat(timespec="milliseconds")
     kept: dict[Kept, tuple[str, ...]] = {reason: tuple(threads) for reason, threads in round_.kept.items()}
     return Retained(stamp, is_dry, tuple(round_.deletions), kept, left)
@@ -125,6 +131,19 @@ def retain(
 async def aretain(storage: Storage, agents: Iterable[Agent] = (), **options: Any) -> Retained:
     """Do what `retain` does without blocking the event loop; a cancelled call goes on in its thread."""
     return await asyncio.to_thread(lambda: retain(storage, agents, **options))
+
+
+@contextmanager
+def _alone(storage: Storage) -> Iterator[None]:
+    """Let one process at a time delete what is old: another one could take its mark of what is unfinished."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(storage.locks.hold(_LOCK, timeout_seconds=0))
+        except ThreadBusyError as error:
+            raise ThreadBusyError(
+                "another process is deleting what is old; there is nothing to do meanwhile"
+            ) from error
+        yield
 
 
 @dataclass

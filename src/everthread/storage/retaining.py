@@ -20,7 +20,7 @@ from everthread.storage.reading import session_notes
 from everthread.storage.said import said_in
 from everthread.storage.user_data import UserData, kind_of
 
-__all__ = ["Deletion", "Kept", "due", "may_be_due"]
+__all__ = ["Deletion", "Kept", "due", "may_be_due", "receipts"]
 
 Kept = Literal["waiting", "foreign", "busy", "failed", "unreadable"]
 """Why a thread stays that is idle for long enough; docs/retention.md says it in sentences."""
@@ -30,6 +30,7 @@ RECEIPTS = "receipts"
 
 
 _MOST_SUMMARIES = 10_000
+_MOST_NAMESPACES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,13 @@ class Deletion:
             shown=(),
             added=((".".join(owner), f"{stamp} {namespaces.label(self.thread_id)}", receipt),),
         )
+
+
+def receipts(storage: Storage) -> list[dict[str, Any]]:
+    """Return what retention has deleted, the latest first: of each deletion when it was, and its `as_json`."""
+    spaces = storage.store.list_namespaces(suffix=(RECEIPTS,), limit=_MOST_NAMESPACES)
+    every = [item.value for space in spaces for item in items(storage.store, space)]
+    return sorted(every, key=lambda one: str(one.get("at")), reverse=True)
 
 
 def may_be_due(record: Mapping[str, Any], policy: Retention, at: datetime) -> bool:
