@@ -73,10 +73,10 @@ def database(url: str) -> Iterator[str]:
 
 
 def end_sessions(url: str) -> None:
-    """Cut all connections to a database of `database`, as a restart of the server does."""
+    """Cut all connections to a database of `database`, as a restart of the server does, and wait until they are."""
     import psycopg
 
-    ours = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+    ours = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = %s"
     with psycopg.connect(url.partition("?")[0]) as connection:
         connection.execute(ours, (url.rpartition("=")[2],))
 

@@ -172,7 +172,8 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint; see LangGraph's saver."""
-        return self.database.write(lambda: self._saver.put(config, checkpoint, metadata, new_versions))
+        # On Postgres a value may be saved ahead of its checkpoint; nothing refers to one whose checkpoint never came.
+        return self.database.write_one(lambda: self._saver.put(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -184,7 +185,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             for channel, value in writes
             if not isinstance(value, PromptPlan)
         ]
-        self.database.write(lambda: self._saver.put_writes(config, clean, task_id, task_path))
+        self.database.write_one(lambda: self._saver.put_writes(config, clean, task_id, task_path))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]

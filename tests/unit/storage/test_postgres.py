@@ -211,3 +211,13 @@ def test_a_password_is_in_no_text_of_a_storage(postgres: str) -> None:
 
     assert "s3cret" not in repr(location)
     assert "s3cret" in location.conninfo()
+
+
+def test_an_item_that_is_put_without_words_leaves_the_index(storage: Storage) -> None:
+    space = ("notes",)
+    storage.store.put(space, "k", {"text": "harbour"})
+
+    storage.store.put(space, "k", {"text": "harbour, at night"}, index=False)
+
+    assert storage.store.search(space, query="harbour") == []
+    assert sql(storage.database, "SELECT count(*) FROM everthread_spaces") == [(0,)]

@@ -4,7 +4,7 @@ import os
 import select
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, ParamSpec, TypeVar
 
 import psycopg
@@ -78,13 +78,20 @@ class PostgresDatabase:
 
     def write(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function in one transaction; see `Database`."""
+        return self._write(True, lambda: work(*args, **kwargs))
+
+    def write_one(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function without a transaction around it; see `Database`."""
+        return self._write(False, lambda: work(*args, **kwargs))
+
+    def _write(self, is_whole: bool, work: Callable[[], T]) -> T:
         check_process(self._process)
         with let_in(), self._connected() as connection:
             self.check()
-            with connection.transaction():
+            with connection.transaction() if is_whole or self.location.pgbouncer else nullcontext():
                 if self.location.pgbouncer:
                     self._set()
-                result = work(*args, **kwargs)
+                result = work()
             # Behind the commit too: what is acknowledged was saved under the lock.
             self.check()
             return result

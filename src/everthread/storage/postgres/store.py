@@ -4,9 +4,9 @@ A database that LangGraph's own store made can be opened, and the other way roun
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
-from langgraph.store.base import PutOp, SearchItem, SearchOp
+from langgraph.store.base import Op, PutOp, SearchItem, SearchOp
 
 from everthread.storage.locks import Locks
 from everthread.storage.postgres.database import PostgresDatabase
@@ -19,11 +19,15 @@ __all__ = ["PostgresSearchStore"]
 
 _COLUMNS = "s.prefix, s.key, s.value::text, s.created_at, s.updated_at"
 _PUT = (
-    "INSERT INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
-    " SELECT prefix, key, value::jsonb, now(), now(), now() + ttl * interval '1 minute', ttl"
-    " FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[]) AS n (prefix, key, value, ttl)"
+    "WITH n AS (SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[]) AS n (prefix, key, value, ttl))"
+    " INSERT INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
+    " SELECT prefix, key, value::jsonb, now(), now(), now() + ttl * interval '1 minute', ttl FROM n{where}"
     " ON CONFLICT (prefix, key) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.updated_at,"
-    " expires_at = EXCLUDED.expires_at, ttl_minutes = EXCLUDED.ttl_minutes"
+    " expires_at = EXCLUDED.expires_at, ttl_minutes = EXCLUDED.ttl_minutes RETURNING 1"
+)
+# All of them, or none when the index has one of them.
+_IF_UNINDEXED = (
+    " WHERE NOT EXISTS (SELECT 1 FROM n JOIN everthread_spaces USING (prefix) JOIN everthread_docs USING (ns, key))"
 )
 _STORED = "SELECT s.prefix, s.key, s.value::text, s.created_at, s.updated_at, s.expires_at, s.ttl_minutes FROM store s"
 _RESTORE = (
@@ -99,9 +103,10 @@ class PostgresSearchStore(SearchStore):
         sql = "INSERT INTO everthread VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value"
         self.database.rows(sql, (name, text))
 
-    def _rows_of(self, namespace: tuple[str, ...], keys: Sequence[str]) -> list[Sequence[Any]]:
-        sql = f"SELECT {_COLUMNS} FROM store s WHERE s.prefix = %s AND s.key = ANY(%s)"
-        return self._read(sql, (text_in(".".join(namespace)), [text_in(key) for key in keys]))
+    def _rows_at(self, places: Sequence[Place]) -> list[Sequence[Any]]:
+        wanted = "unnest(%s::text[], %s::text[]) AS o (prefix, key)"
+        sql = f"SELECT {_COLUMNS} FROM store s JOIN {wanted} USING (prefix, key)"
+        return self._read(sql, [[text_in(place[column]) for place in places] for column in range(2)])
 
     def _listed(self, op: SearchOp) -> list[SearchItem]:
         under, prefixes = below(text_in(".".join(op.namespace_prefix)), "s.prefix")
@@ -134,7 +139,7 @@ class PostgresSearchStore(SearchStore):
             self.database.rows(_DELETE, [[prefix for prefix, _ in gone], [key for _, key in gone]])
         kept = [(*place, written_json(op.value), op.ttl) for place, op in stored.items() if op.value is not None]
         if kept:
-            self.database.rows(_PUT, [[row[column] for row in kept] for column in range(4)])
+            self._insert(kept)
         self._index.update(
             {place: op.value for place, op in stored.items()}, {place: op.index for place, op in stored.items()}
         )
@@ -143,6 +148,17 @@ class PostgresSearchStore(SearchStore):
         """Take a lock that goes with the transaction; of a table that is locked by rows, a new row is not."""
         self.database.rows("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"everthread {key}",))
 
+    def _put_plainly(self, ops: Sequence[Op]) -> bool:
+        """Put items without words in one statement, such as events; the index has to be changed for no other item."""
+        puts = {(text_in(".".join(op.namespace)), text_in(op.key)): op for op in ops if _is_plain(op)}
+        if len(puts) < len(ops):
+            return False
+        rows = [(*place, written_json(op.value), op.ttl) for place, op in sorted(puts.items(), key=lambda one: one[0])]
+        return bool(self.database.write_one(self._insert, rows, _IF_UNINDEXED))
+
+    def _insert(self, rows: Sequence[Sequence[Any]], where: str = "") -> list[Any]:
+        return self.database.rows(_PUT.format(where=where), [[row[column] for row in rows] for column in range(4)])
+
     def _sweep(self) -> int:
         swept = self.database.rows("DELETE FROM store WHERE expires_at < now() RETURNING prefix, key")
         self._index.update(dict.fromkeys(((prefix, key) for prefix, key in swept), None))
@@ -150,6 +166,10 @@ class PostgresSearchStore(SearchStore):
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[Sequence[Any]]:
         return [_row(row) for row in self.database.rows(sql, values)]
+
+
+def _is_plain(op: Op) -> TypeGuard[PutOp]:
+    return isinstance(op, PutOp) and op.index is False and op.value is not None
 
 
 def _stored(row: Sequence[Any]) -> StoredRow:

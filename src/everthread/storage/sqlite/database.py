@@ -88,6 +88,10 @@ class SqliteDatabase:
                 self._abandon()
                 raise
 
+    def write_one(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what `write` does, which has no round trips to spare here."""
+        return self.write(work, *args, **kwargs)
+
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """Execute one statement inside of `read` or `write`; return its rows."""
         return self.connection.execute(sql, values).fetchall()

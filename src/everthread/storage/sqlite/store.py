@@ -155,9 +155,10 @@ class SqliteSearchStore(SearchStore):
             execute("INSERT INTO store_migrations (v) VALUES (?)", (version,))
         self._index.prepare()
 
-    def _rows_of(self, namespace: tuple[str, ...], keys: Sequence[str]) -> list[Sequence[Any]]:
-        sql = f"SELECT {COLUMNS} FROM store s WHERE s.prefix = ? AND s.key IN (SELECT value FROM json_each(?))"
-        return self.database.rows(sql, (".".join(namespace), orjson.dumps([*keys]).decode()))
+    def _rows_at(self, places: Sequence[Place]) -> list[Sequence[Any]]:
+        wanted = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
+        sql = f"SELECT {COLUMNS} FROM store s WHERE (s.prefix, s.key) IN ({wanted})"
+        return self.database.rows(sql, (orjson.dumps([*places]).decode(),))
 
     def _listed(self, op: SearchOp) -> list[SearchItem]:
         under, prefixes = below(".".join(op.namespace_prefix), "s.prefix")
