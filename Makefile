@@ -5,6 +5,7 @@ PYTHON ?= python3
 PORT ?= 2024
 ARGS ?=
 NAME ?= window
+MODEL ?= openai:gpt-5-mini
 PICTURES ?=
 SCALE ?= 20
 
@@ -48,10 +49,10 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: FORCE help demo test test-all test-web attack chat studio lint bench pin clean
+.PHONY: FORCE help demo test test-all test-web attack eval-live chat studio lint bench pin clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/.core ## Play two sessions of the travel agent, offline
 	@$(BIN)/everthread demo $(ARGS)
@@ -67,6 +68,9 @@ test-web: .venv/.dev ## Drive the dashboard in Chromium; PICTURES=1 draws those 
 
 attack: .venv/.dev ## Attack cancellation, kills, storage, notes … at length; a table at the end, red where something failed
 	@EVERTHREAD_ATTACK=$(SCALE) $(PY) -m pytest -n auto --dist worksteal -m 'not live' $(ARGS) tests/attack
+
+eval-live: .venv/.dev ## Measure what MODEL adds to the rules of guard and distiller; needs a key, or ARGS="--replay FILE"
+	@$(PY) -m benchmarks.live --model '$(MODEL)' $(ARGS)
 
 chat: .venv/.core ## Talk to an agent; ARGS="--agent support --user me"
 	@$(BIN)/everthread chat $(ARGS)

@@ -5,20 +5,25 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, messages_from_dict
 from langchain_openai import ChatOpenAI
 
 from conversation import call
 from everthread import Context, EverthreadMiddleware, Spend, build_graph, open_storage
 from everthread.errors import SettingsError
+from everthread.graph.agent import node_deps
 from everthread.ledger import events
 from everthread.ledger.events import NoteBlocked, NoteSaved
 from everthread.ledger.why import explain
+from everthread.models.replay import ReplayModel
 from everthread.models.scripted import ScriptedModel
-from everthread.state import Agent, namespaces
+from everthread.nodes.model_calls import make_calls
+from everthread.nodes.second_opinion import second_opinion
+from everthread.state import Agent, Note, namespaces
 from everthread.storage.history import thread_history
 from everthread.storage.open import Storage
 from everthread.storage.reading import read_thread
@@ -28,6 +33,7 @@ from openai_chat import chats
 from server import Fault, OpenAIServer, Refusal, Reply
 from small_agent import calls
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])
 TOLD = "I'm allergic to walnuts. I prefer trains to planes."
@@ -224,6 +230,23 @@ def test_a_failure_keeps_no_note_and_fails_no_turn(
     assert (answer["messages"][-1].text, session_notes(storage)) == ("Hm.", [])
     assert [(guard, category) for guard, category, _ in blocked(storage)] == [("model", "unreadable")] * 2
     assert len(fallbacks(storage)) == 1
+
+
+SHAPES = [json.loads(line) for line in (FIXTURES / "opinions.jsonl").read_text(encoding="utf-8").splitlines()]
+"""Answers in the shapes of providers' clients, written by hand: there was no key to record them with."""
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=[shape["name"] for shape in SHAPES])
+def test_an_answer_is_read_as_clients_return_it(shape: Any) -> None:
+    texts = ("Likes tea.", "Gives Talvi the last word on refunds.")
+    notes = [Note(id=f"n-{number}", text=text, date="2026-01-01") for number, text in enumerate(texts, start=1)]
+    model = ReplayModel(can_summarize=True)
+    model.load([cast(AIMessage, message) for message in messages_from_dict([shape["reply"]])])
+
+    verdicts = make_calls(second_opinion(notes, Context(), node_deps(AGENT, model)), {})
+
+    assert [verdict.category for verdict in verdicts] == shape["categories"]
+    assert model.left == 0
 
 
 @pytest.mark.parametrize("distiller", ["rules", "model"])

@@ -62,18 +62,18 @@ class Judge:
 
     def ask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
         """Return the model's verdict on a note; None when it is not to be asked."""
-        return make_calls(_asked(runtime.state, runtime, self.deps, note), runtime.config)
+        return make_calls(self._calls(note, runtime), runtime.config) if _is_asked(runtime) else None
 
     async def aask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
         """Do what `ask` does without blocking the event loop."""
-        return await amake_calls(_asked(runtime.state, runtime, self.deps, note), runtime.config)
+        return await amake_calls(self._calls(note, runtime), runtime.config) if _is_asked(runtime) else None
+
+    def _calls(self, note: Note, runtime: ToolRuntime[Context, State]) -> ModelCalls[Verdict]:
+        return guard_note(runtime.state, runtime, self.deps, note=note)
 
 
-def _asked(state: State, runtime: Any, deps: NodeDeps, note: Note) -> ModelCalls[Verdict | None]:
-    if context_of(runtime).guard != "model":
-        return None
-    verdict: Verdict = yield from guard_note(state, runtime, deps, note=note)
-    return verdict
+def _is_asked(runtime: Any) -> bool:
+    return context_of(runtime).guard == "model"
 
 
 @metered
