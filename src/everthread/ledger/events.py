@@ -375,6 +375,8 @@ class ModelCalled(_Event):
     currency: str = "USD"
     call: str = ""
     """Name of its prompt, as the recipe of `prompt_assembled` has it; empty for a call behind the reply."""
+    response: str = ""
+    """Id that the provider gave its reply, to compare with the provider's own records."""
 
 
 class SpendRefused(_Event):

@@ -218,6 +218,7 @@ class Account:
             cost=cost,
             currency=self._currency,
             call=call,
+            response=str(metadata.get("id") or getattr(message, "id", None) or ""),
         )
         puts, tell = recorded(self.counters.thread_id, [event], write=self.write, turn=self._turn)
         self.counters.settle(made, usage, cost, model=answered, operations=puts)

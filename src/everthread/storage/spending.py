@@ -1,6 +1,6 @@
 """What was spent, added up as somebody asks: by user, day, model, thread or purpose."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from everthread.storage.reader import Reader
 from everthread.storage.reading import read_thread, records
 from everthread.storage.user_data import kind_of
 
-__all__ = ["GROUPS", "SpendRow", "spend_rows", "thread_spend", "user_spend"]
+__all__ = ["GROUPS", "Entry", "SpendRow", "rows_of", "spend_rows", "thread_spend", "user_spend"]
 
 GROUPS = ("user", "day", "model", "thread", "purpose")
 """What rows can be told apart by."""
@@ -60,7 +60,7 @@ class SpendRow:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class Entry:
     """Figures of calls that have all of this in common."""
 
     group: Mapping[str, str]
@@ -95,8 +95,8 @@ def spend_rows(
     if wrong := [name for name in by if name not in GROUPS]:
         raise SettingsError(f"`--by` takes {', '.join(GROUPS)}, got {wrong[0]!r}")
     sessions = [one for one in records(reader, user_id) if thread_id in (None, one.get("thread_id"))]
-    counted: list[_Entry] = []
-    uncounted: list[_Entry] = []
+    counted: list[Entry] = []
+    uncounted: list[Entry] = []
     for session in sessions:
         user, thread = str(session.get("user_id")), str(session["thread_id"])
         own = list(thread_spend(reader, thread, user))
@@ -105,28 +105,31 @@ def spend_rows(
     if thread_id is None and "thread" not in by:
         # These have what was spent in threads that are erased since.
         counted = list(_of_users(reader, user_id))
+    return rows_of((one for one in (*counted, *uncounted) if one.group["day"] >= since), by)
+
+
+def rows_of(entries: Iterable[Entry], by: Sequence[str]) -> list[SpendRow]:
+    """Add up entries that have the same groups, and the same currency."""
     rows: dict[tuple[str, ...], SpendRow] = {}
-    for entry in (*counted, *uncounted):
-        if entry.group["day"] < since:
-            continue
+    for entry in entries:
         group = {name: entry.group[name] for name in by}
         rows.setdefault((*group.values(), entry.currency), SpendRow(group, entry.currency)).add(entry.figures)
     return [rows[key] for key in sorted(rows)]
 
 
-def user_spend(store: RecordReader, user_id: str) -> Iterator[_Entry]:
+def user_spend(store: RecordReader, user_id: str) -> Iterator[Entry]:
     """Yield what the counters of a user say."""
     for item in items(store, namespaces.spent_by(user_id)):
         yield from _entries(item.value, item.key, user_id, "")
 
 
-def thread_spend(store: RecordReader, thread_id: str, user_id: str) -> Iterator[_Entry]:
+def thread_spend(store: RecordReader, thread_id: str, user_id: str) -> Iterator[Entry]:
     """Yield what the counters of a thread say."""
     for item in items(store, namespaces.spent_in(thread_id)):
         yield from _entries(item.value, item.key, user_id, thread_id)
 
 
-def _of_users(reader: Reader, user_id: str | None) -> Iterator[_Entry]:
+def _of_users(reader: Reader, user_id: str | None) -> Iterator[Entry]:
     if user_id is not None:
         yield from user_spend(reader, user_id)
         return
@@ -137,17 +140,17 @@ def _of_users(reader: Reader, user_id: str | None) -> Iterator[_Entry]:
             yield from _entries(item.value, item.key, str(item.value.get("user_id")), "")
 
 
-def _entries(record: Mapping[str, Any], day: str, user_id: str, thread_id: str) -> Iterator[_Entry]:
+def _entries(record: Mapping[str, Any], day: str, user_id: str, thread_id: str) -> Iterator[Entry]:
     about, currency = {"user": user_id, "day": day, "thread": thread_id}, str(record.get("currency"))
     for model, purposes in record["models"].items():
         for purpose, sums in purposes.items():
-            yield _Entry({**about, "model": model, "purpose": purpose}, currency, sums)
+            yield Entry({**about, "model": model, "purpose": purpose}, currency, sums)
     for call in record["open"].values():
         figures = {"unanswered": 1, "unanswered_most": call["most"]}
-        yield _Entry({**about, "model": call["model"], "purpose": call["purpose"]}, currency, figures)
+        yield Entry({**about, "model": call["model"], "purpose": call["purpose"]}, currency, figures)
 
 
-def _of_replies(reader: Reader, thread_id: str, user_id: str, prices: PriceList) -> Iterator[_Entry]:
+def _of_replies(reader: Reader, thread_id: str, user_id: str, prices: PriceList) -> Iterator[Entry]:
     try:
         messages = read_thread(reader, thread_id).messages
     except EverthreadError:
@@ -159,7 +162,7 @@ def _of_replies(reader: Reader, thread_id: str, user_id: str, prices: PriceList)
             about = {"user": user_id, "day": str(marks(message).get("at") or UNKNOWN)[:10], "thread": thread_id}
             figures = {name: getattr(usage, name) for name in ("input", "cached", "cache_write", "output", "reasoning")}
             figures |= {"calls": 1, "from_replies": 1, "unpriced": int(cost is None), "cost": cost or 0.0}
-            yield _Entry({**about, "model": model, "purpose": "reply"}, prices.currency, figures)
+            yield Entry({**about, "model": model, "purpose": "reply"}, prices.currency, figures)
 
 
 def _model_of(message: StoredMessage) -> tuple[str, str]:

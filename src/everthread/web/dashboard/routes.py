@@ -16,7 +16,7 @@ from everthread.plain import plain
 from everthread.state import namespaces
 from everthread.storage.open import Storage
 from everthread.storage.reading import user_records
-from everthread.web.dashboard import chat, memory, steer
+from everthread.web.dashboard import chat, memory, spending, steer
 from everthread.web.dashboard.live import stream
 from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
 from everthread.web.dashboard.render import PLAIN_POLICY, STATIC, page, static_file
@@ -155,6 +155,7 @@ VIEWS: Sequence[View] = (
     View("POST", "/threads/{thread_id}/steer/{action}", steer.steer),
     View("POST", "/threads/{thread_id}/end", memory.end),
     View("GET", "/threads/{thread_id}/why", memory.why),
+    View("GET", "/spend", spending.spend),
     View("GET", "/notes", memory.notes),
     View("POST", "/notes", memory.save_note),
     View("GET", "/notes/{note_id}", memory.note),

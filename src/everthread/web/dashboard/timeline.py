@@ -15,6 +15,8 @@ from everthread.ledger.events import (
     PinRepaired,
     PromptAssembled,
     Recalled,
+    SpendGranted,
+    SpendRefused,
 )
 
 __all__ = ["BAR", "PARTS", "Change", "Row", "Segment", "bar_of", "changes_of", "timeline"]
@@ -36,6 +38,8 @@ PARTS = {
     "reply_reserve": "reply reserve",
 }
 """Categories of a prompt in the order of the bar, and their labels."""
+
+_LIMITS = {"thread": "this thread", "user_day": "this day"}
 
 _FIXED = ("system", "profile", "notes", "tools")
 _UNUSED = ("free", "safety", "reply_reserve")
@@ -153,6 +157,13 @@ def _change(event: Event) -> Iterator[Change]:
             yield Change("recalled", f"{_count(event.message_ids, 'message')} recalled, {event.tokens:,} tokens")
         case Overflow():
             yield Change("overflow", f"the provider refused {event.tokens:,} tokens as too long")
+        case SpendRefused():
+            yield Change("refused", f"a call to {event.purpose.replace('_', ' ')} was not made: {event.reason}")
+        case SpendGranted():
+            sums = " and ".join(
+                f"{amount:,.2f} {event.currency} for {_LIMITS[n]}" for n, amount in event.amounts.items()
+            )
+            yield Change("granted", f"more may be spent: {sums}")
         case PinRepaired():
             yield Change("pinned", f"{event.pins} pinned {'sentence' if event.pins == 1 else 'sentences'} put back")
         case Injected() if event.changed and event.tokens:
