@@ -57,6 +57,18 @@ async def test_threads_are_found_by_their_first_message(worker: MakeWorker) -> N
     assert thread not in (await client.get("/dashboard", params={"q": "<b>harbour"})).text
 
 
+async def test_threads_are_found_by_what_was_said_in_them(worker: MakeWorker) -> None:
+    one, client, thread = await talked(worker, "The <b>umbrella</b> is in the attic.")
+    await talked(worker, "Hello.")
+
+    found = (await client.get("/dashboard", params={"q": "umbrella attic"})).text
+
+    assert thread in found
+    assert "1 thread." in found
+    assert "assistant: The &lt;b&gt;umbrella&lt;/b&gt; is in the attic." in found
+    assert thread not in (await one.client("bob").get("/dashboard", params={"q": "umbrella attic"})).text
+
+
 async def test_the_timeline_has_a_bar_for_each_call_and_marks_what_left(worker: MakeWorker) -> None:
     one, client, thread = await talked(worker, *LONG)
 

@@ -165,7 +165,7 @@ def recall_passages(
 
 def search_said(store: BaseStore, user_id: str, text: str, limit: int) -> list[Passage]:
     """Return what was said in any thread of a user and has words of a text, the best first."""
-    found = _found(other_threads(store, "", user_id), text, limit)
+    found = _found(other_threads(store, "", user_id), text, limit) if text.strip() else {}
     return sorted(found.values(), key=lambda one: (-one.score, one.date, one.id))
 
 

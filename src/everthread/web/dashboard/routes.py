@@ -16,6 +16,7 @@ from everthread.plain import plain
 from everthread.state import namespaces
 from everthread.storage.open import Storage
 from everthread.storage.reading import user_records
+from everthread.storage.recall import search_said
 from everthread.web.dashboard import chat, memory, spending, steer
 from everthread.web.dashboard.live import stream
 from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
@@ -33,21 +34,26 @@ __all__ = ["PUBLIC", "VIEWS", "page_routes"]
 _THREADS = 25
 """Threads of a page."""
 
+_SAID = 1_000
+"""Messages with words of a search that are looked for in all threads of a user."""
+
 _PARTS = 100
 """Messages of a prompt on a page."""
 
 
 async def threads(visit: Visit) -> Response:
-    """List the caller's threads with the size of the newest prompt of each."""
+    """List the caller's threads with the size of the newest prompt of each, or those in which something was said."""
     offset, words = visit.number("offset", 0), visit.query("q").strip()
 
     def read() -> tuple[int, list[dict[str, Any]]]:
         store = visit.service.storage.store
         every = [summary_of(one) for one in user_records(store, visit.identity.user_id)]
-        found = [one for one in every if words.lower() in f"{one['id']} {one['first_message']} {one['agent']}".lower()]
+        said = {one.thread: one for one in reversed(search_said(store, visit.identity.user_id, words, _SAID))}
+        found = [one for one in every if one["id"] in said or words.lower() in _name_of(one)]
         shown = found[offset : offset + _THREADS]
         newest: list[Any] = store.batch([_newest_prompt(one["id"], one["turns"]) for one in shown])
         for one, items in zip(shown, newest, strict=True):
+            one["said"] = said.get(one["id"])
             prompts = [EVENTS.validate_python(item.value) for item in sorted(items, key=lambda item: str(item.key))]
             event = prompts[-1] if prompts else None
             one |= {"prompt": event, "bar": bar_of(event) if isinstance(event, PromptAssembled) else None}
@@ -63,6 +69,10 @@ async def threads(visit: Visit) -> Response:
         older=offset + _THREADS if offset + _THREADS < total else None,
         agents=list(visit.service.graphs),
     )
+
+
+def _name_of(summary: dict[str, Any]) -> str:
+    return f"{summary['id']} {summary['first_message']} {summary['agent']}".lower()
 
 
 def _newest_prompt(thread_id: str, turns: int) -> SearchOp:
