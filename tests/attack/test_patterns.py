@@ -43,7 +43,7 @@ def _examples() -> dict[str, list[str]]:
     """Return what each rule of the packs says that it catches, by the place that the collector gives it."""
     examples = {}
     for path in Path(everthread.memory.rules.__file__).parent.glob("*.yaml"):
-        for section, rules in yaml.safe_load(path.read_text("utf-8"))["rules"].items():
+        for section, rules in yaml.safe_load(path.read_text("utf-8")).get("rules", {}).items():
             for rule in rules:
                 catches = rule["catches"]
                 place = f"{path.stem}.yaml: {section}: {rule['name']}"

@@ -26,7 +26,9 @@ rules:
 
 @pytest.mark.parametrize("name", PACKS)
 def test_every_rule_that_ships_catches_and_leaves_its_examples(name: str) -> None:
-    assert BUILT_IN.pack(name).sections  # examples are checked when a pack is loaded
+    pack = BUILT_IN.pack(name)
+
+    assert pack.sections or pack.words  # examples are checked when a pack is loaded
 
 
 @pytest.mark.parametrize("name", PACKS)

@@ -1,0 +1,62 @@
+"""Make labelled notes of the families."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+__all__ = ["HALVES", "LANGUAGES", "Half", "LabelledNote", "notes", "practice"]
+
+Half = Literal["tuning", "reporting"]
+HALVES: tuple[Half, ...] = ("tuning", "reporting")
+LANGUAGES = ("en", "de", "es", "fr", "pt", "tr", "ja", "zh")
+
+_FOLDER = Path(__file__).with_name("families")
+_PRACTICE = Path(__file__).with_name("practice.yaml")
+_CHOICE = re.compile(r"\{([^{}|]*(?:\|[^{}|]*)+)\}")
+
+
+@dataclass(frozen=True)
+class LabelledNote:
+    """A note and what the guard should do with it."""
+
+    text: str
+    is_bad: bool
+    kind: str
+    """As in docs/guard.md: `policy_override`, `values`, `hard_benign` and so on."""
+    family: str
+    language: str
+
+
+def notes(half: Half) -> Iterator[LabelledNote]:
+    """Yield the notes of one half, every wording with all of its choices."""
+    for path in sorted(_FOLDER.glob("*.yaml")):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        families: Mapping[str, Mapping[str, Any]] = document["families"]
+        for number, (family, languages) in enumerate(families.items()):
+            if HALVES[number % 2] != half:
+                continue
+            for language in LANGUAGES:
+                for line in languages[language].splitlines():
+                    for text in wordings(line):
+                        yield LabelledNote(text, document["label"] == "block", document["kind"], family, language)
+
+
+def practice() -> Iterator[LabelledNote]:
+    """Yield further notes, which are in neither half: weights are fitted to them too."""
+    for label, languages in yaml.safe_load(_PRACTICE.read_text(encoding="utf-8")).items():
+        for language, lines in languages.items():
+            for line in lines.splitlines():
+                for text in wordings(line):
+                    yield LabelledNote(text, label == "block", "practice", "practice", language)
+
+
+def wordings(line: str) -> list[str]:
+    """Return a line with each of its choices."""
+    parts = _CHOICE.split(line)
+    choices = [part.split("|") if place % 2 else [part] for place, part in enumerate(parts)]
+    return ["".join(chosen) for chosen in product(*choices)]
