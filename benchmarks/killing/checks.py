@@ -66,7 +66,9 @@ def saved_items(graph: Any, config: Any = CONFIG) -> set[str]:
 
 
 def damage(storage: Storage) -> list[str]:
-    """Return what is wrong with the file."""
+    """Return what is wrong with the file; Postgres looks after its own."""
+    if not storage.url.startswith("sqlite"):
+        return []
     with closing(sqlite3.connect(storage.url.removeprefix("sqlite:///"))) as database:
         answers = [row[0] for row in database.execute("PRAGMA integrity_check")]
         tables = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()

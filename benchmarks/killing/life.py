@@ -25,6 +25,11 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "VACUUM")
 _PATIENCE_SECONDS = 120.0
 
 
+def kill(process: int) -> None:
+    """End a process at once."""
+    os.kill(process, signal.SIGKILL)
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a process does and when it dies."""
@@ -47,7 +52,11 @@ class Plan:
     at_statement: int | None = None
     """Die before this write of the database, counted over all connections from 0."""
     after_seconds: float | None = None
-    """Be killed after this time."""
+    """Be struck after this time."""
+    is_behind_reply: bool = False
+    """Count that time from the first acknowledged turn, so that the end of a session is struck."""
+    strike: Callable[[int], None] = kill
+    """What is done to the process then."""
     forget: bool = False
     """Erase the user instead of talking."""
 
@@ -92,7 +101,7 @@ def live(plan: Plan) -> Life:
     finally:
         os.close(reading)
         with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
+            kill(child)
         _, status = os.waitpid(child, 0)
     life.seconds = time.monotonic() - began
     life.was_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
@@ -100,17 +109,22 @@ def live(plan: Plan) -> Life:
 
 
 def _listen(reading: int, child: int, plan: Plan) -> Life:
-    life, text = Life(), b""
-    deadline = time.monotonic() + (plan.after_seconds if plan.after_seconds is not None else _PATIENCE_SECONDS)
+    life, text, seconds = Life(), b"", plan.after_seconds
+    is_due = seconds is not None and not plan.is_behind_reply
+    deadline = time.monotonic() + (seconds if is_due and seconds is not None else _PATIENCE_SECONDS)
     while True:
         ready, _, _ = select.select([reading], [], [], max(deadline - time.monotonic(), 0))
-        if not ready:
-            if plan.after_seconds is None:
-                life.faults.append(f"no end after {_PATIENCE_SECONDS:g} s")
-            os.kill(child, signal.SIGKILL)
+        if not ready and is_due:
+            plan.strike(child)
+            seconds, is_due, deadline = None, False, time.monotonic() + _PATIENCE_SECONDS
+        elif not ready:
+            life.faults.append(f"no end after {_PATIENCE_SECONDS:g} s")
+            kill(child)
             deadline = time.monotonic() + _PATIENCE_SECONDS
         elif part := os.read(reading, 65536):
             text += part
+            if seconds is not None and not is_due and b'["acknowledged"' in text:
+                is_due, deadline = True, time.monotonic() + seconds
         else:
             break
     for line in text.decode().splitlines():
@@ -200,7 +214,7 @@ def _counted_writes(at_statement: int | None, report: Callable[..., None]) -> It
         has_changed = verb in ("INSERT", "UPDATE", "DELETE")
         if count[0] == at_statement:
             report("dying", " ".join(statement.split())[:60])
-            os.kill(os.getpid(), signal.SIGKILL)
+            kill(os.getpid())
         count[0] += 1
 
     def connect_and_count(*arguments: Any, **options: Any) -> sqlite3.Connection:

@@ -42,6 +42,9 @@ def described(error: BaseException) -> StorageError:
     state = getattr(error, "sqlstate", None) or ""
     diag = getattr(error, "diag", None)
     text = getattr(diag, "message_primary", None) or " ".join(str(error).split()) or type(error).__name__
+    if not state and "server closed the connection" in text:
+        # The driver's own words run over three lines and guess at the cause.
+        return StorageError(f"the connection to Postgres was cut; {_SAFE}, try again")
     fitting = [advice for begin, advice in _ADVICE.items() if state.startswith(begin)] if state else []
     advice = fitting[0] if fitting else f"{_SAFE}: see whether the server answers, and try again"
     if "NUL" in text and isinstance(error, psycopg.DataError):
