@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,15 @@ def test_an_agent_with_a_policy_of_its_own_has_it_instead_of_the_storages(storag
 
     assert retain(storage, [keeps], at=LATER, is_dry=True).deletions == ()
     assert retain(storage, [deletes], at=LATER - timedelta(days=30), is_dry=True).totals["threads"] == 1
+
+
+def test_an_agent_that_is_not_given_has_the_policy_of_its_last_run(storage: Storage) -> None:
+    keeps = replace(AGENT, retention=Retention())
+    graph = build_graph(keeps, model=ScriptedModel(["fine"]), summarizer="offline", storage=storage)
+    graph.invoke({"messages": "hello"}, {"configurable": {"thread_id": "t"}}, context=Context(user_id="ada"))
+
+    assert retain(storage, at=LATER).deletions == ()
+    assert retain(storage, [AGENT], at=LATER).totals["threads"] == 1
 
 
 def test_without_a_policy_it_says_how_to_give_one(database_url: str) -> None:

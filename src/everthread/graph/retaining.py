@@ -95,7 +95,8 @@ def retain(
 
     Args:
         storage: opened with `retention=…`, unless the agents have a policy of their own.
-        agents: whose policies count for their threads, by their names.
+        agents: whose policies count for their threads, by their names. For the threads of others counts what their
+            agent said when it last ran.
         is_dry: only find out what would go.
         adopted: also threads that another graph wrote, under a guard or with our middleware.
         at: counts as now; None: now.
@@ -108,8 +109,7 @@ def retain(
         StorageError: rows are gone, but their bytes may be not; the next call finishes it.
     """
     by_name = {one.name: one for one in agents}
-    own = {name: one.retention for name, one in by_name.items() if one.retention is not None}
-    if storage.retention is None and not own:
+    if storage.retention is None and all(one.retention is None for one in by_name.values()):
         raise SettingsError(
             "nothing says what is kept for how long: `open_storage(url, retention=Retention(idle_days=90))`, or an "
             "agent with a `retention` of its own"
@@ -119,7 +119,7 @@ def retain(
     with nullcontext() if is_dry else _alone(storage):
         for place, record in enumerate(every):
             progress("looking for what is old" if is_dry else "deleting", place, len(every))
-            policy = own.get(str(record.get("agent")), storage.retention)
+            policy = _policy_of(record, by_name, storage.retention)
             if policy is not None and may_be_due(record, policy, round_.at):
                 round_.look_at(str(record["thread_id"]), policy)
         left = None if is_dry else round_.finish(progress)
@@ -131,6 +131,19 @@ def retain(
 async def aretain(storage: Storage, agents: Iterable[Agent] = (), **options: Any) -> Retained:
     """Do what `retain` does without blocking the event loop; a cancelled call goes on in its thread."""
     return await asyncio.to_thread(lambda: retain(storage, agents, **options))
+
+
+def _policy_of(record: Mapping[str, Any], agents: Mapping[str, Agent], common: Retention | None) -> Retention | None:
+    """Return the policy of a thread: its agent's, as given or else as its last run left it, or else the common one."""
+    agent = agents.get(str(record.get("agent")))
+    if agent is not None:
+        return agent.retention or common
+    if "retention" not in record:
+        return common
+    try:
+        return Retention(**record["retention"])
+    except (TypeError, SettingsError):
+        return None
 
 
 @contextmanager

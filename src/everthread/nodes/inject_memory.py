@@ -87,6 +87,9 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         "shared": shared,
         "question": messages[-1].id,
     }
+    if deps.agent.retention is not None:
+        # For those who see to retention and do not have the agent.
+        session["retention"] = deps.agent.retention.as_json()
     dated = [*map(_dated, arrived.new)]
     operations = [
         PutOp(namespaces.SESSIONS, thread_id, session, index=False),
