@@ -1,19 +1,25 @@
 """Counting what calls cost, and asking before a limit is passed."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import ModelRetryMiddleware
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.tools import tool
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
 from everthread import Context, EverthreadMiddleware, Spend, build_graph, open_storage
 from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
+from everthread.spend.counters import Counters, Reservation
+from everthread.spend.usage import Usage
 from everthread.state import namespaces
 from everthread.state.records import items
 from everthread.storage.erasure import erase
@@ -379,3 +385,103 @@ def test_a_forgotten_user_leaves_no_counter(tmp_path: Path, prices: Path) -> Non
 
         assert receipt.is_verified
         assert items(storage.store, namespaces.spent_by("ada")) == items(storage.store, namespaces.spent_in("t")) == []
+
+
+async def test_the_middleware_asks_and_grants_under_ainvoke(storage: Storage, prices: Path) -> None:
+    model = ScriptedModel([reply("Hello, Ada.")])
+    middleware = EverthreadMiddleware(spend=Spend(thread=0.05, prices=prices), window=4_000)
+    stored: Any = {"checkpointer": storage.checkpointer, "store": storage.store}
+    agent: Any = create_agent(model, [], middleware=[middleware, ModelRetryMiddleware()], **stored)
+
+    asked = await agent.ainvoke({"messages": [{"role": "user", "content": "Hello?"}]}, USER)
+    answered = await agent.ainvoke(Command(resume=True), USER)
+
+    assert asked["__interrupt__"]
+    assert said(answered) == "Hello, Ada."
+
+
+def test_a_new_message_at_a_limit_asks_again_and_is_answered_after_the_grant(storage: Storage, prices: Path) -> None:
+    model = ScriptedModel([reply("Both.")])
+    graph = build_graph(AGENT, model=model, storage=storage, spend=Spend(thread=0.05, prices=prices))
+    run(graph, "One?")
+
+    asked = run(graph, "Two?")
+    answered = run(graph, Command(resume=20))
+
+    assert asked["__interrupt__"]
+    assert said(answered) == "Both."
+    assert [one.text for one in model.prompts[0] if one.type == "human"] == ["One?", "Two?"]
+
+
+def test_calls_inside_a_tool_of_another_graph_count_on_its_thread(storage: Storage, prices: Path) -> None:
+    inner = build_graph(AGENT, model=ScriptedModel([reply()]), storage=storage, spend=Spend(prices=prices))
+
+    @tool
+    def consult(question: str) -> str:
+        """Ask another agent."""
+        return said(inner.invoke({"messages": question}))
+
+    outer = ScriptedModel([calls({"name": "consult", "args": {"question": "Hello?"}, "id": "c-1"}), "Done."])
+    stored: Any = {"checkpointer": storage.checkpointer, "store": storage.store}
+    agent: Any = create_agent(outer, [consult], **stored)
+
+    agent.invoke({"messages": [{"role": "user", "content": "Ask."}]}, USER)
+
+    assert [item.value["thread_id"] for item in items(storage.store, namespaces.spent_in("t"))] == ["t"]
+    assert spent(storage)["models"]["offline"]["reply"]["calls"] == 1
+
+
+def test_the_calls_of_a_judge_are_counted(storage: Storage, prices: Path) -> None:
+    note = {"name": "save_memory_note", "args": {"text": "Prefers trains.", "keywords": ["trains"]}, "id": "c-1"}
+    judge = ScriptedModel([reply("{}")])
+    model = ScriptedModel([calls(note), reply()])
+    graph = build_graph(AGENT, model=model, summarizer=judge, storage=storage, spend=Spend(prices=prices))
+
+    graph.invoke({"messages": "I prefer trains."}, CONFIG, context=Context(user_id="ada", guard="model"))
+
+    assert spent(storage)["models"]["offline"]["guard_note"]["calls"] == len(judge.prompts) == 1
+
+
+def test_a_refusal_holds_when_the_task_runs_again_and_there_is_money(storage: Storage, prices: Path) -> None:
+    model = ScriptedModel([])
+    graph = build_graph(AGENT, model=model, storage=storage, spend=Spend(thread=0.05, prices=prices))
+    (interrupt,) = run(graph, "Hello?")["__interrupt__"]
+    Counters(storage.store, "ada", "t").grant({"thread": 20.0}, "by hand")
+
+    answered = run(graph, Command(resume={interrupt.id: False}))
+
+    assert said(answered).startswith("I stopped here")
+    assert model.prompts == []
+
+
+def test_a_call_is_settled_once(storage: Storage) -> None:
+    counters = Counters(storage.store, "ada", "t")
+    made: Any = counters.reserve({}, 1.0, purpose="reply", model="m")
+    for _ in range(2):
+        counters.settle(made, Usage(input=5), 0.5, model="m")
+
+    assert spent(storage)["models"]["m"]["reply"]["calls"] == 1
+    assert spent(storage)["open"] == {}
+
+
+def test_threads_that_reserve_at_once_pass_no_limit(storage: Storage) -> None:
+    def reserve(number: int) -> bool:
+        counters = Counters(storage.store, "ada", f"t-{number}")
+        return isinstance(counters.reserve({"user_day": 5.0}, 1.0, purpose="reply", model="m"), Reservation)
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(reserve, range(24)))
+
+    assert sum(made) == len(spent(storage)["open"]) == 5
+
+
+def test_a_store_of_somebody_else_counts_too() -> None:
+    store: Any = InMemoryStore()
+    counters = Counters(store, "ada", "t")
+    made: Any = counters.reserve({"thread": 2.0}, 1.0, purpose="reply", model="m")
+
+    over, _ = cast(Any, counters.reserve({"thread": 2.0}, 1.5, purpose="reply", model="m"))
+    counters.settle(made, Usage(input=5), 0.5, model="m")
+
+    assert (over[0].limit, over[0].under_way) == ("thread", 1.0)
+    assert isinstance(counters.reserve({"thread": 2.0}, 1.5, purpose="reply", model="m"), Reservation)

@@ -103,30 +103,32 @@ class Counters:
         Returns:
             The reservation; or the limits that it would pass, with what is to be asked.
         """
-        day, answer = _today(), list[Any]()
+        day, outcomes = _today(), list[Any]()
+        task, answered, make_question = ask or ("", 0, None)
+        place = namespaces.spend_asked(self.thread_id)
 
         def make(found: list[Any]) -> Sequence[PutOp]:
             user, threads, before = found
-            asks = before.value["asks"] if before is not None and ask and before.value["task"] == ask[0] else []
-            if ask is not None and len(asks) > ask[1]:
-                answer.append(((), asks[ask[1]]))
+            questions = before.value["asks"] if before is not None else []
+            if len(questions) > answered:
+                outcomes.append(((), questions[answered]))
                 return ()
             records = {"user_day": [user.value] if user else [], "thread": [one.value for one in threads]}
             over = [one for name, size in limits.items() if (one := _over(name, size, records[name], most))]
-            if over and ask is not None:
-                value = ask[2](over)
-                answer.append((over, value))
-                return [_put(namespaces.spend_asked(self.thread_id), "asked", {"task": ask[0], "asks": [*asks, value]})]
             if over:
-                answer.append((over, None))
-                return ()
+                question = None if make_question is None else make_question(over)
+                outcomes.append((over, question))
+                return [] if question is None else [_put(place, task, {"asks": [*questions, question]})]
             made = Reservation(uuid4().hex, day, purpose, model)
-            answer.append(made)
+            outcomes.append(made)
             mine = next((one.value for one in threads if one.key == day), None)
-            return self._puts(day, user.value if user else None, mine, lambda record: _opened(record, made, most))
+            puts = self._puts(day, user.value if user else None, mine, lambda record: _opened(record, made, most))
+            return [*puts, _put(place, task, None)] if before is not None else puts
 
-        self._change([*self._reads(day)[:1], _search(namespaces.spent_in(self.thread_id)), self._asked_read()], make)
-        return cast(Reservation, answer[0])
+        space = namespaces.spent_in(self.thread_id)
+        self._change([self._reads(day)[0], SearchOp(space, limit=_MOST_DAYS), GetOp(place, task)], make)
+        # The last one: a transaction that failed may have been made again.
+        return cast(Reservation, outcomes[-1])
 
     def settle(
         self,
@@ -206,9 +208,6 @@ class Counters:
     def _reads(self, day: str) -> list[Op]:
         return [GetOp(space, day) for space in self._places(day)]
 
-    def _asked_read(self) -> Op:
-        return GetOp(namespaces.spend_asked(self.thread_id), "asked")
-
     def _change(self, reads: Sequence[Op], make: Callable[[list[Any]], Sequence[PutOp]]) -> None:
         if hasattr(self.store, "change"):
             cast(_Changing, self.store).change(f"spend/{namespaces.label(self.user_id)}", reads, make)
@@ -222,12 +221,8 @@ class Counters:
 _in_process = threading.Lock()
 
 
-def _put(space: namespaces.Namespace, key: str, value: Record) -> PutOp:
+def _put(space: namespaces.Namespace, key: str, value: Record | None) -> PutOp:
     return PutOp(space, key, value, index=False)
-
-
-def _search(space: namespaces.Namespace) -> Op:
-    return SearchOp(space, limit=_MOST_DAYS)
 
 
 def _over(name: str, size: float, records: Sequence[Record], most: float) -> Over | None:

@@ -111,7 +111,7 @@ def spent_in(thread_id: str) -> Namespace:
 
 
 def spend_asked(thread_id: str) -> Namespace:
-    """What the newest task that reached a limit has asked; its only key is `asked`."""
+    """What tasks that reached a limit have asked, by task id, until their call is made."""
     return thread(thread_id, "spend_asked")
 
 
