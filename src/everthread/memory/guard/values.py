@@ -56,6 +56,7 @@ def values(view: View, rules: Rules) -> Iterator[Finding]:
     yield from found.matches("bookings", group=1, text=view.text)
     zones = view.low.replace(" ", "<") if "<<" in view.low else view.low
     yield from found.matches("machine_zones", text=zones)
+    yield from found.births()
     if any(sign.isdigit() for sign in view.low):
         yield from found.numbers()
         yield from found.contacts()
@@ -119,9 +120,11 @@ class _Detector:
         yield from self._shaped_ids()
         yield from self._worded_ids()
 
-    def contacts(self) -> Iterator[Finding]:
+    def births(self) -> Iterator[Finding]:
         if not self._is_said("party"):
             yield from self.matches("births")
+
+    def contacts(self) -> Iterator[Finding]:
         yield from self.matches("addresses")
         yield from self.matches("intl_phones", lambda match: _is_possible_phone(match.group()))
         yield from self.matches("phones", self._is_counted)

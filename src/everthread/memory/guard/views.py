@@ -31,16 +31,26 @@ _DIGIT_WORDS = {
     word: str(digit)
     for digit, words in enumerate(
         (
-            *("zero oh null cero sifir zwo-null nolla", "one eins uno un bir", "two zwei zwo dos deux iki due"),
+            *(
+                "zero oh null cero sifir zwo-null nolla",
+                "one eins uno un um uma bir",
+                "two zwei zwo dos deux dois duas iki due",
+            ),
             *("three drei tres trois uc tre", "four vier cuatro quatre dort quattro"),
             "five funf cinco cinq bes cinque",
-            *("six sechs seis alti sei", "seven sieben siete sept yedi sette", "eight acht ocho huit sekiz otto"),
+            *(
+                "six sechs seis alti sei",
+                "seven sieben siete sept sete yedi sette",
+                "eight acht ocho huit oito sekiz otto",
+            ),
             "nine neun nueve neuf dokuz nove niner",
         )
     )
     for word in words.split()
 }
 _DIGIT = rf"(?:{'|'.join(_DIGIT_WORDS)}|\d|double|triple)"
+_HAN_DIGITS = {sign: str(digit) for digit, signs in enumerate(("零〇", *"一二三四五六七八九")) for sign in signs}
+_IN_HAN = re.compile(r"[零〇一二三四五六七八九]{3,60}")
 _SPELLED = re.compile(rf"\b{_DIGIT}(?:[ ,-]{{1,3}}{_DIGIT}\b){{2,60}}")
 
 
@@ -103,6 +113,8 @@ def _undone(view: View) -> Iterator[View]:
         yield _edited(view, _MIXED, lambda word: word.translate(_LEET) if _is_leet(word.lower()) else word)
     if _SPELLED.search(low):
         yield _edited(view, _SPELLED, _as_digits)
+    if _IN_HAN.search(low):
+        yield _edited(view, _IN_HAN, lambda run: "".join(_HAN_DIGITS[sign] for sign in run))
     if (right := unscrambled(low)) != low:
         yield View(right, place=view.place or view.span(0, len(low)), is_prose=view.is_prose)
 

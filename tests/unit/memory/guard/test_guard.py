@@ -369,6 +369,36 @@ def test_commands_to_the_assistant_are_refused_in_other_languages(text: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("category", "text"),
+    [
+        ("auth_code", "Die Haustür geht mit 4471 auf."),
+        ("auth_code", "O PIN do cartão é 5907."),
+        ("auth_code", "保险箱设成了八二五一。"),
+        ("auth_code", "ワンタイムコードは33 91 07だった。"),
+        ("dob", "Nació el tres de mayo de mil novecientos ochenta y dos."),
+        ("dob", "昭和五十七年五月三日生まれ。"),
+        ("booking_ref", "Le vol est réservé sous QX7R2P."),
+        ("secret", "Portala Winter2031!x ile giriyor."),
+    ],
+)
+def test_a_value_is_found_beside_words_of_other_languages(category: str, text: str) -> None:
+    assert category in {finding.category for finding in check(text).findings}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Der Flug LH2034 geht um acht.",
+        "La puerta del garaje cuesta 1200 euros.",
+        "Né en 1982, adore le cinéma.",
+        "電車は八時三分に出る。",
+    ],
+)
+def test_a_plain_number_is_kept_in_other_languages(text: str) -> None:
+    assert check(text).allowed
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Arbeitet in einer Kanzlei und liest viele Verträge.",
