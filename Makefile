@@ -19,7 +19,8 @@ PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -qq -c constrain
 LANGSMITH_TRACING ?= false
 LANGSMITH_TRACING_V2 ?= $(LANGSMITH_TRACING)
 LANGSMITH_CONTROL_PLANE_API_KEY ?=
-STUDIO_ENV := LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true \
+EVERTHREAD_DATABASE ?= sqlite:///everthread.db
+STUDIO_ENV := EVERTHREAD_DATABASE='$(EVERTHREAD_DATABASE)' LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true \
 	LANGSMITH_TRACING='$(LANGSMITH_TRACING)' LANGSMITH_TRACING_V2='$(LANGSMITH_TRACING_V2)' \
 	LANGSMITH_CONTROL_PLANE_API_KEY='$(LANGSMITH_CONTROL_PLANE_API_KEY)'
 
@@ -75,9 +76,10 @@ eval-live: .venv/.dev ## Measure what MODEL adds to the rules of guard and disti
 chat: .venv/.core ## Talk to an agent; ARGS="--agent support --user me"
 	@$(BIN)/everthread chat $(ARGS)
 
-# Nobody signs in to it, so it listens on this machine only, whatever ARGS says.
-studio: .venv/.dev ## Serve the graphs for LangGraph Studio on PORT, to this machine only
-	@$(STUDIO_ENV) $(PY) -m langgraph_cli dev --no-browser --port $(PORT) $(ARGS) --host 127.0.0.1
+# Nobody signs in to it, so it listens on this machine only, whatever ARGS says. A thread's lock is a system call of
+# microseconds, made on the event loop: the server's check for such calls is off.
+studio: .venv/.dev ## Serve the graphs for LangGraph Studio on PORT, to this machine only, with the dashboard beside it
+	@$(STUDIO_ENV) $(PY) -m langgraph_cli dev --allow-blocking --no-browser --port $(PORT) $(ARGS) --host 127.0.0.1
 
 lint: .venv/.dev ## Check style, types, imports, names that nobody promised and the code in README and docs
 	@$(PY) -m ruff check .

@@ -10,7 +10,7 @@ from langgraph.store.base import BaseStore, GetOp, Item
 from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError
-from everthread.ledger import events
+from everthread.ledger import events, events_of_turns
 from everthread.ledger.events import Compacted, Event, Evicted, Masked, PromptAssembled
 from everthread.ledger.recipes import Call, calls_of, is_text
 from everthread.pages import render
@@ -31,9 +31,9 @@ __all__ = [
     "SentPrompt",
     "aprompt_at",
     "asent_prompts",
-    "prompt_and_parent",
     "prompt_at",
     "prompt_changes",
+    "prompt_in_turn",
     "sent_prompts",
     "state_messages",
 ]
@@ -46,6 +46,9 @@ _TAGS = {
     "summary_request": "summary",
     "unanswered": "no result",
 }
+
+_TURNS_BACK = 80
+"""Turns ahead of a call by which its prompt can be told, as a rule: a recipe tells all of it every 64 messages."""
 
 _CHECKSUM = 8
 """Digits of the checksum in the name of a part."""
@@ -123,7 +126,7 @@ class SentPrompt:
     """What one call of a thread sent to the model."""
 
     number: int
-    """From 1, over all branches of the thread, as far back as its ledger goes."""
+    """From 1, over all branches of the thread, as far back as its ledger goes; 0 when not all of it was read."""
     name: str
     parent: int | None
     """Number of the call before it on its branch; None for the first one, and when the ledger has lost that one."""
@@ -193,15 +196,33 @@ def prompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPro
     return history.sent(history.call(call))
 
 
-def prompt_and_parent(storage: Storage, thread_id: str, call: int | str = -1) -> tuple[SentPrompt, SentPrompt | None]:
+def prompt_in_turn(
+    storage: Storage, thread_id: str, call: str, turn: int | None = None
+) -> tuple[SentPrompt, SentPrompt | None]:
     """Return the prompt of a call and that of the call before it on its branch, from one reading of the ledger.
+
+    Args:
+        storage: an open database.
+        thread_id: the thread.
+        call: its name in the ledger.
+        turn: its turn. When it is given, no more is read of a long ledger than the call takes, and `number` and
+            `parent`, which count from the beginning, are 0 and None.
 
     Raises:
         NotFoundError: there is no such thread or call.
     """
-    history = _History.read(storage, thread_id)
-    sent = history.sent(history.call(call))
-    return sent, None if sent.parent is None else history.sent(history.call(sent.parent))
+    for reach in (_TURNS_BACK, None) if turn is not None and turn > _TURNS_BACK else (None,):
+        history = _History.read(storage, thread_id, None if reach is None else (int(turn or 0) - reach, int(turn or 0)))
+        found = next((one for one in reversed(history.calls) if one.name == call), None)
+        if reach is not None and (found is None or found.parts is None):
+            continue
+        sent = history.sent(history.call(call))
+        before = None if sent.parent is None else history.sent(history.call(sent.parent))
+        if reach is None:
+            return sent, before
+        if before is not None or not (found and found.parent):
+            return replace(sent, number=0, parent=None), before and replace(before, number=0, parent=None)
+    raise AssertionError("the whole ledger is read at last")
 
 
 async def aprompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPrompt:
@@ -287,9 +308,11 @@ class _History:
     store: BaseStore
 
     @classmethod
-    def read(cls, storage: Storage, thread_id: str) -> "_History":
+    def read(cls, storage: Storage, thread_id: str, turns: tuple[int, int] | None = None) -> "_History":
         # The store of a run may be asked from any thread; so is the checkpointer.
-        recorded: Sequence[Event] = events(storage.store, thread_id)
+        recorded: Sequence[Event] = (
+            events_of_turns(storage.store, thread_id, *turns) if turns else events(storage.store, thread_id)
+        )
         if not recorded and storage.store.get(namespaces.SESSIONS, thread_id) is None:
             raise NotFoundError(f"there is no thread {thread_id!r} in this database")
         working_set = {str(message.id): message for message in state_messages(storage, thread_id)}

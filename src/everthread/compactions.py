@@ -6,11 +6,12 @@ from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import ExecutionInfo, Runtime
+from langgraph.store.base import BaseStore
 
 from everthread.errors import BudgetError, NotFoundError, SettingsError
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.schema_changes import StateSchema
-from everthread.ledger import events
+from everthread.ledger import events, events_of_turns
 from everthread.ledger.events import PromptAssembled, Steered
 from everthread.ledger.record import record
 from everthread.nodes.deps import NodeDeps
@@ -168,14 +169,16 @@ class _Thread:
     def read(cls, graph: GuardedGraph, thread_id: str, context: Context | None) -> "_Thread":
         deps = getattr(graph.builder, "deps", None)
         if not isinstance(deps, NodeDeps):
-            raise SettingsError("only a graph of `build_graph` or `pipeline` tells its next compaction")
+            raise SettingsError(
+                "only a graph of `build_graph` or `pipeline` tells its next compaction: an agent with the middleware "
+                "gets the model, system message and tools, by which one is planned, with each call alone"
+            )
         store = graph.storage.store
         session = store.get(namespaces.SESSIONS, thread_id)
         if session is None:
             raise NotFoundError(f"there is no thread {thread_id!r} in this database")
         if context is None:
-            prompts = [one for one in events(store, thread_id) if isinstance(one, PromptAssembled)]
-            window = prompts[-1].window if prompts else None
+            window = _last_window(store, thread_id, int(session.value.get("turns") or 0))
             context = Context(user_id=session.value.get("user_id") or Context.user_id, window=window)
         info = ExecutionInfo("", "", "", thread_id=thread_id)
         runtime = Runtime(context=context, store=store, execution_info=info)
@@ -321,6 +324,13 @@ class _Thread:
     @property
     def _thread_id(self) -> str:
         return str(self.runtime.execution_info.thread_id) if self.runtime.execution_info else ""
+
+
+def _last_window(store: BaseStore, thread_id: str, turns: int) -> int | None:
+    """Return the window of a thread's last call, as a rule one of its last turns; None when the ledger has none."""
+    recent = [one for one in events_of_turns(store, thread_id, turns - 2, turns) if isinstance(one, PromptAssembled)]
+    prompts = recent or [one for one in events(store, thread_id) if isinstance(one, PromptAssembled)]
+    return prompts[-1].window if prompts else None
 
 
 def _remaining(compaction: Compaction) -> list[BaseMessage]:

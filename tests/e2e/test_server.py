@@ -33,6 +33,10 @@ pytestmark = [
 ]
 
 
+ITS_OWN: dict[str, Any] = {"checkpointer": None, "store": None, "http": None}
+"""Leaves out what `langgraph.json` names of ours: the server has a checkpointer and a store of its own."""
+
+
 @dataclass(frozen=True)
 class Server:
     url: str
@@ -44,7 +48,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with started(tmp_path_factory.mktemp("server")) as opened:
+    with started(tmp_path_factory.mktemp("server"), ITS_OWN) as opened:
         yield opened
 
 
@@ -56,12 +60,14 @@ def started(folder: Path, more: dict[str, Any] | None = None, **settings: str) -
     (folder / "langgraph.json").write_text(json.dumps({**config, **(more or {})}))
     (folder / "src").symlink_to(ROOT / "src")
     port, log = _free_port(), folder / "log.txt"
-    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
+    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
+    # As `make studio`: a lock is taken on the event loop.
+    command += ["--allow-blocking", "--port", str(port)]
     with log.open("w") as out:
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env={**_offline(), **settings},
+            env={**_offline(), "EVERTHREAD_DATABASE": f"sqlite:///{folder}/own.db", **settings},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -314,17 +320,24 @@ def _await_start(process: subprocess.Popen[bytes], url: str, log: Path, *, deadl
 
 
 @pytest.mark.slow
-def test_the_server_can_use_our_checkpointer_and_store(tmp_path: Path) -> None:
-    module, url = "everthread.graph.server_storage", f"sqlite:///{tmp_path}/own.db"
-    ours = {"checkpointer": {"path": f"{module}.checkpointer"}, "store": {"path": f"{module}.store"}}
-
-    with started(tmp_path, ours, EVERTHREAD_DATABASE=url) as opened, get_sync_client(url=opened.url) as client:
+def test_the_page_shows_what_was_said_to_the_server(tmp_path: Path) -> None:
+    with started(tmp_path) as opened, get_sync_client(url=opened.url) as client:
         thread = new_thread(client)
-        say(client, thread, "Remember that I am vegetarian.", "ada")
-        again = say(client, thread, "What do you know about me?", "ada")
+        say(client, thread, "Remember that I am vegetarian.", "local")
+        again = say(client, thread, "What do you know about me?", "local")
+        pages = {path: _page(opened, f"/threads/{thread}{path}") for path in ("", "/chat", "/messages", "/compaction")}
+        notes = _page(opened, "/notes")
 
-    with open_storage(url, create=False) as storage:
-        view = read_thread(storage, thread)
     assert "vegetarian" in again["messages"][-1]["content"]
-    assert view.messages[0].text == "Remember that I am vegetarian."
-    assert [note.text for note in view.notes] == ["Is vegetarian."]
+    assert "the newest prompt, turn 2" in pages[""]
+    assert "What do you know about me?" in pages["/chat"]
+    assert "Remember that I am vegetarian." in pages["/messages"]
+    assert "Nothing can leave the prompt yet" in pages["/compaction"]
+    assert "Is vegetarian." in notes
+    with open_storage(f"sqlite:///{tmp_path}/own.db", create=False) as storage:
+        assert read_thread(storage, thread).messages[0].text == "Remember that I am vegetarian."
+
+
+def _page(server: Server, path: str) -> str:
+    with urllib.request.urlopen(f"{server.url}/dashboard{path}", timeout=30) as answer:
+        return str(answer.read().decode())

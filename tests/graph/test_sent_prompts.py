@@ -24,6 +24,7 @@ from everthread import (
     EverthreadState,
     aprompt_at,
     build_graph,
+    calls,
     open_storage,
     prompt_at,
     sent_prompts,
@@ -32,7 +33,7 @@ from everthread import (
 from everthread.errors import EverthreadError, NotFoundError
 from everthread.ledger import events, retention
 from everthread.ledger.recipes import calls_of
-from everthread.models.scripted import CannedModel, Tools
+from everthread.models.scripted import CannedModel, ScriptedModel, Tools
 from everthread.state import Agent, namespaces
 from everthread.state.context import POLICIES
 from everthread.state.marks import MARK
@@ -335,3 +336,17 @@ def test_most_recipes_are_short(thread: Thread) -> None:
     sizes = [len(json.dumps(call.event.recipe)) for call in calls_of(events(thread.storage.store, "t"))]
 
     assert median(sizes) <= 250
+
+
+def test_a_call_is_found_by_its_turn_without_the_whole_ledger(storage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "_TURNS_BACK", 3)
+    graph = build_graph(AGENT, model=ScriptedModel(["Fine."] * 9), summarizer="offline", storage=storage)
+    for number in range(9):
+        graph.invoke({"messages": f"Question {number}."}, CONFIG, context=Context(window=3_000))
+
+    for whole in calls.sent_prompts(storage, "t"):
+        sent, before = calls.prompt_in_turn(storage, "t", whole.name, whole.event.turn)
+        assert sent.messages == whole.messages
+        assert (before is None) == (whole.parent is None)
+    with pytest.raises(NotFoundError):
+        calls.prompt_in_turn(storage, "t", "none", 9)

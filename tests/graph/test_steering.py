@@ -272,3 +272,16 @@ def test_pins_go_with_their_thread(tmp_path: Any) -> None:
 
     assert receipt.is_verified
     assert b"Kingfisher" not in b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+
+
+def test_the_holder_and_the_size_of_a_thread_are_told(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "One.", "Two.")
+    ask(graph, "Hi.")
+    small = storage.tables.bytes_of(["t", "none"])
+    ask(graph, "Hi again.")
+
+    assert storage.tables.bytes_of(["t"])["t"] > small["t"] > storage.tables.thread_sizes()["t"][1] // 2
+    assert small["none"] == 0
+    with storage.locks.hold("t"):
+        assert storage.locks.holders(["t", "none"]).keys() == {"t"}
+    assert storage.locks.holders(["t"]) == {}

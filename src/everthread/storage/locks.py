@@ -14,7 +14,7 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import FileIO
 from pathlib import Path
 from typing import Protocol
@@ -60,6 +60,9 @@ class Locks(Protocol):
     def hold(self, key: str, *, timeout_seconds: float | None = None) -> "Hold":
         """Return what holds a thread's lock for the length of a block, sync or async; None: the timeout of all."""
 
+    def holders(self, keys: Iterable[str]) -> dict[str, str]:
+        """Name who holds which of some threads' locks now, as far as it can be known; no lock is taken for it."""
+
     def are_free(self) -> bool:
         """Tell whether nobody holds a lock now, as far as it can be known."""
 
@@ -104,6 +107,11 @@ class ThreadLocks:
 
     def close(self) -> None:
         """Do nothing: a lock that is still held is given back by whoever holds it."""
+
+    def holders(self, keys: Iterable[str]) -> dict[str, str]:
+        """Name who holds which of some threads' locks now."""
+        locks = {key: self._lock(digest(key).hex()[:32]) for key in keys}
+        return {key: lock.holder() for key, lock in locks.items() if lock.is_taken()}
 
     def are_free(self) -> bool:
         """Tell whether nobody holds a lock now; what a dead process left behind is removed."""
@@ -229,6 +237,20 @@ class _FileLock:
                 self._path.unlink(missing_ok=True)
         self._file.close()
 
+    def is_taken(self) -> bool:
+        """Tell whether somebody holds the lock; one that is free has no file, unless its holder died."""
+        try:
+            with FileIO(self._path, "r") as file:
+                # Shared, so that two who look do not see each other.
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        except OSError as error:
+            raise StorageError(f"cannot look at the lock {str(self._path)!r}: {error.strerror}") from error
+
     def holder(self) -> str:
         """Name who holds the lock, as far as it can be known."""
         try:
@@ -288,6 +310,10 @@ class _MemoryLock:
         """Give the lock back."""
         if self.is_held:
             del self._holders[self._name]
+
+    def is_taken(self) -> bool:
+        """Tell whether somebody holds the lock."""
+        return self._name in self._holders
 
     def holder(self) -> str:
         """Name who holds the lock."""

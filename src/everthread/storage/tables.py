@@ -47,6 +47,9 @@ class Tables(Protocol):
     def thread_sizes(self) -> dict[str, tuple[int, int]]:
         """Return checkpoints of each thread, and bytes of all its rows, by its id."""
 
+    def bytes_of(self, threads: Sequence[str]) -> dict[str, int]:
+        """Return the bytes of all rows of some threads, records of the store included, by their ids."""
+
     def thread_ids(self) -> list[str]:
         """Return the threads that have checkpoints."""
 

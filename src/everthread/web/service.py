@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, messages_to_dict
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, StateSnapshot
 
-from everthread.errors import SettingsError, ThreadBusyError
+from everthread.errors import SettingsError
 from everthread.graph.ending import is_open
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.turn_parts import STREAM_MODES, Part, TurnReader
@@ -166,13 +166,8 @@ class Service:
 
     async def is_busy(self, thread_id: str) -> bool:
         """Tell whether a run holds a thread, here or elsewhere."""
-        if self.runs.is_live(thread_id):
-            return True
-        try:
-            async with self.storage.locks.hold(thread_id, timeout_seconds=0):
-                return False
-        except ThreadBusyError:
-            return True
+        # Not by taking the lock: of two who try, one would take the other one for a run.
+        return self.runs.is_live(thread_id) or bool(await in_thread(self.storage.locks.holders, [thread_id]))
 
     # Runs.
 

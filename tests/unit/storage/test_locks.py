@@ -179,6 +179,25 @@ async def test_threads_and_tasks_never_hold_a_lock_at_once(tmp_path: Path, is_fi
     assert both.are_free()
 
 
+def test_the_holder_is_named_and_no_lock_is_taken_for_it(pair: list[ThreadLocks]) -> None:
+    here, other = pair
+    with here.hold("t"):
+        assert other.holders(["t", "u"]) == {"t": "another run of this process"}
+        assert other.holders(["t"]) == here.holders(["t"])
+
+    assert other.holders(["t", "u"]) == {}
+
+
+def test_another_process_is_named_and_forgotten_when_it_dies(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    here = locks(tmp_path)
+    assert here.holders(["t"]) == {"t": f"process {holder.pid}"}
+
+    holder.kill()
+    holder.wait()
+
+    assert here.holders(["t"]) == {}
+
+
 def test_the_folder_is_for_its_owner_and_as_small_as_the_number_of_runs(tmp_path: Path) -> None:
     with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         folder = storage.locks.folder

@@ -10,7 +10,7 @@ Session locks need a direct connection: behind PgBouncer, `direct_url`.
 import asyncio
 import os
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
@@ -32,6 +32,13 @@ T = TypeVar("T")
 
 _RELEASE_SECONDS = 2.0
 """How long a run waits until its lock is given back; on a connection that hangs it goes on without."""
+
+
+_HELD = (
+    "SELECT (classid::bigint << 32) | objid::bigint, pid FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1"
+    " AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND ((classid::bigint << 32) | objid::bigint) = ANY(%s)"
+)
 
 
 class SessionLocks:
@@ -65,6 +72,21 @@ class SessionLocks:
         check_process(self._process)
         seconds = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         return _SessionHold(_SessionLock(self, key), key, seconds)
+
+    def holders(self, keys: Iterable[str]) -> dict[str, str]:
+        """Name who holds which of some threads' locks now."""
+        return self.submit(self._held, list(keys)).result()
+
+    def _held(self, keys: Sequence[str]) -> dict[str, str]:
+        try:
+            session = self._connected()
+            numbers = {lock_number(self._schema, key): key for key in keys}
+            rows = session.execute(_HELD, ([*numbers],)).fetchall()
+        except psycopg.Error as error:
+            self._disconnect()
+            raise failure(error) from error
+        own = session.info.backend_pid
+        return {numbers[number]: "a run of this process" if pid == own else f"process {pid}" for number, pid in rows}
 
     def are_free(self) -> bool:
         """Tell whether no run of this process holds a lock."""

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 
 from everthread.errors import StorageError
+from everthread.state import namespaces
 from everthread.state.namespaces import Namespace
 from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.postgres.database import connect
@@ -54,6 +55,13 @@ _SIZES = (
     " LEFT JOIN (SELECT thread_id, sum(octet_length(blob)) AS size FROM checkpoint_writes GROUP BY thread_id) w"
     " USING (thread_id)"
 )
+_BYTES = (
+    "SELECT thread_id, sum(octet_length(checkpoint::text) + octet_length(metadata::text)) FROM checkpoints"
+    " WHERE thread_id = ANY(%s) GROUP BY thread_id",
+    "SELECT thread_id, sum(octet_length(blob)) FROM checkpoint_blobs WHERE thread_id = ANY(%s) GROUP BY thread_id",
+    "SELECT thread_id, sum(octet_length(blob)) FROM checkpoint_writes WHERE thread_id = ANY(%s) GROUP BY thread_id",
+)
+_BYTES_BELOW = "SELECT sum(octet_length(value::text)) FROM store WHERE prefix ~>~ %s AND prefix ~<~ %s"
 _INLINE = (
     "SELECT v.key, v.value::text FROM checkpoints c CROSS JOIN LATERAL jsonb_each(c.checkpoint -> 'channel_values') v"
     " WHERE c.thread_id = %s ORDER BY c.checkpoint_id"
@@ -105,6 +113,18 @@ class PostgresTables:
     def thread_sizes(self) -> dict[str, tuple[int, int]]:
         """Return checkpoints of each thread, and bytes of all its rows."""
         return {thread_id: (count, int(size)) for thread_id, count, size in self._saved(_SIZES)}
+
+    def bytes_of(self, threads: Sequence[str]) -> dict[str, int]:
+        """Return the bytes of all rows of some threads."""
+        sizes = dict.fromkeys(threads, 0)
+        by_label = {".".join(namespaces.thread(one)): one for one in threads}
+        for sql in _BYTES if self.has_checkpoints else ():
+            for thread_id, size in self._saved(sql, [*threads]):
+                sizes[thread_id] += int(size or 0)
+        for prefix, thread_id in by_label.items():
+            found = self._stored(_BYTES_BELOW, prefix + ".", prefix + "/")
+            sizes[thread_id] += int(found[0][0] or 0) if found else 0
+        return sizes
 
     def thread_ids(self) -> list[str]:
         """Return the threads that have checkpoints."""

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any
 
+from everthread.state import namespaces
 from everthread.state.namespaces import Namespace
 from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.locations import connect_to_read, locate, prepare
@@ -95,6 +96,22 @@ class SqliteTables:
         """Return checkpoints of each thread, and bytes of all its rows."""
         rows = self._rows("checkpoints", _SIZES) if self.has_checkpoints else []
         return {str(thread_id): (count, size) for thread_id, count, size in rows}
+
+    def bytes_of(self, threads: Sequence[str]) -> dict[str, int]:
+        """Return the bytes of all rows of some threads."""
+        sizes = dict.fromkeys(threads, 0)
+        for thread_id in threads:
+            below = ".".join(namespaces.thread(thread_id))
+            for table, sql, values in (
+                ("checkpoints", "SELECT sum(length(checkpoint) + length(metadata)) FROM checkpoints", None),
+                ("writes", "SELECT sum(length(value)) FROM writes", None),
+                ("store", "SELECT sum(length(CAST(value AS BLOB))) FROM store", (f"{below}.", f"{below}/")),
+            ):
+                where = " WHERE thread_id = ?" if values is None else " WHERE prefix > ? AND prefix < ?"
+                sizes[thread_id] += sum(
+                    row[0] or 0 for row in self._rows(table, sql + where, *(values or (thread_id,)))
+                )
+        return sizes
 
     def thread_ids(self) -> list[str]:
         """Return the threads that have checkpoints."""

@@ -47,6 +47,14 @@ def short(value: int) -> str:
     return f"{value / 1000:.0f}k" if value >= 10_000 else f"{value / 1000:.1f}k" if value >= 1000 else str(value)
 
 
+def in_bytes(value: int) -> str:
+    """Return a number of bytes as people write it."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= size:
+            return f"{value / size:.{0 if value >= 10 * size else 1}f} {unit}"
+    return f"{value} bytes"
+
+
 def when(at: str) -> str:
     """Return a time as people write it, in UTC."""
     return at[:16].replace("T", " ")
@@ -65,7 +73,13 @@ _environment = Environment(
     lstrip_blocks=True,
 )
 _environment.filters.update(
-    plain=lambda text: plain(str(text)), cut=cut, number=number, short=short, when=when, segment=segment
+    plain=lambda text: plain(str(text)),
+    cut=cut,
+    number=number,
+    short=short,
+    when=when,
+    in_bytes=in_bytes,
+    segment=segment,
 )
 
 

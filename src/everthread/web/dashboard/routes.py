@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from everthread.calls import prompt_and_parent, prompt_at, prompt_changes
+from everthread.calls import prompt_changes, prompt_in_turn
 from everthread.ledger import EVENTS, events_of_turns
 from everthread.ledger.events import PromptAssembled
 from everthread.plain import plain
@@ -52,10 +52,13 @@ async def threads(visit: Visit) -> Response:
         found = [one for one in every if one["id"] in said or words.lower() in _name_of(one)]
         shown = found[offset : offset + _THREADS]
         newest: list[Any] = store.batch([_newest_prompt(one["id"], one["turns"]) for one in shown])
+        ids, storage = [one["id"] for one in shown], visit.service.storage
+        sizes, holders = storage.tables.bytes_of(ids), storage.locks.holders(ids)
         for one, items in zip(shown, newest, strict=True):
             one["said"] = said.get(one["id"])
             prompts = [EVENTS.validate_python(item.value) for item in sorted(items, key=lambda item: str(item.key))]
             event = prompts[-1] if prompts else None
+            one |= {"bytes": sizes[one["id"]], "holder": holders.get(one["id"], "")}
             one |= {"prompt": event, "bar": bar_of(event) if isinstance(event, PromptAssembled) else None}
         return len(found), shown
 
@@ -97,7 +100,8 @@ async def call(visit: Visit) -> Response:
     """Show the exact prompt of a call, what changed since the call before, and what left."""
     record = await visit.service.record(visit.identity, visit.path("thread_id"))
     start = visit.number("from", 0)
-    values = await in_thread(_call_values, visit.service.storage, str(record["thread_id"]), visit.path("call"))
+    turn = visit.number("turn", 0) or None
+    values = await in_thread(_call_values, visit.service.storage, str(record["thread_id"]), visit.path("call"), turn)
     shown = values["every"][start : start + _PARTS]
     later = start + _PARTS if start + _PARTS < len(values["every"]) else None
     earlier = max(start - _PARTS, 0) if start else None
@@ -106,8 +110,8 @@ async def call(visit: Visit) -> Response:
     )
 
 
-def _call_values(storage: Storage, thread_id: str, name: str) -> dict[str, Any]:
-    sent, before = prompt_and_parent(storage, thread_id, name)
+def _call_values(storage: Storage, thread_id: str, name: str, turn: int | None) -> dict[str, Any]:
+    sent, before = prompt_in_turn(storage, thread_id, name, turn)
     first = before.event.turn if before else sent.event.turn
     recorded = events_of_turns(storage.store, thread_id, first, sent.event.turn)
     differences = prompt_changes(before, sent, recorded) if before else []
@@ -131,7 +135,8 @@ async def part(visit: Visit) -> Response:
     """Return one message of a prompt in full, as plain text."""
     record = await visit.service.record(visit.identity, visit.path("thread_id"))
     place = visit.path("place")
-    sent = await in_thread(prompt_at, visit.service.storage, str(record["thread_id"]), visit.path("call"))
+    turn, storage = visit.number("turn", 0) or None, visit.service.storage
+    sent, _ = await in_thread(prompt_in_turn, storage, str(record["thread_id"]), visit.path("call"), turn)
     parts = sent.parts or ()
     found = parts[int(place)] if place.isdecimal() and len(place) < 10 and int(place) < len(parts) else None
     if found is None or found.message is None:
