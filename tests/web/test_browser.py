@@ -27,7 +27,7 @@ playwright = pytest.importorskip("playwright.async_api", reason="playwright is n
 CHROMIUM = shutil.which("chromium") or ""
 PICTURES = Path(__file__).parents[2] / "docs" / "images"
 KEPT = [
-    *(f"dashboard-{name}-light-1280.png" for name in ("thread", "call")),
+    *(f"dashboard-{name}-light-1280.png" for name in ("thread", "call", "messages", "why")),
     *(f"dashboard-{name}-dark-360.png" for name in ("chat", "compaction", "note")),
 ]
 """Pictures of the docs; another folder than `1` gets those of every view."""
@@ -224,6 +224,13 @@ async def test_every_view_fits_a_wide_and_a_narrow_window(site: Site) -> None:
     thread = await site.thread(*questions, window=5_000)
     for text in ("Prefers window seats on trains.", "Allergic to walnuts.", "Usually travels with one bag."):
         note = (await site.api.post("/notes", json={"text": text})).json()["id"]
+    asking = await site.page()
+    await asking.goto(f"{site.url}/dashboard/threads/{thread}/messages")
+    await asking.get_by_label("A sentence for every prompt").fill("The quay closes at noon.")
+    await asking.get_by_role("button", name="Pin it").click()
+    await asking.locator(".part").filter(has_text="left").get_by_role("button", name="Bring back").first.click()
+    await asking.get_by_text("with the next message", exact=True).wait_for()
+    await asking.close()
     timeline = await site.api.get(f"/dashboard/threads/{thread}")
     assert timeline.status_code == 200
     ahead = [one for one in (" masked: ", "compacted into summary") if one in timeline.text][-1]

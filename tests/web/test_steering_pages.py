@@ -63,7 +63,7 @@ async def test_a_fork_makes_the_call_again(worker: MakeWorker) -> None:
     client = one.client()
     thread = await thread_of(client, 2)
     timeline = (await client.get(f"{PREFIX}/threads/{thread}")).text
-    newest = re.findall(r'href="([^"]*/calls/(\w+))"', timeline)[0]
+    newest = re.findall(r'href="([^"]*/calls/(\w+)[^"]*)"', timeline)[0]
 
     forked = await post(client, newest[0].removeprefix(PREFIX), f"/threads/{thread}/steer/fork", id=newest[1])
     chat = forked.headers["location"].removeprefix(PREFIX)

@@ -15,6 +15,7 @@ from everthread.state import Note
 from everthread.storage.history import note_history, thread_history
 from everthread.storage.reading import one_note, user_notes
 from everthread.web.dashboard.prompt import text_of
+from everthread.web.dashboard.source_graph import source_graph
 from everthread.web.dashboard.views import Visit, see_other
 from everthread.web.problems import Problem
 from everthread.web.service import OwnThread, in_thread, summary_of
@@ -105,7 +106,13 @@ async def why(visit: Visit) -> Response:
 
     accounts, is_exact = await in_thread(explained) if asked else ([], True)
     return visit.page(
-        "why.html", thread=summary_of(own.record), q=asked, accounts=accounts[:50], total=len(accounts), exact=is_exact
+        "why.html",
+        thread=summary_of(own.record),
+        q=asked,
+        accounts=accounts[:50],
+        total=len(accounts),
+        exact=is_exact,
+        graph=source_graph(accounts[:50]),
     )
 
 
