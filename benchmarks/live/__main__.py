@@ -15,17 +15,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmarks.notes.__main__ import wilson
+from benchmarks.notes.generator import notes
 from everthread.errors import EverthreadError, SettingsError
 from everthread.graph.agent import node_deps
 from everthread.models.provider import resolve
 from everthread.state import Agent
 
-from .cases import note_cases
 from .measuring import Distilled, Guarded, distilled, guarded, messages
 from .recording import Recorder, Replay
 
 _AGENT = Agent(name="live", title="Live", instructions="Be brief.")
-_Z = 1.96
 
 Case = TypeVar("Case")
 
@@ -62,7 +62,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
             print(f"\r{len(recorder.replies):,} requests", end="", file=sys.stderr)
 
     said = _some(messages(), options.limit)
-    notes = guarded(_some(note_cases(), options.limit), deps, batch=options.batch, tick=tick)
+    judged = guarded(_some(notes("reporting"), options.limit), deps, batch=options.batch, tick=tick)
     both = {"rules": distilled(said, None, tick), "rules and model": distilled(said, deps, tick)}
     if options.record is not None:
         recorder.save(options.record)
@@ -70,10 +70,10 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     times = {f"seconds p{part}": seconds[int(part / 100 * len(seconds))] for part in (50, 95) if seconds}
     return {
         "model": options.model if replay is None else f"replay of {options.replay}",
-        "guard": _guard_rows(notes),
+        "guard": _guard_rows(judged),
         "distillation": [row for name, outcomes in both.items() for row in _distilled_rows(name, outcomes)],
         "requests": len(recorder.replies),
-        "without an answer": sum(one.is_unjudged for one in notes),
+        "without an answer": sum(one.is_unjudged for one in judged),
         "tokens in": recorder.tokens[0],
         "tokens out": recorder.tokens[1],
         **times,
@@ -101,10 +101,10 @@ def _language_model(name: str) -> Any:
     return chat
 
 
-def _guard_rows(notes: Sequence[Guarded]) -> list[dict[str, Any]]:
+def _guard_rows(judged: Sequence[Guarded]) -> list[dict[str, Any]]:
     rows = []
     for label, is_bad in (("must be blocked", True), ("must be kept", False)):
-        side = [one for one in notes if one.case.is_bad == is_bad]
+        side = [one for one in judged if one.case.is_bad == is_bad]
         for language in ("all", *sorted({one.case.language for one in side})):
             part = [one for one in side if language in ("all", one.case.language)]
             if part:
@@ -137,14 +137,6 @@ def _distilled_rows(name: str, outcomes: Sequence[Distilled]) -> list[dict[str, 
             }
         )
     return rows
-
-
-def wilson(hits: int, total: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share."""
-    share, squared = hits / total, _Z * _Z
-    middle = (share + squared / (2 * total)) / (1 + squared / total)
-    half = _Z * (share * (1 - share) / total + squared / (4 * total * total)) ** 0.5 / (1 + squared / total)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def markdown(figures: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from langchain_core.messages import HumanMessage
 
+from benchmarks.notes.generator import LabelledNote
 from everthread.memory.capture import kind_of
 from everthread.memory.distill import Candidate, candidates
 from everthread.memory.distill.proposals import together
@@ -18,7 +19,7 @@ from everthread.nodes.model_calls import make_calls
 from everthread.nodes.second_opinion import second_opinion
 from everthread.state import Context, Note, Source
 
-__all__ = ["Distilled", "Guarded", "Message", "NoteCase", "distilled", "guarded", "messages"]
+__all__ = ["Distilled", "Guarded", "Message", "distilled", "guarded", "messages"]
 
 Tick = Callable[[], None]
 """Called after each request."""
@@ -27,19 +28,10 @@ CONTEXT = Context(guard="model", distiller="model", opinion_seconds=60)
 
 
 @dataclass(frozen=True)
-class NoteCase:
-    """A note and whether it may be kept."""
-
-    language: str
-    text: str
-    is_bad: bool
-
-
-@dataclass(frozen=True)
 class Guarded:
     """What became of a note."""
 
-    case: NoteCase
+    case: LabelledNote
     by_rules: bool
     """The rules refuse it."""
     by_model: bool
@@ -68,7 +60,7 @@ class Distilled:
     right: int
 
 
-def guarded(cases: Sequence[NoteCase], deps: NodeDeps, *, batch: int, tick: Tick) -> list[Guarded]:
+def guarded(cases: Sequence[LabelledNote], deps: NodeDeps, *, batch: int, tick: Tick) -> list[Guarded]:
     """Judge notes by the rules, and what they allow by the model too, so many in a request.
 
     Good notes and bad ones are to come mixed: one that is bad must not give its neighbours away.
@@ -85,7 +77,7 @@ def guarded(cases: Sequence[NoteCase], deps: NodeDeps, *, batch: int, tick: Tick
     return outcomes
 
 
-def _note(number: int, case: NoteCase) -> Note:
+def _note(number: int, case: LabelledNote) -> Note:
     source = Source(thread_id="live", message_ids=(f"m{number}",))
     return Note(id=f"n-{number}", text=case.text, kind=kind_of(case.text), date="2026-01-01", sources=(source,))
 

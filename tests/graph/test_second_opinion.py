@@ -33,7 +33,7 @@ from openai_chat import chats
 from server import Fault, OpenAIServer, Refusal, Reply
 from small_agent import calls
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+OPINIONS = Path(__file__).parents[1] / "unit/memory/guard/opinions.jsonl"
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])
 TOLD = "I'm allergic to walnuts. I prefer trains to planes."
@@ -232,7 +232,7 @@ def test_a_failure_keeps_no_note_and_fails_no_turn(
     assert len(fallbacks(storage)) == 1
 
 
-SHAPES = [json.loads(line) for line in (FIXTURES / "opinions.jsonl").read_text(encoding="utf-8").splitlines()]
+SHAPES = [json.loads(line) for line in OPINIONS.read_text(encoding="utf-8").splitlines()]
 """Answers in the shapes of providers' clients, written by hand: there was no key to record them with."""
 
 

@@ -78,5 +78,5 @@ def test_a_name_of_no_language_model_is_refused(name: str, capsys: pytest.Captur
 def test_a_model_that_answers_nothing_gives_no_table(served: Any, capsys: pytest.CaptureFixture[str]) -> None:
     served(JudgeModel(judge=fail))
 
-    assert live.main([]) == 2
+    assert live.main(["--limit", "60"]) == 2
     assert capsys.readouterr() == ("", "error: the model answers no request; the last error was RuntimeError: down\n")
