@@ -29,6 +29,7 @@ SUITES = {
     "guard": "is what must not be remembered blocked, and nothing else? (text and label)",
     "injection": "is the preference that a question needs in the prompt? (gold.questions)",
     "retention": "is the evidence for a question in the prompt? (gold.questions)",
+    "precision": "does a question bring what it needs and nothing else? (the folder of PrecisionMemBench)",
     "threads": "is it, when each session is a thread of its own? (gold.questions)",
 }
 """Names of the suites, each a module of this package, with the question that it answers."""
