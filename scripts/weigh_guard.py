@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from logistic import fitted
 
 from benchmarks.notes.generator import notes, practice
 from everthread.memory.folding import folded
@@ -25,7 +26,6 @@ from everthread.memory.guard.weighing import WEIGHTS_FILE, features, is_left, la
 from everthread.memory.rules import BUILT_IN
 
 _PENALTIES = {"en": 1.2, "other": 3.0}
-_STEPS = 1_500
 _FEWEST = 3
 """Sentences that have a feature, at the least; what is rarer is chance."""
 _FALSE_ALARMS = {"en": 0.01, "other": 0.005}
@@ -58,7 +58,7 @@ def _set(group: str, rows: list[_Row]) -> dict[str, Any]:
     names = sorted(feature for feature, count in counts.items() if count >= _FEWEST)
     place = {feature: number for number, feature in enumerate(names)}
     matrix = [[place[feature] for feature in row.features if feature in place] for row in rows]
-    weights, bias = _fitted(matrix, [row.is_bad for row in rows], len(names), _PENALTIES[group])
+    weights, bias = fitted(matrix, [row.is_bad for row in rows], len(names), penalty=_PENALTIES[group])
     kept = {name: round(weight, 1) for name, weight in zip(names, weights, strict=True) if abs(weight) >= 0.05}
     bias = round(bias, 1)
     good = [row for row in rows if row.group == group and not row.is_bad]
@@ -83,50 +83,6 @@ def _row(text: str, is_bad: bool, *, is_in_file: bool) -> _Row:
     found = frozenset(name for sentence in sentences for name in features(sentence, language, BUILT_IN))
     is_unweighed = all(is_left(sentence, language, BUILT_IN) for sentence in sentences)
     return _Row(found, is_bad, "en" if language == "en" else "other", is_in_file, is_unweighed)
-
-
-def _fitted(matrix: list[list[int]], labels: list[bool], size: int, penalty: float) -> tuple[list[float], float]:
-    """Minimise the balanced log loss plus the penalty; returns weights and bias."""
-    positive = sum(labels)
-    worth = [len(labels) / (2 * (positive if label else len(labels) - positive)) for label in labels]
-    step = 1 / (0.25 * max(worth) * _largest(matrix, size))
-    weights, ahead, momentum = [0.0] * size, [0.0] * size, 1.0
-    bias = bias_ahead = 0.0
-    for _ in range(_STEPS):
-        slope, slope_of_bias = [0.0] * size, 0.0
-        for places, label, value in zip(matrix, labels, worth, strict=True):
-            score = bias_ahead + sum(ahead[place] for place in places)
-            error = value * (1 / (1 + math.exp(-max(min(score, 30), -30))) - label)
-            slope_of_bias += error
-            for place in places:
-                slope[place] += error
-        new = [_shrunk(ahead[place] - step * slope[place], step * penalty) for place in range(size)]
-        new_bias = bias_ahead - step * slope_of_bias
-        following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-        pull = (momentum - 1) / following
-        ahead = [value + pull * (value - old) for value, old in zip(new, weights, strict=True)]
-        bias_ahead = new_bias + pull * (new_bias - bias)
-        weights, bias, momentum = new, new_bias, following
-    return weights, bias
-
-
-def _largest(matrix: list[list[int]], size: int) -> float:
-    """Return the largest eigenvalue of the Gram matrix with the bias column, by power iteration."""
-    vector, of_bias = [1.0] * size, 1.0
-    largest = 1.0
-    for _ in range(50):
-        seen = [of_bias + sum(vector[place] for place in places) for places in matrix]
-        back = [0.0] * size
-        for places, value in zip(matrix, seen, strict=True):
-            for place in places:
-                back[place] += value
-        largest = math.sqrt(sum(value * value for value in back) + sum(seen) ** 2)
-        vector, of_bias = [value / largest for value in back], sum(seen) / largest
-    return largest
-
-
-def _shrunk(value: float, by: float) -> float:
-    return math.copysign(max(abs(value) - by, 0.0), value)
 
 
 if __name__ == "__main__":

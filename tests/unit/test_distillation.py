@@ -8,6 +8,7 @@ from langgraph.store.memory import InMemoryStore
 from everthread.ledger.events import Event
 from everthread.ledger.record import record
 from everthread.memory.distill import Candidate, candidates
+from everthread.memory.distill.third_person import quotation
 from everthread.nodes.distill_notes import Due, captured, session_due, settled
 from everthread.state import Note, namespaces
 from text_growth import LINEAR, growth
@@ -110,6 +111,34 @@ def test_a_lasting_statement_becomes_a_durable_note(said: str, note: str | None)
 )
 def test_what_is_not_the_users_own_of_today_is_left_alone(said: str) -> None:
     assert candidates(said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Coffee after four and I'm up all night.",
+        "Gluten ties my guts in knots.",
+        "Spreadsheets are my happy place.",
+        "Nothing beats a night train for me.",
+        "By day I fix lifts.",
+        "In our house the telly stays off.",
+        "Von Katzen tränen mir die Augen.",
+        "Le vin rouge me donne mal à la tête.",
+    ],
+)
+def test_what_is_built_like_a_lasting_statement_is_kept_word_for_word(said: str) -> None:
+    assert (only(said).text, only(said).scope) == (quotation(said), "durable")
+
+
+def test_a_statement_that_explains_a_request_is_no_note() -> None:
+    said = "By day I fix lifts."
+    assert only(said)
+    assert candidates(f"{said} Which boots would you take?") == []
+
+
+def test_strictly_only_known_forms_of_speech_count() -> None:
+    assert candidates("Spreadsheets are my happy place.", is_strict=True) == []
+    assert candidates("I never fly at night.", is_strict=True) != []
 
 
 @pytest.mark.parametrize(

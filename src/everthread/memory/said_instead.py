@@ -63,7 +63,7 @@ def said_instead(
         is_others: the note may be what a tool said: then only a statement with much of the note in it will do.
     """
     for one in said:
-        for candidate in candidates(one.text[-LONGEST_MESSAGE:], rules=rules):
+        for candidate in candidates(one.text[-LONGEST_MESSAGE:], rules=rules, is_strict=is_others):
             if share_meaning(candidate.text, text):
                 return one, candidate
     for place, one in enumerate(said if not is_others else ()):

@@ -4,6 +4,7 @@ A statement is told from a request, a quotation, a supposition, and from what ot
 docs/memory.md for what the rules know and what they miss.
 """
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -28,6 +29,7 @@ from everthread.memory.distill.statements import (
 from everthread.memory.distill.third_person import keywords, quotation, third_person
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.constraints import is_for_this_time
+from everthread.memory.text.cues import is_of_a_case, weight
 from everthread.memory.text.own_words import Sentence, is_reported, own_sentences
 from everthread.memory.text.wording import wording
 from everthread.memory.text.words import words
@@ -53,6 +55,13 @@ _LONGEST_LEAD = 8
 _WISH = 0.8
 """What a wish is worth that a request only implies; our choice."""
 
+_TOLD = 0.5
+"""What a statement is worth that is only built like one; our choice."""
+
+_BESIDE_A_REQUEST = 3.0
+"""Weight of such a statement from which it is kept although its message asks something; our choice. Most are told to
+explain what is asked, and are of no use later."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -68,7 +77,9 @@ class Candidate:
     confidence: float = 1.0
 
 
-def candidates(text: str, *, question: str = "", known: Iterable[str] = (), rules: Rules = BUILT_IN) -> list[Candidate]:
+def candidates(
+    text: str, *, question: str = "", known: Iterable[str] = (), rules: Rules = BUILT_IN, is_strict: bool = False
+) -> list[Candidate]:
     """Return what a user's message says that will matter later.
 
     Lasting statements come as `durable`; wishes of this trip or case come as `session`. Quoted, past,
@@ -79,15 +90,18 @@ def candidates(text: str, *, question: str = "", known: Iterable[str] = (), rule
         question: the assistant's message ahead of it, for answers such as `Aisle.`
         known: texts of injected notes: a sentence that repeats one word for word is not learnt again.
         rules: the agent's rules.
+        is_strict: only forms of speech that the rules know count, not what is only built like a statement.
     """
     own = [one for one in _readable(own_sentences(text)) if not is_reported(one)]
     if question and not any(statements(one, rules) for one in own) and (answer := answered(text, question)):
         return [Candidate(text.strip(), answer.text, answer.scope, answer.kind, answer.subject)]
     injected = [words(note) for note in known]
+    asks = any(sentence.is_question or is_of_a_case(sentence.bare, rules) for sentence in own)
+    least = math.inf if is_strict else _BESIDE_A_REQUEST if asks else 0.0
     by_text: dict[str, Candidate] = {}
     for sentence in own:
         if words(sentence.text) not in injected:
-            for candidate in _from_sentence(sentence, rules):
+            for candidate in _from_sentence(sentence, rules, least):
                 by_text.setdefault(candidate.text, candidate)
     return list(by_text.values())[:MOST_PER_MESSAGE]
 
@@ -118,7 +132,7 @@ def share_meaning(one: str, other: str) -> bool:
     return bool(ours and theirs) and 2 * len(ours & theirs) >= min(len(ours), len(theirs))
 
 
-def _from_sentence(sentence: Sentence, rules: Rules) -> list[Candidate]:
+def _from_sentence(sentence: Sentence, rules: Rules, least: float) -> list[Candidate]:
     if (start := asked_to_remember(sentence)) is not None:
         return [_asked(sentence, start, rules)]
     is_real = not is_hypothetical(sentence.bare)
@@ -135,6 +149,8 @@ def _from_sentence(sentence: Sentence, rules: Rules) -> list[Candidate]:
     if cue("unwanted").match(sentence.bare) and not sentence.is_question:
         subject = subject_of(sentence.text)
         return [Candidate(sentence.quote, quotation(sentence.text), "session", "preference", subject, _WISH)]
+    if is_real and _tells_of_the_user(sentence, rules, least):
+        return [replace(_quoted(sentence, sentence.text, "durable", rules), confidence=_TOLD)]
     return [
         Candidate(
             sentence.quote,
@@ -146,6 +162,16 @@ def _from_sentence(sentence: Sentence, rules: Rules) -> list[Candidate]:
         )
         for wish in wishes(sentence)
     ]
+
+
+def _tells_of_the_user(sentence: Sentence, rules: Rules, least: float) -> bool:
+    """Tell whether a sentence in no form of speech that the rules know is built like a lasting statement."""
+    bare = sentence.bare
+    if sentence.is_question or not is_own("", bare) or is_for_this_time(bare, rules) or is_of_a_case(bare, rules):
+        return False
+    if cue("dated").search(bare) or cue("indifferent").search(bare):
+        return False
+    return weight(bare, "lasting", rules) >= least
 
 
 def _quoted(sentence: Sentence, clause: str, scope: NoteScope, rules: Rules) -> Candidate:

@@ -1,6 +1,9 @@
 """The user's standing rules, such as "don't book before I approve", and how long a wish holds."""
 
-from everthread.memory.rules import BUILT_IN, RulePack, Rules
+import re
+
+from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.text.cues import is_of_a_case, weight
 from everthread.memory.text.own_words import is_reported, own_sentences
 
 __all__ = [
@@ -13,33 +16,43 @@ __all__ = [
     "urgency",
 ]
 
+_CUT = re.compile(r"(?<=[;:])\s+")
 _SHORTEST = 8
 _LONGEST = 300
 """Characters above which a sentence is a story, not a rule."""
+
+_BESIDE_A_CASE = 2.0
+"""Weight from which a sentence is a rule although the message is about one order or error; our choice."""
 
 
 def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
     """Return the sentences of a user's message that are standing rules, word for word.
 
     Questions and what is wanted once are none, and neither is what the user quotes, pastes, reports or wants to have
-    translated. A sentence that may be one or not is kept: too many rules cost tokens, a lost one costs trust.
+    translated. A sentence that may be one or not is kept: too many rules cost tokens, a lost one costs trust. Where the
+    rest of the message is about one order or error, only what is clearly built like a rule is one.
     """
-    pack = rules.pack("constraints")
-    return [
-        sentence.quote
-        for sentence in own_sentences(text, at_semicolons=True)
-        if _SHORTEST <= len(sentence.quote) <= _LONGEST
-        and not sentence.is_question
-        and _is_standing(sentence.bare, pack)
-        and not is_reported(sentence)
-    ]
+    sentences = own_sentences(text)
+    cases = [is_of_a_case(sentence.bare, rules) for sentence in sentences]
+    found = []
+    for place, sentence in enumerate(sentences):
+        if not _SHORTEST <= len(sentence.quote) <= _LONGEST or sentence.is_question or is_reported(sentence):
+            continue
+        least = _BESIDE_A_CASE if sum(cases) > cases[place] else 0.0
+        if any(_is_rule(part, least, rules) for part in (sentence.bare, *_parts(sentence.bare))):
+            found.append(sentence.quote)
+    return found
 
 
-def _is_standing(bare: str, pack: RulePack) -> bool:
-    """Tell whether a sentence is a rule by its words, or is built like one and not about this once."""
-    if pack.fits("standing", bare):
-        return True
-    return pack.fits("likely", bare) and not pack.fits("one_off", bare)
+def _parts(bare: str) -> list[str]:
+    """Return what a sentence says ahead of a semicolon or colon and behind it; what is kept is all of it."""
+    parts = _CUT.split(bare)
+    return [part for part in parts if len(part) >= _SHORTEST] if len(parts) > 1 else []
+
+
+def _is_rule(bare: str, least: float, rules: Rules) -> bool:
+    """Tell whether a sentence is a rule by its words, or is built like one."""
+    return rules.pack("constraints").fits("standing", bare) or weight(bare, "rule", rules) >= least
 
 
 def is_prohibition(sentence: str, rules: Rules = BUILT_IN) -> bool:

@@ -58,6 +58,11 @@ from everthread.memory.text.constraints import (
         "Anrufe bitte nie vor neun.",
         "Nunca reserves con ellos.",
         "振込は必ず確認してから。",
+        "Cash goes past the treasurer before anyone touches it.",
+        "You can move my gym slot around; physio stays where it is.",
+        "The press hears from us through Omar or not at all.",
+        "Trainees are not rostered past eight in the evening.",
+        "Los pedidos de más de cien cajas los confirma Inés.",
     ],
 )
 def test_a_rule_of_the_user_is_found(sentence: str) -> None:
@@ -75,7 +80,6 @@ def test_a_rule_of_the_user_is_found(sentence: str) -> None:
         "I can't find my phone.",
         "You may not be aware of it.",
         "I can only see one of them.",
-        "The limit of what I can take is near.",
         "If it fails again, let me know.",
         "Show me every flight.",
         "Send all of it to Bo today.",
@@ -89,6 +93,10 @@ def test_a_rule_of_the_user_is_found(sentence: str) -> None:
         "They wrote: No emails, ever.",
         "Ich mag Tee.",
         "Mein Vater wollte immer alles doppelt.",
+        "Don't send it yet, I've spotted a typo.",
+        "The sign in the pool says children must be with an adult.",
+        "Plan status: active",
+        "If that's possible, please do it.",
     ],
 )
 def test_talk_is_no_rule(text: str) -> None:
@@ -100,6 +108,12 @@ def test_a_rule_ends_where_a_bracket_or_a_quotation_ends() -> None:
         "Never book this one.",
         "Always ask me first.",
     ]
+
+
+def test_what_stands_beside_a_case_is_about_that_case() -> None:
+    rule = "Refunds land with me."
+    assert constraints_in(f"Hello. {rule}") == [rule]
+    assert constraints_in(f"Please cancel order #W2291. {rule}") == []
 
 
 def test_prohibitions_go_ahead_of_wishes() -> None:

@@ -1,0 +1,28 @@
+"""How a sentence is built, weighed: is it a standing rule, or something lasting that users say about themselves?
+
+The pack `cues` reads who may or must do what, under which condition, how often and when. It knows no wordings, so it
+also judges those that nobody wrote down; every cue adds its weight, and none decides alone.
+"""
+
+from typing import Literal
+
+from everthread.memory.rules import BUILT_IN, Rules
+
+__all__ = ["is_of_a_case", "weight"]
+
+
+def weight(text: str, of: Literal["rule", "lasting"], rules: Rules = BUILT_IN) -> float:
+    """Return what speaks for a sentence being a rule, or lasting; from 0 on it is taken for one.
+
+    Args:
+        text: one sentence with plain apostrophes, quotations blanked.
+        of: what it may be.
+        rules: the agent's.
+    """
+    cues = rules.pack("cues").sections["cue"]
+    return sum(float(cue.values[of]) for cue in cues if cue.values[of] and cue.match(text))
+
+
+def is_of_a_case(text: str, rules: Rules = BUILT_IN) -> bool:
+    """Tell whether a sentence speaks of one order, booking or error: what stands around it is about that, too."""
+    return rules.pack("cues").fits("case", text)
