@@ -31,9 +31,6 @@ _FEWEST_MATCHES = 2
 _PRONOUNS = frozenset(("he", "she", "they"))
 """Whom they stand for was said ahead of them; a quoted sentence claims no more than was said."""
 
-_QUOTATION = re.compile("_{25}")
-"""A quotation that was blanked, longer than a word or two: the sentence is not all the user's."""
-
 _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 
 _CLOCK = re.compile(r"\b0(?=\d\b)|(?<=\d):00\b")
@@ -104,7 +101,7 @@ def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
     telling = [word for word in noted.words if is_answered or not is_frame(word) or word[0].isdigit()]
     for sentence in own_sentences(message):
         evidence = evidence_in(sentence)
-        if evidence is None or not evidence.is_lasting or is_answer(sentence.bare) or _QUOTATION.search(sentence.bare):
+        if evidence is None or not evidence.is_lasting or is_answer(sentence.bare) or sentence.has_quotation:
             continue
         who = evidence.who - _PRONOUNS
         if who and not any(is_same(name, word) for name in who for word in noted.words):

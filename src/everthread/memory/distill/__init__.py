@@ -169,7 +169,7 @@ def _tells_of_the_user(sentence: Sentence, rules: Rules, least: float) -> bool:
     bare = sentence.bare
     if sentence.is_question or not is_own("", bare) or is_for_this_time(bare, rules) or is_of_a_case(bare, rules):
         return False
-    if cue("dated").search(bare) or cue("indifferent").search(bare):
+    if sentence.has_quotation or cue("dated").search(bare) or cue("indifferent").search(bare):
         return False
     return weight(bare, "lasting", rules) >= least
 

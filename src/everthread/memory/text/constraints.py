@@ -1,5 +1,6 @@
 """The user's standing rules, such as "don't book before I approve", and how long a wish holds."""
 
+import math
 import re
 
 from everthread.memory.rules import BUILT_IN, Rules
@@ -39,6 +40,8 @@ def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
         if not _SHORTEST <= len(sentence.quote) <= _LONGEST or sentence.is_question or is_reported(sentence):
             continue
         least = _BESIDE_A_CASE if sum(cases) > cases[place] else 0.0
+        if sentence.has_quotation or sentence.text.endswith(":"):
+            least = math.inf  # What it quotes or announces is not the user's.
         if any(_is_rule(part, least, rules) for part in (sentence.bare, *_parts(sentence.bare))):
             found.append(sentence.quote)
     return found

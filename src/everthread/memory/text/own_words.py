@@ -82,6 +82,18 @@ _GAP = "\n"
 _BLANK = "_"
 """Stands for a quotation inside of a sentence of the user's."""
 
+_LONG_QUOTATION = 25 * _BLANK
+
+_OF_THE_ASSISTANT = re.compile(r"\b(?:you|your|yours)\b[^.!?\n\"“”]{0,60}$", re.IGNORECASE)
+_YES = re.compile(
+    r"\W{1,4}(?:(?:and|then)\s)?(?:i\s(?:say|think)\s)?(?:yes|yep|yeah|sure|agreed|go\sfor\sit|please\sdo|do\s(?:it|that)|exactly|"
+    r"correct|that's\sright|right|ok|okay)\b(?!\s(?:but|not))",
+    re.IGNORECASE,
+)
+_YES_AHEAD = re.compile(r"^\W{0,4}(?:yes|yep|yeah|sure|agreed|ok|okay)\b[^.!?\n]{0,80}$", re.IGNORECASE)
+_NEAR = 100
+"""Characters beside a quotation that tell whose words it repeats, and whether the user takes them up."""
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -100,6 +112,11 @@ class Sentence:
     def is_question(self) -> bool:
         """Tell whether it ends with a question mark."""
         return self.text.endswith("?")
+
+    @property
+    def has_quotation(self) -> bool:
+        """Tell whether it quotes more than a word or two, so that it is not all the user's."""
+        return _LONG_QUOTATION in self.bare
 
 
 def own_sentences(text: str, *, at_semicolons: bool = False) -> list[Sentence]:
@@ -165,11 +182,21 @@ def _masked(text: str) -> str:
         blank(*match.span(), _BLANK)
     for pattern in _QUOTED:
         for match in pattern.finditer("".join(signs)):
-            _blank_quotation(signs, match)
+            if not _takes_up(match):
+                _blank_quotation(signs, match)
     for find in (_letters, _handed_over):
         for start, end in find("".join(signs)):
             blank(start, end)
     return "".join(signs)
+
+
+def _takes_up(quotation: re.Match[str]) -> bool:
+    """Tell whether the user repeats what the assistant asked, and says yes to it: `re your "…?": yes`."""
+    start, end, text = *quotation.span(), quotation.string
+    ahead, behind = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
+    if _OF_THE_ASSISTANT.search(ahead) is None:
+        return False
+    return _YES.match(behind) is not None or (start <= _NEAR and _YES_AHEAD.match(ahead) is not None)
 
 
 def _blank_quotation(signs: list[str], match: re.Match[str]) -> None:

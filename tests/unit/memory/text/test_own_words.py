@@ -36,6 +36,13 @@ RULE = "Never book anything before I approve it."
         f"Tu peux relire ça ? {RULE}",
         f"Im Brief stand »{RULE}« und sonst nichts.",
         f"Im Brief stand „{RULE}“ und sonst nichts.",
+        f"run-all --now  # {RULE}",
+        f"cat x.ini\n[mail]\n; {RULE}\nwhat does this do",
+        f"0 3 * * 1 /opt/run.sh  {RULE}",
+        f"Pasting the clause here -- {RULE} -- is it usual?",
+        f"Half of us read Spanish, so give me this in Spanish: {RULE}",
+        f"Let me read you the box: {RULE} So is it the blue one?",
+        f"Ticket 88, pasted: {RULE}",
     ],
 )
 def test_a_rule_in_somebody_elses_text_is_no_rule_of_the_user(message: str) -> None:
@@ -86,3 +93,23 @@ def test_blanks_stand_where_the_quotation_stands() -> None:
 )
 def test_a_short_message_with_nothing_pasted_is_typed(message: str, is_so: bool) -> None:
     assert is_typed(message) == is_so
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'Re your "shall I keep Fridays free?": yes, from now on.',
+        'You suggested "keep Fridays free" and I say go for it.',
+        'Yes to what you described, "Fridays kept free", please.',
+    ],
+)
+def test_a_quoted_offer_of_the_assistant_that_is_taken_up_is_the_users(message: str) -> None:
+    assert any("ridays" in sentence.bare for sentence in own_sentences(message))
+
+
+def test_a_quoted_offer_that_is_not_taken_up_is_not() -> None:
+    assert not any("ridays" in one.bare for one in own_sentences('Re your "keep Fridays free": no.'))
+
+
+def test_a_rule_that_quotes_a_sentence_is_only_one_in_known_words() -> None:
+    assert constraints_in('From the minutes: "Ann wants to be asked before anything is spent." Who was there?') == []
