@@ -144,6 +144,13 @@ def test_cached_tokens_are_cheaper_and_short_heads_are_not_cached() -> None:
     assert (cost.uncached, cost.cached, cost.output) == pytest.approx((0.069, 0.005, 0.02))
 
 
+def test_a_models_own_prices_are_taken_by_its_name() -> None:
+    prices = read_prices(Path("claude-haiku-4-5"))
+
+    assert (prices.input, prices.cached_input, prices.cache_write, prices.output) == (1, 0.1, 1.25, 5)
+    assert prices.name.startswith("claude-haiku-4-5, 20")
+
+
 def test_input_that_enters_the_cache_can_have_a_price_of_its_own() -> None:
     prices = Prices(input=10, cached_input=1, output=20, cache_write=12)
 

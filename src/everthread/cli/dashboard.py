@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName
+from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName, SpendLimits
 from everthread.cli.output import note
 from everthread.cli.serve import serve
 
@@ -23,6 +23,7 @@ def dashboard(
     ] = None,
     database: DatabaseUrl = DEFAULT_DATABASE,
     model: ModelName = None,
+    spend: SpendLimits = None,
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     api_keys: Annotated[
@@ -48,6 +49,7 @@ def dashboard(
         agent=agent,
         database=database,
         model=model,
+        spend=spend,
         host=host,
         port=port,
         api_keys=api_keys,

@@ -73,7 +73,11 @@ def simulate(
     ] = None,
     price: Annotated[
         Path | None,
-        typer.Option("--price", metavar="FILE", help="Prices as YAML.  [default: a neutral example]"),
+        typer.Option(
+            "--price",
+            metavar="FILE|MODEL",
+            help="Prices as YAML, or a model whose packaged ones are taken.  [default: a neutral example]",
+        ),
     ] = None,
     limit: Limit = None,
     jobs: Jobs = None,

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from everthread.errors import SettingsError
+from everthread.spend.prices import read_price_list
 
 __all__ = ["Cost", "Prices", "read_prices"]
 
@@ -73,11 +74,18 @@ class Prices(BaseModel):
 
 
 def read_prices(path: Path | None = None) -> Prices:
-    """Read a file of prices; None reads the neutral example that ships with the package.
+    """Read a file of prices, or take those of a model; None reads the neutral example that ships with the package.
+
+    Args:
+        path: a file, or the name of a model such as `gpt-5-mini`, whose packaged prices are taken.
 
     Raises:
         SettingsError: the file cannot be read, or a price is missing or negative.
     """
+    if path is not None and not path.exists() and (found := read_price_list().find("", str(path))) is not None:
+        cached = found.input if found.cached_input is None else found.cached_input
+        own = found.model_dump(include={"input", "output", "cache_write"})
+        return Prices(name=f"{path}, {found.date}", cached_input=cached, **own)
     where = "the example prices" if path is None else repr(str(path))
     try:
         source = files("everthread.evals") / "prices.yaml" if path is None else path
