@@ -20,7 +20,7 @@ from everthread.memory.text.own_words import is_reported, own_sentences
 
 _FILE = Path(everthread.memory.rules.__file__).with_name("cues.yaml")
 _PENALTY = 1.0
-_STRICTER = {"rule": 0.3, "lasting": 0.9}
+_STRICTER = {"rule": 0.3, "lasting": 0.8}
 """What a sentence has to weigh more than an even chance: a false note costs trust, a false rule only tokens."""
 _EVERY = "any sentence"
 

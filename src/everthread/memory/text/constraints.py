@@ -22,7 +22,7 @@ _SHORTEST = 8
 _LONGEST = 300
 """Characters above which a sentence is a story, not a rule."""
 
-_BESIDE_A_CASE = 2.0
+_BESIDE_A_CASE = 2.5
 """Weight from which a sentence is a rule although the message is about one order or error; our choice."""
 
 
