@@ -242,7 +242,7 @@ async def test_every_view_fits_a_wide_and_a_narrow_window(site: Site) -> None:
         "chat": f"/threads/{thread}/chat",
         "messages": f"/threads/{thread}/messages",
         "compaction": f"/threads/{thread}/compaction",
-        "why": f"/threads/{thread}/why?q=vegetarian",
+        "why": f"/threads/{thread}/why?q=Here is table 2",
         "notes": "/notes",
         "note": f"/notes/{note}",
     }

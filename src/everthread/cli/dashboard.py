@@ -1,43 +1,23 @@
 """`dashboard`: the page on its own, for this machine unless callers sign in."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName, SpendLimits
 from everthread.cli.output import note
-from everthread.cli.serve import serve
+from everthread.cli.serve import Agents, ApiKeyFile, Host, Jwks, JwtSecret, OnlyUser, Port, serve
 
 __all__ = ["dashboard"]
 
 
 def dashboard(
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent",
-            metavar="NAME",
-            help="`travel`, `support` or `module:attribute`; can be repeated.  [default: travel and support]",
-        ),
-    ] = None,
+    agent: Agents = None,
     database: DatabaseUrl = DEFAULT_DATABASE,
     model: ModelName = None,
     spend: SpendLimits = None,
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
-    api_keys: Annotated[
-        Path | None, typer.Option("--api-keys", metavar="FILE", help="API keys, hashed, as for `serve`.")
-    ] = None,
-    jwt_secret: Annotated[
-        Path | None, typer.Option("--jwt-secret", metavar="FILE", help="Secret of HS256 tokens, as for `serve`.")
-    ] = None,
-    jwks: Annotated[
-        str | None, typer.Option("--jwks", metavar="FILE|URL", help="Public keys of an identity provider.")
-    ] = None,
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="USER", help="Whose threads to show.  [default: local]")
-    ] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    api_keys: ApiKeyFile = None,
+    jwt_secret: JwtSecret = None,
+    jwks: Jwks = None,
+    user: OnlyUser = None,
 ) -> None:
     """Show in a browser what the model saw: threads, calls, prompts and what left them.
 

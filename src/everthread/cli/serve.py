@@ -30,48 +30,56 @@ if TYPE_CHECKING:
 
     from everthread.web import Authenticator
 
-__all__ = ["needs_web", "serve"]
+__all__ = ["Agents", "ApiKeyFile", "Host", "Jwks", "JwtSecret", "OnlyUser", "Port", "needs_web", "serve"]
 
 _MEGABYTE = 1_000_000
 
 
+Agents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        help="`travel`, `support` or `module:attribute`; can be repeated.  [default: travel and support]",
+    ),
+]
+Host = Annotated[str, typer.Option("--host", metavar="HOST", help="Address to listen on.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")]
+ApiKeyFile = Annotated[
+    Path | None,
+    typer.Option("--api-keys", metavar="FILE", help="API keys, hashed; `everthread serve-key` makes them."),
+]
+JwtSecret = Annotated[
+    Path | None,
+    typer.Option(
+        "--jwt-secret", metavar="FILE", help="Secret of HS256 tokens.  [default: EVERTHREAD_JWT_SECRET itself]"
+    ),
+]
+Jwks = Annotated[str | None, typer.Option("--jwks", metavar="FILE|URL", help="Public keys of an identity provider.")]
+OnlyUser = Annotated[
+    str | None,
+    typer.Option("--user", metavar="USER", help="Whose threads these are without sign-in.  [default: local]"),
+]
+"""Options that `dashboard` has too."""
+
+
 def serve(
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent",
-            metavar="NAME",
-            help="`travel`, `support` or `module:attribute`; can be repeated.  [default: travel and support]",
-        ),
-    ] = None,
+    agent: Agents = None,
     database: DatabaseUrl = DEFAULT_DATABASE,
     model: ModelName = None,
     spend: SpendLimits = None,
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
-    api_keys: Annotated[
-        Path | None,
-        typer.Option("--api-keys", metavar="FILE", help="API keys, hashed; `everthread serve-key` makes them."),
-    ] = None,
-    jwt_secret: Annotated[
-        Path | None,
-        typer.Option(
-            "--jwt-secret", metavar="FILE", help="Secret of HS256 tokens.  [default: EVERTHREAD_JWT_SECRET itself]"
-        ),
-    ] = None,
-    jwks: Annotated[
-        str | None, typer.Option("--jwks", metavar="FILE|URL", help="Public keys of an identity provider.")
-    ] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    api_keys: ApiKeyFile = None,
+    jwt_secret: JwtSecret = None,
+    jwks: Jwks = None,
     jwt_audience: Annotated[
         str | None, typer.Option("--jwt-audience", metavar="NAME", help="What `aud` of a token must name.")
     ] = None,
     jwt_issuer: Annotated[
         str | None, typer.Option("--jwt-issuer", metavar="NAME", help="What `iss` of a token must be.")
     ] = None,
-    user: Annotated[
-        str | None,
-        typer.Option("--user", metavar="USER", help="Whose requests these are without sign-in.  [default: local]"),
-    ] = None,
+    user: OnlyUser = None,
     wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="For another run on the same thread.")] = "10s",
     grace: Annotated[str, typer.Option("--grace", metavar="TIME", help="For runs to finish after SIGTERM.")] = "30s",
     idle: Annotated[
