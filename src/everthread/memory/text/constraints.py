@@ -22,6 +22,9 @@ _SHORTEST = 8
 _LONGEST = 300
 """Characters above which a sentence is a story, not a rule."""
 
+_MOST_SENTENCES = 200
+"""Sentences of a message above which it holds a paste: only rules in known words are looked for in it."""
+
 _BESIDE_A_CASE = 2.5
 """Weight from which a sentence is a rule although the message is about one order or error; our choice."""
 
@@ -34,13 +37,14 @@ def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
     rest of the message is about one order or error, only what is clearly built like a rule is one.
     """
     sentences = own_sentences(text)
-    cases = [is_of_a_case(sentence.bare, rules) for sentence in sentences]
+    is_long = len(sentences) > _MOST_SENTENCES
+    cases = [not is_long and is_of_a_case(sentence.bare, rules) for sentence in sentences]
     found = []
     for place, sentence in enumerate(sentences):
         if not _SHORTEST <= len(sentence.quote) <= _LONGEST or sentence.is_question or is_reported(sentence):
             continue
         least = _BESIDE_A_CASE if sum(cases) > cases[place] else 0.0
-        if sentence.has_quotation or sentence.text.endswith(":"):
+        if is_long or sentence.has_quotation or sentence.text.endswith(":"):
             least = math.inf  # What it quotes or announces is not the user's.
         if any(_is_rule(part, least, rules) for part in (sentence.bare, *_parts(sentence.bare))):
             found.append(sentence.quote)
@@ -55,7 +59,9 @@ def _parts(bare: str) -> list[str]:
 
 def _is_rule(bare: str, least: float, rules: Rules) -> bool:
     """Tell whether a sentence is a rule by its words, or is built like one."""
-    return rules.pack("constraints").fits("standing", bare) or weight(bare, "rule", rules) >= least
+    if rules.pack("constraints").fits("standing", bare):
+        return True
+    return least < math.inf and weight(bare, "rule", rules) >= least
 
 
 def is_prohibition(sentence: str, rules: Rules = BUILT_IN) -> bool:

@@ -150,3 +150,9 @@ def test_a_wish_for_now_is_told_from_a_default() -> None:
     assert is_lasting("A window seat from now on.")
     assert not is_for_this_time("Window seats.")
     assert not is_lasting("Window seats.")
+
+
+def test_in_a_long_message_only_known_words_make_a_rule() -> None:
+    assert constraints_in("The tea is warm. " * 300 + "Refunds land with me. Never call my office.") == [
+        "Never call my office."
+    ]
