@@ -1,7 +1,9 @@
 """What a client of a LangGraph server may not choose: whose sessions end, fixed dials, to be somebody else."""
 
+import asyncio
 import subprocess
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +186,24 @@ def test_a_job_of_the_deployment_may_end_everybodys() -> None:
     sessions(graph.store)
 
     assert sorted(graph.invoke({}, config("job"))["ended"]) == ["t-ann", "t-bob"]
+
+
+@pytest.mark.parametrize("api", ["invoke", "ainvoke"])
+async def test_a_job_on_a_conversations_thread_takes_nothing_from_it(api: str, tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
+        conversation: Any = build_graph(AGENT, model=ScriptedModel(["one", "two"]))
+        job: Any = build_consolidation()
+        for graph in (conversation, job):
+            graph.checkpointer, graph.store = storage.checkpointer, storage.store
+        conversation.invoke({"messages": "Hello!"}, config(), context=Context(user_id="ann"))
+        run = partial(asyncio.to_thread, job.invoke) if api == "invoke" else job.ainvoke
+
+        with pytest.raises(SettingsError, match="which is a conversation"):
+            await run({"user_id": "ann"}, config())
+
+        values = conversation.invoke({"messages": "Still there?"}, config(), context=Context(user_id="ann"))
+        assert [message.text for message in values["messages"]] == ["Hello!", "one", "Still there?", "two"]
+        assert conversation.get_state(config()).values["turns"] == 2
 
 
 @pytest.mark.parametrize("more", ["", "--host 0.0.0.0", "--host=::"])

@@ -23,7 +23,7 @@ from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.agent import ready_agents
 from everthread.nodes.consolidate import KEPT, end_session
 from everthread.nodes.deps import Lock, check_signed_in
-from everthread.state import Agent, namespaces
+from everthread.state import Agent, State, namespaces
 from everthread.storage.open import Storage
 from everthread.storage.unreadable import FAULTS, described, readable, record_name
 
@@ -78,8 +78,12 @@ class ConsolidationOutput(TypedDict, total=False):
     ]
 
 
-class ConsolidationState(ConsolidationOutput, total=False):
-    """Input and output; the input is not kept, or the next run on this thread would find it again."""
+class ConsolidationState(State, ConsolidationOutput, total=False):
+    """Input and output; the input is not kept, or the next run on this thread would find it again.
+
+    The keys of a conversation are here for a run that is refused on one: its checkpoint would drop what it does not
+    know.
+    """
 
     thread_id: Annotated[str | None, UntrackedValue]
     user_id: Annotated[str | None, UntrackedValue]
