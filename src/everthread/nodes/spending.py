@@ -42,7 +42,7 @@ _MAY_BE_BILLED = frozenset({"timeout", "dropped"})
 _SCHEMA_TOKENS = 500
 """For the schema of a structured reply, which is sent along."""
 
-_AMOUNT = re.compile(r"\s*(?:[$€£]|[A-Z]{3})?\s*(\d{1,9}(?:[.,]\d{1,6})?)\s*(?:[$€£]|[A-Za-z]{3})?\s*")
+_AMOUNT = re.compile(r"(?:[$€£]|[A-Z]{3})?\s{0,3}(\d{1,9}(?:[.,]\d{1,6})?)\s{0,3}(?:[$€£]|[A-Za-z]{3})?")
 _SPANS = {"thread": "in this thread", "user_day": "today"}
 
 NodeT = TypeVar("NodeT", bound=Callable[..., ModelCalls[Any]])
@@ -287,7 +287,7 @@ class Account:
         """Return what an answer grants, by limit; empty when it grants nothing. What is no clear yes is none."""
         if isinstance(answer, Mapping):
             answer = answer.get("grant")
-        if isinstance(answer, str) and (said := _AMOUNT.fullmatch(answer)):
+        if isinstance(answer, str) and (said := _AMOUNT.fullmatch(answer.strip())):
             answer = float(said[1].replace(",", "."))
         if isinstance(answer, bool | str):
             is_yes = answer if isinstance(answer, bool) else approves(answer)
