@@ -18,7 +18,7 @@ from server import Answer, Call, Fault, OpenAIServer, Refusal, Reply
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 AGENT = Agent(name="test", title="Test", instructions="Be brief.")
-TOLD = "I'm allergic to walnuts. Window or aisle is all the same to my knees, legroom matters."
+TOLD = "I'm allergic to walnuts. The seat in front and these knees have met too often, so yes, legroom matters."
 BY_RULES = "Is allergic to walnuts."
 BY_MODEL = "Legroom matters."
 

@@ -1,7 +1,7 @@
 """The tool that saves a note, and the search for whose words a note is made of."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Protocol
@@ -51,13 +51,8 @@ class SecondOpinion(Protocol):
         """Do what `ask` does without blocking the event loop."""
 
 
-def memory_tool(rules: Rules = BUILT_IN, judge: SecondOpinion | None = None) -> BaseTool:
-    """Return the tool that saves notes.
-
-    Args:
-        rules: decide what is kept and as what.
-        judge: is asked after the rules, where the dial `guard` says so; without one nothing is kept there.
-    """
+def _functions(rules: Rules, judge: SecondOpinion | None) -> tuple[Callable[..., str], Callable[..., Awaitable[str]]]:
+    """Return the tool's function and coroutine."""
 
     def save_memory_note(
         text: Annotated[str, "One or two short sentences in the third person, such as 'Prefers aisle seats.'"],
@@ -94,10 +89,22 @@ def memory_tool(rules: Rules = BUILT_IN, judge: SecondOpinion | None = None) -> 
             opinion = _unasked(runtime) if judge is None else await judge.aask(draft.note, runtime)
         return await asyncio.to_thread(_saved, draft, opinion, runtime, runtime.store)
 
-    return StructuredTool.from_function(save_memory_note, asave_memory_note)
+    return save_memory_note, asave_memory_note
 
 
-save_memory_note = memory_tool()
+save_memory_note = StructuredTool.from_function(*_functions(BUILT_IN, None))
+
+
+def memory_tool(rules: Rules = BUILT_IN, judge: SecondOpinion | None = None) -> BaseTool:
+    """Return the tool that saves notes.
+
+    Args:
+        rules: decide what is kept and as what.
+        judge: is asked after the rules, where the dial `guard` says so; without one nothing is kept there.
+    """
+    # Not made anew: each graph would pay for a schema, and Python 3.11 cannot make several at once in threads.
+    func, coroutine = _functions(rules, judge)
+    return save_memory_note.model_copy(update={"func": func, "coroutine": coroutine})
 
 
 @dataclass(frozen=True)
