@@ -3,10 +3,11 @@
 Logistic regression with an L1 penalty, by FISTA: few weights stay, and each of them can be read. Deterministic, and
 nothing but the standard library. Run it after a change to the ideas or to the sentences:
 
-    PYTHONPATH=. python scripts/weigh_guard.py tests/unit/memory/guard/sentences.jsonl [en] [other]
+    PYTHONPATH=. python scripts/weigh_guard.py tests/unit/memory/guard/sentences.jsonl [other] [en]
 
 The set `en` that ships was fitted before there were other languages, when foreign sentences were read as English too; a
-new fit finds fewer of the attacks that tests/unit/memory/guard has, so fit `other` alone until its sentences are more.
+new fit finds fewer of the attacks that tests/unit/memory/guard has, so `other` alone is fitted unless `en` is
+asked for, until its sentences are more.
 
 The sentences are those of the file, English for the most part, the tuning half of `benchmarks.notes`, and its practice.
 """
@@ -89,4 +90,4 @@ def _row(text: str, is_bad: bool, *, is_in_file: bool) -> _Row:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:] or list(_PENALTIES))
+    main(sys.argv[1], sys.argv[2:] or ["other"])

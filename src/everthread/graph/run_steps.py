@@ -138,8 +138,9 @@ class RunSteps:
         """
         messages = snapshot.values.get("messages") or []
         tasks = {task.name for task in snapshot.tasks}
-        is_own = own_dials(self.graph) is not None and bool(tasks) and tasks <= AFTER_REPLY and bool(messages)
-        return is_own and is_answer(messages[-1])
+        if own_dials(self.graph) is None or not messages or not tasks:
+            return False
+        return tasks <= AFTER_REPLY and is_answer(messages[-1])
 
     def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
         names = self.graph.output_channels

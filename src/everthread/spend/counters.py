@@ -14,13 +14,10 @@ from uuid import uuid4
 
 from langgraph.store.base import BaseStore, GetOp, Op, PutOp, SearchOp
 
-from everthread.spend.usage import Usage
+from everthread.spend.usage import KINDS, Usage
 from everthread.state import namespaces
 
-__all__ = ["KINDS", "Counters", "Over", "Reservation"]
-
-KINDS = ("input", "cached", "cache_write", "output", "reasoning")
-"""Kinds of tokens that are counted."""
+__all__ = ["Counters", "Over", "Reservation"]
 
 _MOST_DAYS = 10_000
 _ROUNDING = 1e-9

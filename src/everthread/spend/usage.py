@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Usage", "reported_usage"]
+__all__ = ["KINDS", "Usage", "reported_usage"]
+
+KINDS = ("input", "cached", "cache_write", "output", "reasoning")
+"""Kinds of tokens that are counted, each a field of `Usage`."""
 
 
 @dataclass(frozen=True)

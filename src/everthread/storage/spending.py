@@ -6,7 +6,7 @@ from typing import Any
 
 from everthread.errors import EverthreadError, SettingsError
 from everthread.spend.prices import PriceList
-from everthread.spend.usage import reported_usage
+from everthread.spend.usage import KINDS, reported_usage
 from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.state.records import RecordReader, items
@@ -160,7 +160,7 @@ def _of_replies(reader: Reader, thread_id: str, user_id: str, prices: PriceList)
             model, provider = _model_of(message)
             cost = prices.cost(provider, model, usage)
             about = {"user": user_id, "day": str(marks(message).get("at") or UNKNOWN)[:10], "thread": thread_id}
-            figures = {name: getattr(usage, name) for name in ("input", "cached", "cache_write", "output", "reasoning")}
+            figures = {kind: getattr(usage, kind) for kind in KINDS}
             figures |= {"calls": 1, "from_replies": 1, "unpriced": int(cost is None), "cost": cost or 0.0}
             yield Entry({**about, "model": model, "purpose": "reply"}, prices.currency, figures)
 
