@@ -13,6 +13,8 @@ import pytest
 
 from everthread.cli import main
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["Remember that I am vegetarian.", "Find me a flight from San Francisco to Paris on 2027-03-12.", "Who am I?"]
 
 

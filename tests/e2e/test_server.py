@@ -29,6 +29,7 @@ MISSING = [name for name in ("langgraph_cli", "langgraph_api") if find_spec(name
 
 pytestmark = [
     pytest.mark.server,
+    pytest.mark.slow,
     pytest.mark.skipif(bool(MISSING), reason=f"the extra `studio` is not installed: no {' and no '.join(MISSING)}"),
 ]
 
