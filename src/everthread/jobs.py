@@ -116,9 +116,13 @@ def _app(storage: Storage, timers: SessionTimers, agents: Sequence[Agent], concu
 
     @app.task(name=RETAIN, queue=QUEUE, retry=retry)
     def delete_what_is_old() -> None:
+        wait = _BETWEEN_RETENTIONS
         if has_policy(storage, agents):
-            logger.info("retention: %s", retain(storage, agents, verify=False).totals)
-        timers.ask_for_retention(datetime.now(UTC) + _BETWEEN_RETENTIONS)
+            done = retain(storage, agents, verify=False)
+            logger.info("retention: %s", done.totals)
+            if done.kept.get("busy"):
+                wait = timedelta(seconds=_LATER_SECONDS)
+        timers.ask_for_retention(datetime.now(UTC) + wait)
 
     return app
 

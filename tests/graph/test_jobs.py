@@ -14,6 +14,7 @@ from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces
 from everthread.storage.open import Storage
+from everthread.storage.postgres.timers import RETAIN
 from everthread.storage.reading import record_of, user_notes
 
 pytestmark = pytest.mark.postgres
@@ -177,7 +178,7 @@ def test_jobs_are_refused_on_sqlite(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 async def test_a_worker_deletes_what_is_kept_no_longer(postgres_url: str) -> None:
-    with open_storage(postgres_url, end_idle_seconds=0, retention=Retention(idle_days=30)) as storage:
+    with open_storage(postgres_url, end_idle_seconds=3_600, retention=Retention(idle_days=30)) as storage:
         await asyncio.to_thread(talk, storage)
         record = record_of(storage.store, "t-1") or {}
         long_ago = {**record, "last_activity": "2020-01-01T00:00:00+00:00"}
@@ -196,3 +197,20 @@ async def test_retention_is_seen_to_once_a_day(postgres_url: str) -> None:
                 "SELECT status::text, scheduled_at > now() + interval '22 hours' FROM procrastinate_jobs"
             ).fetchall()
         assert rows == [("todo", True)]
+
+
+async def test_retention_comes_again_soon_for_a_thread_that_was_in_use(postgres_url: str) -> None:
+    with open_storage(postgres_url, end_idle_seconds=3_600, retention=Retention(idle_days=30)) as storage:
+        await asyncio.to_thread(talk, storage)
+        record = record_of(storage.store, "t-1") or {}
+        long_ago = {**record, "last_activity": "2020-01-01T00:00:00+00:00"}
+        storage.store.put(namespaces.SESSIONS, "t-1", long_ago, index=False)
+        with storage.locks.hold("t-1"):
+            await work(storage)
+        assert record_of(storage.store, "t-1") is not None
+        with psycopg.connect(storage.timers.conninfo) as database:  # type: ignore[union-attr]
+            soon = database.execute(
+                "SELECT scheduled_at < now() + interval '2 minutes' FROM procrastinate_jobs WHERE task_name = %s",
+                (RETAIN,),
+            ).fetchall()
+        assert soon == [(True,)]
