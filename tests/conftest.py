@@ -21,6 +21,8 @@ settings.register_profile("everthread", derandomize=True, deadline=None, databas
 settings.load_profile("everthread")
 
 
+ROOT = Path(__file__).parent
+
 CORE = ("test_checkpointer", "test_prune", "test_postgres", "test_guard")
 """Modules whose tests `make test` runs on Postgres too; `.ci/run` runs all of them."""
 
@@ -38,9 +40,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Close sockets to every other machine; only live tests may leave this one."""
+    """Close sockets to every other machine, but for live tests; leave attacks and most of Postgres to `.ci/run`."""
     for item in items:
-        if item.get_closest_marker("postgres") and item.path.stem not in CORE:
+        is_attack = item.path.is_relative_to(ROOT / "attack")
+        if is_attack or (item.get_closest_marker("postgres") and item.path.stem not in CORE):
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("live") is None:
             item.add_marker(pytest.mark.allow_hosts(LOOPBACK))

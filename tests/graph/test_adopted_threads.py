@@ -328,6 +328,7 @@ def killed(template: Path, is_async: bool, tmp_path_factory: pytest.TempPathFact
     return folders
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("puts", PUTS)
 @pytest.mark.parametrize("goes_on", ["with", "without"])
 def test_nothing_is_lost_when_the_process_is_killed_ahead_of_any_checkpoint(

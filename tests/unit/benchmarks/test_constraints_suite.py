@@ -17,11 +17,12 @@ def measured(path: Path, budget: int) -> Report:
     return constraints.run([path], Options(budget=budget), lambda done, total, name: None)
 
 
-@pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
-    monkeypatch.setattr(constraints, "_MADE", 1)
-    monkeypatch.setattr(constraints, "_TURNS", 12)
-    return measured(write(tmp_path / "r.jsonl", long_record(10)), budget=1_000)
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constraints, "_MADE", 1)
+        patch.setattr(constraints, "_TURNS", 12)
+        return measured(write(tmp_path_factory.mktemp("records") / "r.jsonl", long_record(10)), budget=1_000)
 
 
 def test_pinned_constraints_are_in_every_prompt(kept: Report) -> None:

@@ -16,6 +16,7 @@ from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
 from everthread.storage.open import Storage
 from everthread.storage.postgres.location import locate_postgres
+from everthread.storage.postgres.locks import lock_number
 from postgres_server import end_sessions
 from sql import sql
 
@@ -169,6 +170,21 @@ def test_many_workers_may_open_an_empty_database_at_once(postgres_url: str) -> N
 
     with ThreadPoolExecutor(6) as pool:
         assert [*pool.map(opened, range(6))] == ["Storage"] * 6
+
+
+def test_a_worker_waits_while_another_one_makes_the_tables(postgres_url: str) -> None:
+    location = locate_postgres(postgres_url)
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(postgres_url.partition("?")[0], autocommit=True) as other:
+        other.execute(f"CREATE SCHEMA {location.schema}".encode())
+        other.execute("SELECT pg_advisory_lock(%s)", (lock_number(str(location.schema), "\x00set-up"),))
+        other.execute(f"CREATE TABLE {location.schema}.checkpoints (half text)".encode())
+        opening = pool.submit(lambda: open_storage(postgres_url).close())
+        waits = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_try_advisory_lock%%' AND pid <> %s"
+        while not opening.done() and not other.execute(waits, (other.info.backend_pid,)).fetchone():
+            pass
+        other.execute(f"DROP TABLE {location.schema}.checkpoints".encode())
+        other.execute("SELECT pg_advisory_unlock_all()")
+        opening.result()
 
 
 def test_a_database_of_a_newer_version_is_refused(postgres_url: str, storage: Storage) -> None:

@@ -5,6 +5,7 @@ of waited for: `CREATE INDEX CONCURRENTLY`, in LangGraph's migrations, waits for
 """
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -87,7 +88,9 @@ def set_up(location: PostgresLocation, *, create: bool = True) -> None:
         try:
             _check_server(session, location)
             if location.schema is not None and create and not _has_schema(session, location.schema):
-                session.execute(f'CREATE SCHEMA IF NOT EXISTS "{location.schema}"'.encode())
+                # IF NOT EXISTS fails too when two workers create it at once.
+                with suppress(psycopg.errors.UniqueViolation):
+                    session.execute(f'CREATE SCHEMA IF NOT EXISTS "{location.schema}"'.encode())
             if _is_ready(session, location):
                 return
             if not create and _versions(session).get("everthread") is None:
@@ -95,6 +98,7 @@ def set_up(location: PostgresLocation, *, create: bool = True) -> None:
                     f"there are no tables of everthread at {location.url!r}; check the URL or begin a conversation"
                 )
             _wait_for_turn(session)
+            _check_tables(session, location)
             # Another worker may have been first.
             if not _is_ready(session, location):
                 _migrate(session)
@@ -121,20 +125,30 @@ def _has_schema(session: Connection[Any], schema: str) -> bool:
     return bool(session.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone())
 
 
-def _is_ready(session: Connection[Any], location: PostgresLocation) -> bool:
-    """Tell whether all tables are as this version makes them.
+def _check_tables(session: Connection[Any], location: PostgresLocation) -> None:
+    """Refuse tables without a version, when it is our turn: before, another worker may be making them.
 
     Raises:
-        StorageError: they are newer, or another program's.
+        StorageError: they are another program's.
     """
     found = _versions(session)
-    for table, (made, known) in _MIGRATIONS.items():
-        version = found.get(table)
-        if version is None and _exists(session, made):
+    for table, (made, _) in _MIGRATIONS.items():
+        if found.get(table) is None and _exists(session, made):
             raise StorageError(
                 f"the table `{made}` at {location.url!r} belongs to another program; it was left as it is, name a "
                 "schema of its own in the URL: `?schema=everthread`"
             )
+
+
+def _is_ready(session: Connection[Any], location: PostgresLocation) -> bool:
+    """Tell whether all tables are as this version makes them.
+
+    Raises:
+        StorageError: they are newer.
+    """
+    found = _versions(session)
+    for table, (made, known) in _MIGRATIONS.items():
+        version = found.get(table)
         if version is not None and version >= known:
             raise StorageError(
                 f"the table `{made}` at {location.url!r} was made by a newer LangGraph (its version is {version}, this "
