@@ -65,7 +65,7 @@ test-all: .venv/.dev ## Run every test that needs no key
 	@$(PY) -m pytest -n auto --dist worksteal -m 'not live and not web' $(ARGS)
 
 test-web: .venv/.dev ## Drive the dashboard in Chromium; PICTURES=1 draws those of docs/dashboard.md anew
-	@DASHBOARD_PICTURES='$(PICTURES)' $(PY) -m pytest -m web $(ARGS) tests/web/test_browser.py
+	@DASHBOARD_PICTURES='$(PICTURES)' $(PY) -m pytest -n auto -m web $(ARGS) tests/web/test_browser.py
 
 attack: .venv/.dev ## Attack cancellation, kills, storage, notes … at length; a table at the end, red where something failed
 	@EVERTHREAD_ATTACK=$(SCALE) $(PY) -m pytest -n auto --dist worksteal -m 'not live' $(ARGS) tests/attack
