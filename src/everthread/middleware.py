@@ -38,7 +38,7 @@ from everthread.nodes.model_calls import ModelCall, ModelCalls, amake_calls, mak
 from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
 from everthread.nodes.second_opinion import Judge
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
-from everthread.nodes.spending import is_refusal, metered
+from everthread.nodes.spending import metered
 from everthread.nodes.summarize import summarize
 from everthread.nodes.thread_view import ThreadView
 from everthread.nodes.tools import is_of_note, kept, with_id
@@ -47,10 +47,11 @@ from everthread.spend.prices import read_price_list
 from everthread.state import Agent, Context, Spend, State, state_after
 from everthread.state.agent import OTHERS
 from everthread.state.context import named_user, no_user, set_dials
-from everthread.state.marks import is_masked
+from everthread.state.marks import is_masked, is_refusal
 from everthread.state.messages import Messages
 from everthread.storage.call_records import prune_unguarded_calls
 from everthread.storage.kept_checkpoints import OURS
+from everthread.storage.said import said_operations
 from everthread.tools import OWN_TOOLS, READERS
 from everthread.tools.save_memory_note import memory_tool
 from everthread.window.tokens import TokenCounter, counter_for
@@ -203,7 +204,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             return response
         # A deep agent's own summarizer counts the messages of the state by their position.
         stays = request.state.get("_summarization_event") is not None
-        run.store.batch(list(view.record(state, run.thread_id, stays=stays)))
+        said = said_operations(run.thread_id, run.context.user_id, [reply])
+        run.store.batch([*view.record(state, run.thread_id, stays=stays), *said])
         if handler.ends_turn and not run.is_guarded:
             prune_unguarded_calls(run.store, run.thread_id, state.get("turns", 0))
         writes = [] if stays else view.writes(state)

@@ -12,6 +12,7 @@ from langchain_core.tools import tool
 from conversation import call
 from everthread import Context, EverthreadMiddleware, Transcript, build_graph, open_storage
 from everthread.errors import SettingsError
+from everthread.graph.ending import end_if_idle
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
@@ -69,6 +70,20 @@ def search(**arguments: Any) -> AIMessage:
     return AIMessage("", tool_calls=[call("recall_history", "s1", query="locker code", **arguments)])
 
 
+def end_by_graph(storage: Storage, thread_id: str) -> None:
+    build_graph(AGENT, model=ScriptedModel([]), summarizer="offline", storage=storage).invoke(
+        {"end_session": True}, at(thread_id), context=Context(user_id="ann")
+    )
+
+
+def end_by_sweep(storage: Storage, thread_id: str) -> None:
+    assert not isinstance(end_if_idle(storage, thread_id, 0), str)
+
+
+def said(storage: Storage) -> set[str]:
+    return {str(item.value["text"]) for item in storage.store.search(namespaces.said("ann"))}
+
+
 def test_a_new_thread_recalls_what_was_said_in_another_one_with_thread_date_and_speaker(say: Say) -> None:
     say("first", CODE)
 
@@ -113,8 +128,36 @@ def test_the_tool_is_bound_from_the_first_call_where_other_threads_are_searched(
 
 def test_an_answer_comes_with_the_question_behind_a_round_of_tools(say: Say) -> None:
     say("first", "Where did we leave the telescope?", LOOKED, "In the attic.")
+    say("first", "Thank you.")
 
     assert "assistant: In the attic." in say("second", "What did I ask about the telescope?", **MINE)[-2]
+
+
+@pytest.mark.parametrize("end", [end_by_graph, end_by_sweep])
+def test_the_end_of_a_session_brings_its_last_reply_into_reach(
+    say: Say, storage: Storage, end: Callable[[Storage, str], object]
+) -> None:
+    say("first", "Where did we leave the telescope?", LOOKED, "In the attic.")
+    assert "In the attic." not in " ".join(say("second", "What did I ask about the telescope?", **MINE))
+
+    end(storage, "first")
+
+    assert "In the attic." in " ".join(say("third", "What did I ask about the telescope?", **MINE))
+
+
+def test_the_last_reply_under_the_middleware_is_in_reach_at_once(storage: Storage) -> None:
+    agent = storage.guard(
+        create_agent(
+            ScriptedModel(["In the attic."]),
+            middleware=[EverthreadMiddleware(window=8_000, summarizer="offline")],
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+        )
+    )
+
+    agent.invoke({"messages": "Where is it?"}, {"configurable": {"thread_id": "first", "user_id": "ann"}})
+
+    assert said(storage) == {"Where is it?", "In the attic."}
 
 
 def test_what_a_tool_returned_stays_in_its_thread(say: Say) -> None:
@@ -189,16 +232,19 @@ def test_the_ledger_names_the_threads_that_passages_are_from(say: Say, storage: 
 
 
 def test_a_fork_writes_over_what_it_replaces(storage: Storage) -> None:
-    graph = build_graph(AGENT, model=ScriptedModel(["Hello.", "Red it is.", "Blue it is."]), storage=storage)
+    replies = ["Hello.", "Red it is.", "Bye.", "Blue it is.", "Bye."]
+    graph = build_graph(AGENT, model=ScriptedModel(replies), storage=storage)
     ann = Context(user_id="ann")
     graph.invoke({"messages": "Hi."}, at("t"), context=ann)
     before = graph.get_state(at("t")).config
     graph.invoke({"messages": [HumanMessage("Paint it red.", id="q1")]}, at("t"), context=ann)
+    graph.invoke({"messages": "Thanks."}, at("t"), context=ann)
+    assert said(storage) == {"Hi.", "Hello.", "Paint it red.", "Red it is.", "Thanks."}
 
     graph.invoke({"messages": [HumanMessage("Paint it blue.", id="q2")]}, before, context=ann)
+    graph.invoke({"messages": "Thank you."}, at("t"), context=ann)
 
-    texts = {item.value["text"] for item in storage.store.search(namespaces.said("ann"))}
-    assert texts == {"Hi.", "Hello.", "Paint it blue.", "Blue it is."}
+    assert said(storage) == {"Hi.", "Hello.", "Paint it blue.", "Blue it is.", "Thank you."}
 
 
 def test_another_graphs_agent_with_the_middleware_recalls_across_threads(storage: Storage) -> None:

@@ -253,8 +253,9 @@ def test_old_messages_go_once_no_checkpoint_has_them(storage: Storage) -> None:
 
     view = read_thread(storage, "t")
     assert 0 < deleted.erased["transcript"] == len(before) - len(ids(storage))
+    # The newest reply is written with the next question.
     assert {one.value["message_id"] for one in storage.store.search(namespaces.said("ada"), limit=99)} == {
-        str(message.id) for message in view.messages
+        str(message.id) for message in view.messages[:-1]
     }
     assert not deleted.is_whole
     assert view.working_set.keys() <= {str(message.id) for message in view.messages}

@@ -16,6 +16,7 @@ from small_agent import AGENT
 URL = "sqlite:///everthread.db"
 TALK = [
     ("first", "ada", "Where is my umbrella?", "The umbrella is in the attic."),
+    ("first", "ada", "Thanks.", "You are welcome."),
     ("second", "ada", "My locker code is 4711.", "Noted."),
     ("other", "ben", "My umbrella is red.", "Noted."),
 ]

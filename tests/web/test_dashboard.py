@@ -58,7 +58,7 @@ async def test_threads_are_found_by_their_first_message(worker: MakeWorker) -> N
 
 
 async def test_threads_are_found_by_what_was_said_in_them(worker: MakeWorker) -> None:
-    one, client, thread = await talked(worker, "The <b>umbrella</b> is in the attic.")
+    one, client, thread = await talked(worker, "The <b>umbrella</b> is in the attic.", "Hello.")
     await talked(worker, "Hello.")
 
     found = (await client.get("/dashboard", params={"q": "umbrella attic"})).text

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, PutOp
 from langgraph.types import StateSnapshot
 
-from everthread.errors import ThreadBusyError
+from everthread.errors import StorageError, ThreadBusyError
 from everthread.graph.agent import recorded_agent
 from everthread.graph.guard import GuardedGraph
 from everthread.ledger.events import Steered
@@ -18,7 +18,9 @@ from everthread.ledger.record import record as record_events
 from everthread.nodes.consolidate import KEPT, end_session, preview
 from everthread.state import Agent, Context, Note, namespaces
 from everthread.storage.open import Storage
+from everthread.storage.reader import Reader
 from everthread.storage.reading import long_term_notes, record_of, session_notes
+from everthread.storage.said import said_since_question
 
 __all__ = ["OUTCOMES", "Ending", "consolidated", "end_if_idle", "end_thread", "has_open_session", "is_open", "planned"]
 
@@ -121,7 +123,7 @@ def _ended(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str) 
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     if "inject_memory" not in graph.nodes or is_open(graph.get_state(config)):
         with storage.locks.hold(thread_id):
-            return consolidated(storage, thread_id, user_id)
+            return consolidated(storage, thread_id, user_id, said=_said_last(storage, thread_id, user_id))
     before = _notes(storage.store, thread_id, user_id)
     context = Context(user_id=user_id)
     parts = graph.stream({"end_session": True}, config, context=context, stream_mode="custom")
@@ -129,8 +131,18 @@ def _ended(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str) 
     return _ending_of(events, before, storage.store, thread_id, user_id)
 
 
-def consolidated(storage: Storage, thread_id: str, user_id: str, agent: Agent | None = None) -> Ending:
-    """End a session in the store alone; the caller holds the thread's lock."""
+def consolidated(
+    storage: Storage, thread_id: str, user_id: str, agent: Agent | None = None, *, said: Sequence[PutOp] = ()
+) -> Ending:
+    """End a session in the store alone; the caller holds the thread's lock.
+
+    Args:
+        storage: an open database.
+        thread_id: the thread.
+        user_id: whose thread.
+        agent: of the thread; None: as `recorded_agent` has it.
+        said: writes of what the session said last; none for a thread that goes.
+    """
     store = storage.store
     before = _notes(store, thread_id, user_id)
     record = record_of(store, thread_id) or {}
@@ -143,8 +155,19 @@ def consolidated(storage: Storage, thread_id: str, user_id: str, agent: Agent | 
         turn=int(record.get("turns", 0)),
         lock=storage.locks.hold,
         schema=(agent or recorded_agent(record)).profile,
+        said=said,
     )
     return _ending_of(events, before, store, thread_id, user_id)
+
+
+def _said_last(storage: Storage, thread_id: str, user_id: str) -> list[PutOp]:
+    """Prepare the writes of what was said last; the middleware, whose messages have no places, has made its own."""
+    try:
+        messages = Reader(storage.tables).state(thread_id).messages
+    except StorageError:
+        # What cannot be read cannot be found either; the notes are consolidated all the same.
+        return []
+    return said_since_question(thread_id, user_id, messages)
 
 
 def planned(storage: Storage, thread_id: str, user_id: str) -> Ending:
@@ -191,10 +214,12 @@ def end_if_idle(
         # A session whose thread is locked is not idle, so nothing is waited for.
         with storage.locks.hold(thread_id, timeout_seconds=0):
             record = record_of(storage.store, thread_id) or {}
-            reason = _not_due(storage, record, thread_id, idle_seconds)
+            if reason := _not_due(storage, record, thread_id, idle_seconds):
+                return reason
             # The thread is not run: a turn that waits for an approval or a retry stays as it is.
             agent = (agents or {}).get(str(record.get("agent")))
-            return reason or consolidated(storage, thread_id, str(record["user_id"]), agent)
+            owner = str(record["user_id"])
+            return consolidated(storage, thread_id, owner, agent, said=_said_last(storage, thread_id, owner))
     except ThreadBusyError:
         return "busy"
 

@@ -60,6 +60,7 @@ from everthread.nodes.spending import metered
 from everthread.nodes.structured_output import content, structured
 from everthread.prompts import render
 from everthread.state import Context, Note, State, Update, namespaces
+from everthread.storage.said import said_since_question
 
 _PAGE = 500
 KEPT = "notes kept as is"
@@ -98,6 +99,8 @@ class Ending:
     """Proposes a plan; None: the rules decide."""
     schema: type[BaseModel] | None = None
     """The agent's profile, for promotion; None promotes nothing."""
+    said: Sequence[PutOp] = ()
+    """Writes of what the session said last; see `storage.said`."""
     judge: Callable[[Sequence[Note]], ModelCalls[list[Verdict]]] | None = None
     """Has to allow what becomes long-term and what no model has judged; None: the rules decide."""
 
@@ -126,7 +129,7 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
     again.
     """
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    checked_session(store, thread_id, context)
+    session = checked_session(store, thread_id, context)
     yield from distill_session(state, runtime, deps)
     ending = Ending(
         store=store,
@@ -137,6 +140,7 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
         lock=lock_of(store),
         model=deps.summarizer if deps.writes_summaries else None,
         schema=deps.agent.profile,
+        said=said_since_question(thread_id, session.get("user_id", ""), state.get("messages", [])),
         judge=partial(second_opinion, context=context, deps=deps) if context.guard == "model" else None,
     )
     yield from _consolidate(ending)
@@ -154,6 +158,7 @@ def end_session(
     lock: Lock | None = None,
     model: ChatModel | None = None,
     schema: type[BaseModel] | None = None,
+    said: Sequence[PutOp] = (),
 ) -> None:
     """Consolidate one thread's session notes.
 
@@ -166,8 +171,10 @@ def end_session(
         lock: held across processes while the user's notes change; None: in this process only.
         model: proposes the plan; None leaves it to the rules.
         schema: the agent's profile, for promotion.
+        said: writes of what the session said last.
     """
-    make_calls(_consolidate(Ending(store, thread_id, user_id, write, turn, lock or lock_of(store), model, schema)), {})
+    ending = Ending(store, thread_id, user_id, write, turn, lock or lock_of(store), model, schema, said)
+    make_calls(_consolidate(ending), {})
 
 
 def preview(store: BaseStore, thread_id: str, user_id: str) -> Plan:
@@ -412,7 +419,8 @@ def imported(store: BaseStore, user_id: str, profile: Mapping[str, Any]) -> list
 
 
 def _record(ending: Ending, events: Sequence[Event], writes: Sequence[PutOp]) -> None:
-    record(ending.store, ending.thread_id, events, write=ending.write, turn=ending.turn, operations=writes)
+    operations = [*writes, *ending.said]
+    record(ending.store, ending.thread_id, events, write=ending.write, turn=ending.turn, operations=operations)
 
 
 def _items(store: BaseStore, namespace: namespaces.Namespace) -> list[Item]:

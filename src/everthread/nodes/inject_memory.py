@@ -30,7 +30,7 @@ from everthread.state import Context, PromptPlan, State, Update, namespaces
 from everthread.state.agent import OTHERS
 from everthread.state.marks import MARK, is_new, marks
 from everthread.storage.refetches import restated, restated_reads
-from everthread.storage.said import said_operations
+from everthread.storage.said import said_operations, said_since_question
 from everthread.window.turns import beginning, opens_turn
 
 
@@ -95,9 +95,9 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         PutOp(namespaces.SESSIONS, thread_id, session, index=False),
         *arrived.refetch_writes,
         *steered.operations,
+        *said_since_question(thread_id, session["user_id"], [one for one in messages if not is_new(one)]),
+        *said_operations(thread_id, session["user_id"], dated),
     ]
-    if owner := session["user_id"]:
-        operations += said_operations(thread_id, owner, dated)
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
     update: Update = {
         **plan_update(state, plan),

@@ -14,17 +14,16 @@ from everthread.ledger.record import now, record
 from everthread.ledger.telemetry import Call
 from everthread.models.names import did_you_mean
 from everthread.models.wrapped import reply_limited
-from everthread.nodes.deps import ModelWithTools, NodeDeps, context_of, is_nested, store_of, thread_of
+from everthread.nodes.deps import ModelWithTools, NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.model_calls import ModelCall, ModelCalls
-from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
+from everthread.nodes.prompt_plan import plan_of, plan_update
 from everthread.nodes.prompt_recipe import kept_recipe
 from everthread.nodes.sizes import PromptSize, calibration_of, has_readers
 from everthread.nodes.spending import Account, refusal
 from everthread.state import Context, PromptPlan, State, Update
-from everthread.state.marks import is_answer, marked, sequence
+from everthread.state.marks import marked
 from everthread.state.reducer import clean_content
-from everthread.storage.said import said_operations
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
 from everthread.window.calibration import Anchor, Calibration
@@ -85,24 +84,10 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         return {**plan_update(state, plan), **refused}
     telemetry.end(reply)
     update = _kept(reply, state, prompt, name, chat, reads_back=is_bound)
-    if is_answer(update["messages"][0]):
-        _make_searchable(update["messages"][0], state, runtime)
     if chat.response is not None:
         # None as well: the answer of an earlier turn is not this one's.
         update["structured_response"] = chat.answer(update["messages"][0])
     return {**plan_update(state, plan), **update}
-
-
-def _make_searchable(reply: AIMessage, state: State, runtime: Runtime[Context]) -> None:
-    """Keep a reply where the user's other threads find it; the question is there already."""
-    store, thread_id, owner = store_of(runtime), thread_of(runtime), context_of(runtime).user_id
-    if is_nested(runtime):
-        # Its runs may name nobody, and the thread is nobody's then.
-        owner = checked_session(store, thread_id, context_of(runtime)).get("user_id", "")
-    # The reducer gives it this place.
-    placed = marked(reply, seq=1 + max(map(sequence, state.get("messages", [])), default=-1))
-    if owner and (operations := said_operations(thread_id, owner, [placed])):
-        store.batch(operations)
 
 
 def _with_suggestion(failure: ModelError, chat: ModelWithTools) -> ModelError:

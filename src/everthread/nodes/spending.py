@@ -29,12 +29,12 @@ from everthread.spend.counters import Counters, Over, Reservation
 from everthread.spend.prices import PriceList
 from everthread.spend.usage import Usage, reported_usage
 from everthread.state import Context, Spend, State
-from everthread.state.marks import marked, marks
+from everthread.state.marks import is_refusal, marked
 from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve, safety_fraction_for
 from everthread.window.calibration import Calibration
 from everthread.window.tokens import TokenCounter, counter_for
 
-__all__ = ["Account", "is_refusal", "metered", "no_price", "refusal"]
+__all__ = ["Account", "metered", "no_price", "refusal"]
 
 _MAY_BE_BILLED = frozenset({"timeout", "dropped"})
 """Failures of a call that the provider may have answered."""
@@ -68,11 +68,6 @@ def refusal(text: str, state: State) -> AIMessage:
     """Return the reply of a turn that ends at a limit."""
     name = f"refused-{state.get('turns', 0)}-{len(state.get('messages', []))}"
     return marked(AIMessage(text, id=name), refused=True)
-
-
-def is_refusal(message: BaseMessage) -> bool:
-    """Tell whether a message is the reply of a turn that ended at a limit."""
-    return bool(marks(message).get("refused"))
 
 
 @dataclass(frozen=True)

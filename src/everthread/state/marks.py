@@ -90,6 +90,11 @@ def was_refetched(message: Marked) -> bool:
     return bool(marks(message).get("kept"))
 
 
+def is_refusal(message: Marked) -> bool:
+    """Tell whether a message is the reply of a turn that ended at a limit of `Spend`."""
+    return bool(marks(message).get("refused"))
+
+
 def sequence(message: Marked) -> int:
     """Return the message's place in its thread, from 0; -1 when the reducer has not seen it."""
     return int(marks(message).get("seq", -1))

@@ -1,23 +1,28 @@
 """What the user and the assistant said in all threads of a user, in one namespace of theirs.
 
 The transcript of a thread has what left its prompt; a short thread has none. A search over the user's threads has to
-find both, and no other user's, by one look into the index: so each message is kept here too, as its text, from the
-moment that its thread has it. What tools returned stays in its thread: it is nobody's word, and would carry an
-instruction that somebody planted there into every other thread.
+find both, and no other user's, by one look into the index: so each message is kept here too, as its text. A question
+is written when its turn begins, and with it the reply of the turn before, since a write of its own would cost every
+turn a transaction; the end of a session writes the last one. What tools returned stays in its thread: it is nobody's
+word, and would carry an instruction that somebody planted there into every other thread.
 
 The key is thread and place, so that a step that runs again, and a fork by time travel, write over what they replace.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import TypeVar
 
 from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore, Item, PutOp
 
 from everthread.state import namespaces
-from everthread.state.marks import is_answer, is_masked, is_synthetic, marks, sequence
+from everthread.state.marks import is_answer, is_masked, is_refusal, is_synthetic, marks, sequence
 from everthread.state.stored import StoredMessage
 
-__all__ = ["said_in", "said_key", "said_operations"]
+__all__ = ["said_in", "said_key", "said_operations", "said_since_question"]
+
+AnyMessage = TypeVar("AnyMessage", BaseMessage, StoredMessage)
 
 _PAGE = 10_000
 
@@ -27,15 +32,23 @@ def said_operations(thread_id: str, user_id: str, messages: Iterable[BaseMessage
 
     Args:
         thread_id: the thread they belong to.
-        user_id: who owns the thread.
+        user_id: who owns the thread; empty: nobody, and nothing is written.
         messages: with their places and dates; those that nobody said are left out.
     """
+    if not user_id:
+        return []
     space = namespaces.said(user_id)
     return [
         PutOp(space, said_key(thread_id, sequence(message)), _record(message, thread_id), index=None)
         for message in messages
         if _is_said(message)
     ]
+
+
+def said_since_question(thread_id: str, user_id: str, messages: Sequence[AnyMessage]) -> list[PutOp]:
+    """Prepare the writes of what was said after the newest question; see `said_operations`."""
+    behind = takewhile(lambda one: one.type != "human" or is_synthetic(one), reversed(messages))
+    return said_operations(thread_id, user_id, behind)
 
 
 def said_in(store: BaseStore, thread_id: str, user_id: str) -> list[Item]:
@@ -56,7 +69,7 @@ def said_key(thread_id: str, seq: int) -> str:
 def _is_said(message: BaseMessage | StoredMessage) -> bool:
     is_of_both = message.type == "human" or (message.type == "ai" and is_answer(message))
     is_whole = not is_synthetic(message) and not is_masked(message) and sequence(message) >= 0
-    return is_of_both and is_whole and bool(str(message.text).strip())
+    return is_of_both and is_whole and not is_refusal(message) and bool(str(message.text).strip())
 
 
 def _record(message: BaseMessage | StoredMessage, thread_id: str) -> dict[str, object]:
