@@ -148,7 +148,7 @@ def pages(url: str, loads: int) -> dict[str, dict[str, float]]:
             paths |= {f"{thread}: {name}": path for name, path in views.items()}
         for name, path in paths.items():
             times = []
-            for _ in range(2 if name == "long: why" else loads):
+            for _ in range(loads):
                 began = time.perf_counter()
                 answer = client.get(f"/dashboard{path}")
                 times.append((time.perf_counter() - began) * 1e3)
@@ -301,8 +301,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         options.json.write_text(json.dumps({"pages": figures, "watchers": watch}, indent=1) + "\n")
     slow = [name for name, one in figures.items() if one["p95"] > (PAINT_MARK_MS if "paint" in name else PAGE_MARK_MS)]
-    # It reads the whole thread and its ledger.
-    slow = [name for name in slow if name != "long: why"]
     is_late = bool(watch) and (watch["ratio"] > CPU_MARK or watch["event p95 ms"] > EVENT_MARK_MS)
     return bool(slow) or is_late
 

@@ -6,12 +6,10 @@ from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import ExecutionInfo, Runtime
-from langgraph.store.base import BaseStore
 
 from everthread.errors import BudgetError, NotFoundError, SettingsError
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.schema_changes import StateSchema
-from everthread.ledger import events, events_of_turns
 from everthread.ledger.events import PromptAssembled, Steered
 from everthread.ledger.record import record
 from everthread.nodes.deps import NodeDeps
@@ -22,6 +20,8 @@ from everthread.nodes.summarize import Compaction, plan_compaction, price, summa
 from everthread.nodes.trim import plan_shrinking, trim
 from everthread.state import Context, PromptPlan, State, Summary, Update, namespaces
 from everthread.storage.pruning import edit_metadata
+from everthread.storage.reading import reader_of
+from everthread.storage.thread_source import newest_event
 from everthread.window.assembly import reserved
 from everthread.window.compaction import line_sizes, numbered_lines, render_summary
 from everthread.window.pricing import CACHED_PRICE
@@ -178,7 +178,8 @@ class _Thread:
         if session is None:
             raise NotFoundError(f"there is no thread {thread_id!r} in this database")
         if context is None:
-            window = _last_window(store, thread_id, int(session.value.get("turns") or 0))
+            last = newest_event(reader_of(graph.storage), thread_id, "prompt_assembled")
+            window = last.window if isinstance(last, PromptAssembled) else None
             context = Context(user_id=session.value.get("user_id") or Context.user_id, window=window)
         info = ExecutionInfo("", "", "", thread_id=thread_id)
         runtime = Runtime(context=context, store=store, execution_info=info)
@@ -324,13 +325,6 @@ class _Thread:
     @property
     def _thread_id(self) -> str:
         return str(self.runtime.execution_info.thread_id) if self.runtime.execution_info else ""
-
-
-def _last_window(store: BaseStore, thread_id: str, turns: int) -> int | None:
-    """Return the window of a thread's last call, as a rule one of its last turns; None when the ledger has none."""
-    recent = [one for one in events_of_turns(store, thread_id, turns - 2, turns) if isinstance(one, PromptAssembled)]
-    prompts = recent or [one for one in events(store, thread_id) if isinstance(one, PromptAssembled)]
-    return prompts[-1].window if prompts else None
 
 
 def _remaining(compaction: Compaction) -> list[BaseMessage]:

@@ -26,7 +26,7 @@ from everthread.nodes.second_opinion import second_opinion
 from everthread.state import Agent, Note, namespaces
 from everthread.storage.history import thread_history
 from everthread.storage.open import Storage
-from everthread.storage.reading import read_thread
+from everthread.storage.reading import read_thread, reader_of
 from everthread.tools.save_memory_note import memory_tool, save_memory_note
 from judging import JudgeModel, Shown, allow, answers, fail, refuse
 from openai_chat import chats
@@ -342,7 +342,7 @@ def test_new_words_for_a_note_are_judged_as_a_note(play: Play, storage: Storage)
 def test_why_says_who_decided(judge: Any, fact: str, play: Play, storage: Storage) -> None:
     play(JudgeModel(judge=judge), "I prefer trains to planes.")
 
-    explained = explain(thread_history(storage.store, read_thread(storage, "t")), "trains to planes")
+    explained = explain(thread_history(reader_of(storage), read_thread(storage, "t", whole=False)), "trains to planes")
 
     assert any(fact in one.text for item in explained for one in item.facts)
 

@@ -20,7 +20,7 @@ from everthread.state import Agent, Note, namespaces
 from everthread.storage.erasure import erase
 from everthread.storage.history import thread_history
 from everthread.storage.open import Storage
-from everthread.storage.reading import read_thread
+from everthread.storage.reading import read_thread, reader_of
 from everthread.tools.save_memory_note import save_memory_note
 from everthread.window.masking import handle_of
 
@@ -65,7 +65,7 @@ def why(storage: Storage, asked: str, thread: str = "t") -> list[Explanation]:
 
 
 def _history(storage: Storage, thread: str) -> ThreadHistory:
-    return thread_history(storage.store, read_thread(storage, thread))
+    return thread_history(reader_of(storage), read_thread(storage, thread, whole=False))
 
 
 def fact(accounts: list[Explanation], state: str) -> str:
@@ -107,7 +107,7 @@ def test_what_is_in_the_summary_is_quoted_from_there(storage: Storage) -> None:
 
 def test_what_is_masked_names_its_handle(storage: Storage) -> None:
     talk(storage, ("table", [AIMessage("", tool_calls=[call("look", "c", n=400)]), "done"]), tool_output_tokens=100)
-    result = next(m for m in _history(storage, "t").messages.values() if m.type == "tool")
+    result = next(m for m in read_thread(storage, "t").messages if m.type == "tool")
 
     told = why(storage, "row 200 of the table")
 

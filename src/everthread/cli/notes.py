@@ -12,7 +12,7 @@ from everthread.errors import NotFoundError, SettingsError
 from everthread.state import namespaces
 from everthread.state.records import RecordReader
 from everthread.storage.history import note_history
-from everthread.storage.reader import open_reader
+from everthread.storage.reader import Reader, open_reader
 from everthread.storage.reading import one_note, records, user_notes
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ def _print_change(user: str, change: "Change", *, as_json: bool) -> None:
     note(change.sentence)
 
 
-def _why(store: RecordReader, user_id: str, note_id: str, *, as_json: bool) -> None:
+def _why(reader: Reader, user_id: str, note_id: str, *, as_json: bool) -> None:
     """Show where a note comes from, what it replaced or gave way to, and what the ledger has of it."""
-    subject, thread_id = one_note(store, user_id, note_id)
-    history = note_history(store, user_id, subject, thread_id)
+    subject, thread_id = one_note(reader, user_id, note_id)
+    history = note_history(reader, user_id, subject, thread_id)
     if as_json:
         print_json(history.as_json())
         return

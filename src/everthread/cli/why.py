@@ -8,6 +8,7 @@ import typer
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
 from everthread.cli.output import counted, note, print_json, say, shortened
 from everthread.errors import NotFoundError, SettingsError
+from everthread.ledger import events
 from everthread.ledger.events import Erased
 from everthread.ledger.lineage import ThreadHistory
 from everthread.ledger.refetches import refetch_counts
@@ -42,10 +43,11 @@ def why(
     if refetches == (asked is not None):
         raise SettingsError("say what to explain, `everthread why TEXT --thread THREAD`, or `--refetches`, one of both")
     with open_reader(database) as reader:
-        history = thread_history(reader, read_thread(reader, thread))
+        view = read_thread(reader, thread, whole=False)
         if asked is None:
-            _print_refetches(thread, refetch_counts(history.events), as_json=as_json)
+            _print_refetches(thread, refetch_counts(events(reader, thread)), as_json=as_json)
             return
+        history = thread_history(reader, view)
         explanations, is_exact = explain_closest(history, asked)
     if as_json:
         values = [explanation.as_json() for explanation in explanations]
@@ -60,7 +62,7 @@ def why(
 
 
 def _nothing(history: ThreadHistory, asked: str) -> str:
-    erased = sum(len(event.note_ids) for event in history.events if isinstance(event, Erased))
+    erased = sum(len(event.note_ids) for event in history.note_events if isinstance(event, Erased))
     nothing = f"nothing in thread {history.thread_id!r} or in its user's notes has {asked!r}"
     if erased:
         return f"{nothing}; {counted(erased, 'note')} of its prompts were erased, and erased text cannot be found"

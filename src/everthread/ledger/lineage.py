@@ -6,8 +6,7 @@ event names both.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol
 
 from everthread.ledger.events import (
     Consolidated,
@@ -19,12 +18,11 @@ from everthread.ledger.events import (
     NoteSuperseded,
     PromptAssembled,
 )
-from everthread.state.marks import handle_of, is_synthetic
 from everthread.state.notes import Note
 from everthread.state.stored import StoredMessage
 from everthread.state.summary import Summary, SummaryEntry
 
-__all__ = ["LineageItem", "ThreadHistory", "is_about", "words_of"]
+__all__ = ["LineageItem", "MessageSource", "ThreadHistory", "folded", "is_about", "words_of"]
 
 _MOST_MATCHES = 8
 """Most items that a text may name; the newest ones are taken."""
@@ -46,33 +44,50 @@ class LineageItem:
     """Of the message or note; place of the entry in the summary; the string itself."""
 
 
+class MessageSource(Protocol):
+    """The messages of a thread and the events about them, each read when it is asked for."""
+
+    def message(self, message_id: str, /) -> StoredMessage | None:
+        """Return a message in full."""
+
+    def turn(self, message: StoredMessage, /) -> int:
+        """Return the turn of a message, counted from 1."""
+
+    def named(self, query: str, /) -> list[str]:
+        """Return the ids of the messages that an id, a handle or the id of the call that they answer names."""
+
+    def beginning(self, query: str, /) -> list[str]:
+        """Return the ids that begin with a text, oldest first."""
+
+    def saying(self, text: str, most: int, /) -> list[StoredMessage]:
+        """Return the newest messages that say a text, in any case and spacing, oldest first."""
+
+    def like(self, text: str, most: int, /) -> list[StoredMessage]:
+        """Return the messages that share most words with a text, the best first."""
+
+    def about(self, message_id: str, /) -> list[Event]:
+        """Return the events that name a message, oldest first."""
+
+
 @dataclass(frozen=True)
 class ThreadHistory:
     """What the database has about a thread."""
 
     thread_id: str
     turns: int
-    messages: Mapping[str, StoredMessage]
-    """By id, oldest first, in full."""
+    messages: MessageSource
     working_set: Mapping[str, StoredMessage]
     """By id, as the prompt has them."""
     summary: Summary | None = None
     session_notes: Mapping[str, Note] = field(default_factory=dict)
     notes: Mapping[str, Note] = field(default_factory=dict)
     """Long-term notes of the user."""
-    events: Sequence[Event] = ()
-    """The thread's ledger, oldest first."""
-    elsewhere: Sequence[Event] = ()
-    """Events about notes in the user's other ledgers, oldest first."""
-
-    @cached_property
-    def turn_of(self) -> dict[str, int]:
-        """Turn of each message, counted from 1."""
-        turn, turns = 0, {}
-        for message_id, message in self.messages.items():
-            turn += message.type == "human" and not is_synthetic(message)
-            turns[message_id] = max(turn, 1)
-        return turns
+    note_events: Sequence[Event] = ()
+    """Events about notes in the user's other ledgers, and then those in this thread's, oldest first."""
+    last_prompt: PromptAssembled | None = None
+    """The newest one."""
+    last_injection: Injected | None = None
+    """What the newest run resolved."""
 
     @property
     def entries(self) -> Sequence[SummaryEntry]:
@@ -82,31 +97,17 @@ class ThreadHistory:
     @property
     def has_recalled(self) -> bool:
         """Whether the newest prompt had recalled passages."""
-        prompt = next((event for event in reversed(self.events) if isinstance(event, PromptAssembled)), None)
+        prompt = self.last_prompt
         return prompt is not None and prompt.turn == self.turns and prompt.breakdown.get("recalled", 0) > 0
-
-    @cached_property
-    def last_injection(self) -> Injected | None:
-        """What the newest run resolved."""
-        return next((event for event in reversed(self.events) if isinstance(event, Injected)), None)
-
-    @cached_property
-    def note_events(self) -> Sequence[Event]:
-        """Events of this thread, and those about notes of the user's others."""
-        return [*self.elsewhere, *self.events]
 
     def note(self, note_id: str) -> Note | None:
         """Return a note that is in the store."""
         return self.session_notes.get(note_id) or self.notes.get(note_id)
 
-    def about(self, message_id: str) -> list[Event]:
-        """Return the events that name a message, oldest first."""
-        return [event for event in self.events if is_about(event, message_id)]
-
     def exists(self, item: LineageItem) -> bool:
         """Tell whether an item is stored, or named in a ledger when it is a note."""
         if item.kind == "message":
-            return item.id in self.messages
+            return self.messages.message(item.id) is not None
         if item.kind != "note" or self.note(item.id) is not None:
             return True
         return any(item.id in _note_ids(event) for event in self.note_events)
@@ -122,22 +123,22 @@ class ThreadHistory:
     def _by_id(self, query: str) -> list[LineageItem]:
         recorded = (note_id for event in self.note_events for note_id in _note_ids(event))
         notes = dict.fromkeys([*self.session_notes, *self.notes, *recorded])
-        exact = [LineageItem("message", key) for key, message in self.messages.items() if query in _names(key, message)]
+        exact = [LineageItem("message", key) for key in self.messages.named(query)]
         exact += [LineageItem("note", query)] if query in notes else []
         if exact or len(query) < _SHORTEST_ID or " " in query:
             return exact
-        messages = [LineageItem("message", key) for key in self.messages if key.startswith(query)]
+        messages = [LineageItem("message", key) for key in self.messages.beginning(query)]
         return [*messages, *(LineageItem("note", key) for key in notes if key.startswith(query))][-_MOST_MATCHES:]
 
     def _by_text(self, query: str) -> list[LineageItem]:
-        wanted = _folded(query)
+        wanted = folded(query)
         if not wanted:
             return []
-        return list(dict.fromkeys(item for item, text in self._texts() if wanted in _folded(text)))[-_MOST_MATCHES:]
+        messages = [LineageItem("message", str(one.id)) for one in self.messages.saying(query, _MOST_MATCHES)]
+        others = (item for item, text in self._texts() if wanted in folded(text))
+        return list(dict.fromkeys([*messages, *others]))[-_MOST_MATCHES:]
 
     def _texts(self) -> Iterator[tuple[LineageItem, str]]:
-        for key, message in self.messages.items():
-            yield LineageItem("message", key), words_of(message)
         for note in {**self.notes, **self.session_notes}.values():
             for text in (note.text, *(source.quote for source in note.sources)):
                 yield LineageItem("note", note.id), text
@@ -228,12 +229,6 @@ def words_of(message: StoredMessage) -> str:
     return "\n".join([message.text, *(f"{call['name']} {call['args']}" for call in message.tool_calls)])
 
 
-def _names(message_id: str, message: StoredMessage) -> tuple[str, ...]:
-    """Return by what a message can be asked for: its id, its handle, and the id of the call that it answers."""
-    call_id = (message.tool_call_id,) if message.tool_call_id else ()
-    return (message_id, handle_of(message_id), *call_id)
-
-
 def _note_ids(event: Event) -> Iterator[str]:
     """Yield the ids of notes in an event, but for those that were only injected."""
     if isinstance(event, Injected):
@@ -251,5 +246,6 @@ def _items(kind: Literal["message", "note", "entry"], ids: Iterable[str]) -> lis
     return [LineageItem(kind, one) for one in dict.fromkeys(ids)]
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """Return a text in lower case and with single spaces."""
     return " ".join(text.casefold().split())

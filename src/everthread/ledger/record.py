@@ -112,7 +112,7 @@ def recorded(
 
 def events(store: RecordReader, thread_id: str) -> Sequence[Event]:
     """Return a thread's events, oldest first; what another version wrote and this one cannot read is left out."""
-    return _readable(store, thread_id, items(store, namespaces.ledger(thread_id)))
+    return readable_events(store, thread_id, items(store, namespaces.ledger(thread_id)))
 
 
 def events_of_turns(store: "BaseStore", thread_id: str, first: int, last: int) -> Sequence[Event]:
@@ -131,10 +131,12 @@ def events_of_turns(store: "BaseStore", thread_id: str, first: int, last: int) -
         rows += page
         if len(page) < _PAGE:
             break
-    return _readable(store, thread_id, rows)
+    return readable_events(store, thread_id, rows)
 
 
-def _readable(store: RecordReader, thread_id: str, rows: Sequence[StoredItem]) -> list[Event]:
+def readable_events(store: RecordReader, thread_id: str, rows: Iterable[StoredItem]) -> list[Event]:
+    """Return events of a thread from their rows, oldest first; what this version cannot read is left out."""
+    rows = [*rows]
     has_old = any(old_rows.is_old(item.value) for item in rows)
     ids_by_hash = old_rows.message_ids(store, thread_id) if has_old else {}
     readable: list[Event] = []

@@ -21,7 +21,6 @@ from everthread.ledger.events import (
     Refetch,
 )
 from everthread.ledger.lineage import LineageItem, ThreadHistory, words_of
-from everthread.memory.text.words import index_words, query_words
 from everthread.state.marks import is_masked, marks
 from everthread.state.notes import Note
 from everthread.state.summary import STANDING
@@ -104,18 +103,15 @@ def explain_closest(history: ThreadHistory, query: str) -> tuple[list[Explanatio
     """
     if exact := explain(history, query):
         return exact, True
-    wanted = set(query_words(query))
-    shared = {key: len(wanted.intersection(index_words([words_of(one)]))) for key, one in history.messages.items()}
-    best = sorted(filter(shared.__getitem__, shared), key=lambda key: -shared[key])
-    like = [LineageItem("message", key) for key in best[:_MOST_LIKE]]
+    like = [LineageItem("message", str(one.id)) for one in history.messages.like(query, _MOST_LIKE)]
     return (explain(history, query, like), False) if like else ([], True)
 
 
 def _title(history: ThreadHistory, item: LineageItem) -> str:
     match item.kind:
         case "message":
-            message = history.messages[item.id]
-            return f"{_ROLES.get(message.type, message.type)}: {words_of(message)}"
+            message = history.messages.message(item.id)
+            return f"{_ROLES.get(message.type, message.type)}: {words_of(message)}" if message else ""
         case "note":
             note = history.note(item.id)
             return note.text if note else ""
@@ -138,9 +134,10 @@ def _facts(history: ThreadHistory, item: LineageItem) -> Iterator[Fact]:
 
 
 def _of_message(history: ThreadHistory, message_id: str) -> Iterator[Fact]:
-    events = history.about(message_id)
-    turn = history.turn_of[message_id]
-    yield Fact("said", f"It was said in turn {turn} of {history.turns}.", turn)
+    events = history.messages.about(message_id)
+    if (said := history.messages.message(message_id)) is not None:
+        turn = history.messages.turn(said)
+        yield Fact("said", f"It was said in turn {turn} of {history.turns}.", turn)
     message = history.working_set.get(message_id)
     if message is None:
         yield from _left(history, message_id, events)

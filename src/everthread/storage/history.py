@@ -5,35 +5,39 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from everthread.ledger import events
+from everthread.ledger.events import Injected, PromptAssembled
 from everthread.ledger.lineage import ThreadHistory
-from everthread.state import Note, Summary
-from everthread.state.records import RecordReader
+from everthread.ledger.record import readable_events
+from everthread.state import Note, Summary, namespaces
+from everthread.storage.reader import Reader
 from everthread.storage.reading import ThreadView, long_term_notes, records
+from everthread.storage.thread_source import NOTE_KINDS, ThreadSource, events_of, newest_event, words_in
 
 __all__ = ["NoteHistory", "note_history", "thread_history"]
 
 
-def thread_history(store: RecordReader, view: ThreadView) -> ThreadHistory:
-    """Read all that the database has about a thread, given the thread as it is."""
+def thread_history(reader: Reader, view: ThreadView) -> ThreadHistory:
+    """Return what the database has about a thread; its messages are read as they are asked for.
+
+    Args:
+        reader: the database.
+        view: the thread as it is, with its working set, read with `whole=False`.
+    """
     thread_id, user = view.thread_id, (view.record or {}).get("user_id")
-    others = [str(record["thread_id"]) for record in records(store, user)] if user else []
+    others = [str(record["thread_id"]) for record in records(reader, user)] if user else []
+    last_prompt, last_injection = (newest_event(reader, thread_id, one) for one in ("prompt_assembled", "injected"))
+    elsewhere = (event for one in reversed(others) if one != thread_id for event in events_of(reader, one, NOTE_KINDS))
     return ThreadHistory(
         thread_id=thread_id,
         turns=view.turns,
-        messages={str(message.id): message for message in view.messages},
+        messages=ThreadSource(reader, view),
         working_set=view.working_set,
         summary=Summary.model_validate(view.summary) if view.summary else None,
         session_notes={one.id: one for one in view.notes},
-        notes={one.id: one for one in long_term_notes(store, user)} if user else {},
-        events=events(store, thread_id),
-        elsewhere=[
-            event
-            for other in reversed(others)
-            if other != thread_id
-            for event in events(store, other)
-            if event.event.startswith("note_") or event.event in ("consolidated", "erased")
-        ],
+        notes={one.id: one for one in long_term_notes(reader, user)} if user else {},
+        note_events=[*elsewhere, *events_of(reader, thread_id, [*NOTE_KINDS, "memory_full"])],
+        last_prompt=last_prompt if isinstance(last_prompt, PromptAssembled) else None,
+        last_injection=last_injection if isinstance(last_injection, Injected) else None,
     )
 
 
@@ -67,11 +71,11 @@ class NoteHistory:
         }
 
 
-def note_history(store: RecordReader, user_id: str, note: Note, thread_id: str | None) -> NoteHistory:
+def note_history(reader: Reader, user_id: str, note: Note, thread_id: str | None) -> NoteHistory:
     """Read what the user's notes and ledgers have of a note."""
     from everthread.memory.consolidate import confidence_on, field_of
 
-    long_term = {one.id: one for one in long_term_notes(store, user_id)}
+    long_term = {one.id: one for one in long_term_notes(reader, user_id)}
     threads = dict.fromkeys(source.thread_id for source in note.sources if source.thread_id)
     return NoteHistory(
         note=note,
@@ -81,13 +85,15 @@ def note_history(store: RecordReader, user_id: str, note: Note, thread_id: str |
         successor=long_term.get(note.superseded_by or ""),
         replaced=[one for one in long_term.values() if one.superseded_by == note.id],
         in_doubt=[long_term[other] for other in note.conflicts_with if other in long_term],
-        events=[event for thread in threads for event in _events(store, thread, note.id)],
+        events=[event for thread in threads for event in _events(reader, thread, note.id)],
     )
 
 
-def _events(store: RecordReader, thread_id: str, note_id: str) -> Iterator[dict[str, Any]]:
+def _events(reader: Reader, thread_id: str, note_id: str) -> Iterator[dict[str, Any]]:
     """Yield a thread's events that name a note; the prompts that it was injected into are too many to list."""
-    for event in events(store, thread_id):
+    space = namespaces.ledger(thread_id)
+    rows = reader.decoded(space, reader.tables.holding(space, words=words_in(note_id)))
+    for event in readable_events(reader, thread_id, rows):
         value = event.model_dump(mode="json")
         if event.event not in ("injected", "prompt_assembled") and _names(value, note_id):
             yield {"thread_id": thread_id, **value}

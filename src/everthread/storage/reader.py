@@ -6,7 +6,7 @@ LangGraph are not imported, which takes longer than any answer, so the checkpoin
 store.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,9 @@ from everthread.storage.tables import StoredCheckpoint, Tables
 from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 
 __all__ = ["Reader", "Record", "ThreadState", "open_reader"]
+
+_NEWEST = 50
+"""Items of a page of the newest; what is looked for is as a rule among the last ones."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,21 @@ class Reader:
             offset += read
             if read == len(rows):
                 return found
+
+    def newest(self, namespace: Namespace) -> Iterator[Record]:
+        """Yield the readable items of exactly one namespace, the last key first, a few at a time."""
+        offset = 0
+        while rows := self.tables.page(namespace, limit=_NEWEST, offset=offset, is_last_first=True):
+            yield from self.decoded(namespace, rows)
+            offset += len(rows)
+
+    def decoded(self, namespace: Namespace, rows: Iterable[tuple[str, bytes]]) -> Iterator[Record]:
+        """Yield what can be read of rows; the others are named in a warning."""
+        for key, blob in rows:
+            try:
+                yield Record(namespace, str(key), json_object(blob))
+            except FAULTS as error:
+                leave_out(record_name(namespace, key), error)
 
     def has_state(self, thread_id: str) -> bool:
         """Tell whether a thread has a checkpoint."""

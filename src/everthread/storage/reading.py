@@ -1,13 +1,13 @@
 """Read threads back: their records, every message, what is still open."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from everthread.errors import NotFoundError, SettingsError, UnreadableError
 from everthread.state import Note, Summary, namespaces
-from everthread.state.marks import is_masked, marks
+from everthread.state.marks import is_masked, marks, sequence
 from everthread.state.places import in_view, newest_record, placed, places_in, places_of, with_renamed_reply
 from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.reducer import Message
@@ -74,6 +74,11 @@ class ThreadView:
     """Approvals that a turn waits for."""
     is_ours: bool = True
     """Whether our own graph runs it, and not an app's with our middleware or without."""
+
+    @property
+    def places(self) -> int:
+        """Places that messages have in the thread, up to the newest one."""
+        return max(map(sequence, self.working_set.values()), default=-1) + 1
 
     def as_json(self, limit: int | None = None) -> dict[str, Any]:
         """Return the thread as one JSON object, with its newest `limit` messages."""
@@ -189,8 +194,13 @@ def unknown(thread_id: str) -> NotFoundError:
     return NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
 
 
-def read_thread(source: Source, thread_id: str) -> ThreadView:
+def read_thread(source: Source, thread_id: str, *, whole: bool = True) -> ThreadView:
     """Read a thread without running it.
+
+    Args:
+        source: the database.
+        thread_id: the thread.
+        whole: with what left the working set; without it `messages` are those of the working set, in full.
 
     Raises:
         NotFoundError: there is no such thread.
@@ -201,10 +211,12 @@ def read_thread(source: Source, thread_id: str) -> ThreadView:
     state = reader.state(thread_id)
     # A bare graph of ours marks no checkpoint; its state does.
     is_ours = reader.is_ours(thread_id) or "memory_digest" in state.values
-    return thread_view(reader, thread_id, state, is_ours=is_ours)
+    return thread_view(reader, thread_id, state, is_ours=is_ours, whole=whole)
 
 
-def thread_view(reader: RecordReader, thread_id: str, state: ThreadState, *, is_ours: bool) -> ThreadView:
+def thread_view(
+    reader: RecordReader, thread_id: str, state: ThreadState, *, is_ours: bool, whole: bool = True
+) -> ThreadView:
     """Return a thread, given its state.
 
     Args:
@@ -212,10 +224,17 @@ def thread_view(reader: RecordReader, thread_id: str, state: ThreadState, *, is_
         thread_id: the thread.
         state: as its newest checkpoint has it.
         is_ours: whether our own graph runs it.
+        whole: as for `read_thread`.
     """
-    archive = items(reader, namespaces.transcript(thread_id))
-    archived = dict(readable(archive, lambda item: (item.key, StoredMessage.of(item.value["message"]))))
-    working_set, values = (state.messages, state.values) if is_ours else _of_app(reader, thread_id, state, archived)
+    space = namespaces.transcript(thread_id)
+    masked = [one for one in state.messages if is_masked(one)]
+    in_full = (reader.get(space, str(one.id)) for one in masked) if not whole else ()
+    archive = items(reader, space) if whole else [one for one in in_full if one is not None]
+    archived = _archived(archive)
+    working_set, values = state.messages, state.values
+    if not is_ours:
+        everything = archived if whole else None
+        working_set, values = _of_app(reader, thread_id, state, everything)
     summary = reader.get(namespaces.summaries(thread_id), str(values.get("summary_id")))
     summary, _ = next(readable([summary] if summary else [], with_summary), (None, None))
     turns = values.get("turns", 0)
@@ -237,14 +256,24 @@ def thread_view(reader: RecordReader, thread_id: str, state: ThreadState, *, is_
     )
 
 
+def _archived(archive: Iterable[StoredItem]) -> dict[str, StoredMessage]:
+    return dict(readable(archive, lambda item: (item.key, StoredMessage.of(item.value["message"]))))
+
+
 def _of_app(
-    reader: RecordReader, thread_id: str, state: ThreadState, archived: Mapping[str, StoredMessage]
+    reader: RecordReader, thread_id: str, state: ThreadState, archived: Mapping[str, StoredMessage] | None
 ) -> tuple[Sequence[StoredMessage], Mapping[str, Any]]:
-    """Return the working set of an app's thread, each message at its place, and what our state would hold beside it."""
+    """Return the working set of an app's thread, each message at its place, and what our state would hold beside it.
+
+    The archive is read, unless it is given, only where no record tells.
+    """
     sent, space = state.messages, namespaces.calls(thread_id)
     records = {str(one.id): item.value for one in sent if (item := reader.get(space, str(one.id))) is not None}
     name, record = newest_record(with_renamed_reply(records, sent, lambda name: _written_behind(reader, space, name)))
     known = places_in(record)
+    if archived is None:
+        told = known and record.get("turns")
+        archived = {} if told else _archived(items(reader, namespaces.transcript(thread_id)))
     places = known or places_of(archived.values())
     later = sum(message.type == "human" and str(message.id) not in known for message in sent)
     turns = int(record.get("turns") or sum(message.type == "human" for message in archived.values())) + later

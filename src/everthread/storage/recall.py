@@ -98,6 +98,10 @@ class Search:
             return False
         if (self.first_day and passage.day < self.first_day) or (self.last_day and passage.day > self.last_day):
             return False
+        return self.is_of_branch(passage)
+
+    def is_of_branch(self, passage: Passage) -> bool:
+        """Tell whether a message of this thread belongs to this branch."""
         return self.shared is None or passage.seq <= self.shared or passage.id in self.own
 
 

@@ -66,9 +66,30 @@ class Tables(Protocol):
         """Yield what was last said in a thread: the newest writes of messages, and the newest checkpoint's."""
 
     def page(
-        self, namespace: Namespace, *, key: str | None = None, skip: Sequence[str] = (), limit: int = 1, offset: int = 0
+        self,
+        namespace: Namespace,
+        *,
+        key: str | None = None,
+        skip: Sequence[str] = (),
+        limit: int = 1,
+        offset: int = 0,
+        is_last_first: bool = False,
     ) -> list[tuple[str, bytes]]:
         """Return items of exactly one namespace by key, as key and value, without the keys to skip."""
+
+    def holding(
+        self, namespace: Namespace, *, words: Sequence[str] = (), kinds: Sequence[str] = ()
+    ) -> list[tuple[str, bytes]]:
+        """Return the items of exactly one namespace whose values hold all of some words, by key.
+
+        Args:
+            namespace: where they are.
+            words: ASCII letters and digits, or others without upper and lower case; in any case, also inside of words.
+            kinds: only events of these; empty for items of any kind.
+        """
+
+    def places(self, namespace: Namespace) -> list[tuple[str, int, str]]:
+        """Return key, place and role of every record of a transcript."""
 
     def below(self, prefix: str) -> list[tuple[str, str, bytes]]:
         """Return the items of a namespace and of all below it, in order: namespace text, key, value."""

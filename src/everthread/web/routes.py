@@ -10,14 +10,13 @@ from starlette.responses import StreamingResponse
 from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.ending import end_thread
 from everthread.graph.note_changes import Change, add_note, change_note
-from everthread.ledger import events
-from everthread.ledger.events import PromptAssembled
 from everthread.ledger.why import explain_closest
 from everthread.state import Note
 from everthread.storage.erasure import erase
 from everthread.storage.export import document
 from everthread.storage.history import note_history, thread_history
-from everthread.storage.reading import one_note, user_notes, user_records
+from everthread.storage.reading import one_note, reader_of, user_notes, user_records
+from everthread.storage.thread_source import newest_event, page_of_events
 from everthread.web.operations import Answer, Call, Operation
 from everthread.web.problems import Problem, problem_of
 from everthread.web.runs import Event, LiveRun
@@ -104,26 +103,20 @@ async def get_thread(call: Call) -> Thread:
 
 async def list_messages(call: Call) -> MessagePage:
     """Read the transcript, a page of messages oldest first; `before` leads to the page ahead of it."""
-    view = await in_thread((await _own(call)).view)
-    ids = [str(message.id) for message in view.messages]
-    if call.query.before is not None and call.query.before not in ids:
-        raise Problem(404, "there is no such message of yours")
-    end = len(ids) if call.query.before is None else ids.index(call.query.before)
-    start = max(end - call.query.limit, 0)
-    page = [Message(**view.message_value(one)) for one in view.messages[start:end]]
-    return MessagePage(messages=page, total=len(ids), before=ids[start] if start else None)
+    own = await _own(call)
+    view, start = await in_thread(own.page, call.query.before, call.query.limit)
+    page = [Message(**view.message_value(one)) for one in view.messages]
+    return MessagePage(messages=page, total=view.places, before=page[0].id if start and page else None)
 
 
 async def get_context(call: Call) -> Context:
     """Read what fills the prompt: sizes of the newest one, and what the next one is made from."""
     own = await _own(call)
-    view = await in_thread(own.view)
-    history = await in_thread(events, own.storage.store, own.id)
-    prompt = next((one for one in reversed(history) if isinstance(one, PromptAssembled)), None)
-    in_view = [one for one in view.messages if str(one.id) in view.working_set]
+    view = await in_thread(lambda: own.view(whole=False))
+    prompt = await in_thread(newest_event, reader_of(own.storage), own.id, "prompt_assembled")
     return Context(
         prompt=None if prompt is None else prompt.model_dump(mode="json"),
-        messages=[Message(**view.message_value(one)) for one in in_view],
+        messages=[Message(**view.message_value(one)) for one in view.messages],
         summary=view.summary,
         session_notes=view.notes,
     )
@@ -132,11 +125,11 @@ async def get_context(call: Call) -> Context:
 async def get_ledger(call: Call) -> LedgerPage:
     """Read what was decided: evicted, masked, injected, saved, blocked, and with which numbers."""
     own = await _own(call)
-    every = await in_thread(events, own.storage.store, own.id)
-    chosen = [one for one in every if call.query.kind in (None, one.event)]
-    end = max(len(chosen) - call.query.offset, 0)
-    page = chosen[max(end - call.query.limit, 0) : end]
-    return LedgerPage(events=[one.model_dump(mode="json") for one in page], total=len(chosen))
+    kinds = [call.query.kind] if call.query.kind else []
+    page, total = await in_thread(
+        page_of_events, reader_of(own.storage), own.id, kinds, call.query.offset, call.query.limit
+    )
+    return LedgerPage(events=[one.model_dump(mode="json") for one in page], total=total)
 
 
 async def why(call: Call) -> Document:
@@ -144,7 +137,9 @@ async def why(call: Call) -> Document:
     own = await _own(call)
 
     def explained() -> Document:
-        explanations, is_exact = explain_closest(thread_history(own.storage.store, own.view()), call.query.q)
+        explanations, is_exact = explain_closest(
+            thread_history(reader_of(own.storage), own.view(whole=False)), call.query.q
+        )
         accounts = [one.as_json() for one in explanations]
         return {"thread_id": own.id, "asked": call.query.q, "exact": is_exact, "accounts": accounts}
 
@@ -225,9 +220,8 @@ async def get_note(call: Call) -> Document:
     """Read a note, where it comes from and what became of it."""
 
     def read() -> Document:
-        store, user_id = call.service.storage.store, call.identity.user_id
         note, thread_id = _own_note(call)
-        return note_history(store, user_id, note, thread_id).as_json()
+        return note_history(reader_of(call.service.storage), call.identity.user_id, note, thread_id).as_json()
 
     return await in_thread(read)
 

@@ -165,6 +165,7 @@ class MessagePage(_Response):
 
     messages: list[Message]
     total: int
+    """Messages of the thread, without those of other branches."""
     before: str | None
     """For the page ahead of this one; none when there is none."""
 

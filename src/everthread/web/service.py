@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Literal, ParamSpec, TypeVar
 from uuid import uuid4
 
 from anyio import to_thread
 from langchain_core.messages import BaseMessage, messages_to_dict
 from langchain_core.runnables import RunnableConfig
+from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot
 
 from everthread.errors import SettingsError
@@ -17,12 +19,14 @@ from everthread.graph.turn_parts import STREAM_MODES, Part, TurnReader
 from everthread.ledger.record import now
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, namespaces
-from everthread.state.marks import is_answer, is_synthetic
+from everthread.state.marks import is_answer, is_synthetic, sequence
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage
 from everthread.storage.open import Storage
 from everthread.storage.reader import ThreadState
-from everthread.storage.reading import ThreadView, record_of, thread_view
+from everthread.storage.reading import ThreadView, reader_of, record_of, thread_view
+from everthread.storage.recall import passage_of, search_of
+from everthread.storage.unreadable import readable
 from everthread.web.auth import Identity
 from everthread.web.problems import Problem
 from everthread.web.runs import LiveRun, Runs
@@ -62,14 +66,58 @@ class OwnThread:
         found = self.snapshot().values.get("messages") or []
         return list(found) if self.is_ours else thread_messages(self.storage.store, self.id, found)
 
-    def view(self) -> ThreadView:
-        """Read all of it."""
+    def view(self, *, whole: bool = True) -> ThreadView:
+        """Read it; without what left the working set unless it is to be whole."""
         snapshot = self.snapshot()
         values = {name: value for name, value in snapshot.values.items() if name != "messages"}
         messages = [StoredMessage.of(one) for one in messages_to_dict(snapshot.values.get("messages") or [])]
         asked = [one.value for one in snapshot.interrupts]
         state = ThreadState(values, messages, is_unfinished=is_open(snapshot), asked=asked)
-        return thread_view(self.storage.store, self.id, state, is_ours=self.is_ours)
+        return thread_view(reader_of(self.storage), self.id, state, is_ours=self.is_ours, whole=whole)
+
+    def archived(self, here: Sequence[BaseMessage], start: int, end: int) -> list[Item]:
+        """Return the archived messages of places from `start` to before `end`, without those of other branches.
+
+        Args:
+            here: the messages of its state, with their places.
+            start: the first place.
+            end: the place behind the last one.
+        """
+        if not here:
+            return []
+        space, places = namespaces.transcript(self.id), {"seq": {"$gte": start, "$lt": end}}
+        # Branches have messages at the same places.
+        found = self.storage.store.search(space, filter=places, limit=10 * (end - start))
+        search = search_of(self.storage.store, self.id, here, self.record.get("shared"))
+        return [item for item in found if search.is_of_branch(passage_of(item))]
+
+    def page(self, before: str | None, limit: int) -> tuple[ThreadView, int]:
+        """Read the last messages ahead of one, or the newest.
+
+        Returns:
+            The thread with these messages alone, and the place of the first of them.
+
+        Raises:
+            Problem: 404, there is no such message.
+        """
+        here, view = [one for one in self.messages() if not is_synthetic(one)], self.view(whole=False)
+        end = max(map(sequence, here), default=-1) + 1
+        if before is not None:
+            end = self._place(view, before)
+        start = max(end - limit, 0)
+        archived = readable(self.archived(here, start, end), lambda one: StoredMessage.of(one.value["message"]))
+        kept = [one for one in view.messages if start <= sequence(one) < end]
+        page = {str(one.id): one for one in [*archived, *kept]}
+        return replace(view, messages=sorted(page.values(), key=sequence)), start
+
+    def _place(self, view: ThreadView, message_id: str) -> int:
+        here = next((one for one in view.messages if one.id == message_id), None)
+        if here is not None:
+            return sequence(here)
+        item = reader_of(self.storage).get(namespaces.transcript(self.id), message_id)
+        if item is None:
+            raise Problem(404, "there is no such message of yours")
+        return int(item.value.get("seq", 0))
 
     def context(self, dials: Mapping[str, Any]) -> Context | None:
         """Return the dials of a run.

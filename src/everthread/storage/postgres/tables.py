@@ -70,6 +70,7 @@ _STORED = "SELECT channel, type, blob FROM checkpoint_blobs WHERE thread_id = %s
 _WRITTEN = "SELECT channel, type, blob FROM checkpoint_writes WHERE thread_id = %s"
 _SAID = "channel IN ('messages', '__start__')"
 _PAGE = "SELECT key, value::text FROM store WHERE prefix = %s"
+_PLACES = "SELECT key, value -> 'seq', value ->> 'role' FROM store WHERE prefix = %s"
 _BELOW = (
     "SELECT prefix, key, value::text FROM store WHERE prefix = %s OR (prefix ~>~ %s AND prefix ~<~ %s)"
     ' ORDER BY prefix COLLATE "C", key COLLATE "C"'
@@ -153,16 +154,39 @@ class PostgresTables:
         yield from _typed(self._saved(f"{newest} ORDER BY version DESC LIMIT 2", thread_id))
 
     def page(
-        self, namespace: Namespace, *, key: str | None = None, skip: Sequence[str] = (), limit: int = 1, offset: int = 0
+        self,
+        namespace: Namespace,
+        *,
+        key: str | None = None,
+        skip: Sequence[str] = (),
+        limit: int = 1,
+        offset: int = 0,
+        is_last_first: bool = False,
     ) -> list[tuple[str, bytes]]:
         """Return items of exactly one namespace by key."""
         prefix = text_in(".".join(namespace))
         if key is not None:
             rows = self._stored(f"{_PAGE} AND key = %s", prefix, text_in(key))
         else:
-            sql = f'{_PAGE} AND key <> ALL(%s) ORDER BY key COLLATE "C" LIMIT %s OFFSET %s'
+            order = "DESC" if is_last_first else "ASC"
+            sql = f'{_PAGE} AND key <> ALL(%s) ORDER BY key COLLATE "C" {order} LIMIT %s OFFSET %s'
             rows = self._stored(sql, prefix, [*skip], limit, offset)
         return [(text_out(name), _plain(value)) for name, value in rows]
+
+    def holding(
+        self, namespace: Namespace, *, words: Sequence[str] = (), kinds: Sequence[str] = ()
+    ) -> list[tuple[str, bytes]]:
+        """Return the items of exactly one namespace whose values hold all of some words, by key."""
+        of_kinds = " AND value ->> 'event' = ANY(%s)" if kinds else ""
+        sql = f'{_PAGE}{of_kinds} AND value::text ILIKE ALL(%s::text[]) ORDER BY key COLLATE "C"'
+        patterns = [f"%{word}%" for word in words]
+        rows = self._stored(sql, text_in(".".join(namespace)), *([[*kinds]] if kinds else ()), patterns)
+        return [(text_out(name), _plain(value)) for name, value in rows]
+
+    def places(self, namespace: Namespace) -> list[tuple[str, int, str]]:
+        """Return key, place and role of every record of a transcript."""
+        rows = self._stored(_PLACES, text_in(".".join(namespace)))
+        return [(text_out(key), seq, str(role)) for key, seq, role in rows if isinstance(seq, int)]
 
     def below(self, prefix: str) -> list[tuple[str, str, bytes]]:
         """Return the items of a namespace and of all below it, in order."""

@@ -30,6 +30,15 @@ _WRITES = (
     " WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ? ORDER BY {path}task_id, idx"
 )
 _ITEM = "SELECT key, CAST(value AS BLOB) FROM store WHERE prefix = ?"
+# A value that is no JSON would stop the whole query; who decodes it names it.
+_OF_KINDS = (
+    " AND CASE WHEN json_valid(CAST(value AS TEXT)) THEN"
+    " json_extract(CAST(value AS TEXT), '$.event') IN (SELECT value FROM json_each(?)) ELSE 1 END"
+)
+_PLACES = (
+    "SELECT key, json_extract(CAST(value AS TEXT), '$.seq'), json_extract(CAST(value AS TEXT), '$.role') FROM store"
+    " WHERE prefix = ? AND json_valid(CAST(value AS TEXT))"
+)
 _BELOW = (
     "SELECT prefix, key, CAST(value AS BLOB) FROM store WHERE prefix = ? OR (prefix > ? AND prefix < ?)"
     " ORDER BY prefix, key"
@@ -140,14 +149,35 @@ class SqliteTables:
             yield "", kind or b"", blob or b""
 
     def page(
-        self, namespace: Namespace, *, key: str | None = None, skip: Sequence[str] = (), limit: int = 1, offset: int = 0
+        self,
+        namespace: Namespace,
+        *,
+        key: str | None = None,
+        skip: Sequence[str] = (),
+        limit: int = 1,
+        offset: int = 0,
+        is_last_first: bool = False,
     ) -> list[tuple[str, bytes]]:
         """Return items of exactly one namespace by key."""
         prefix = ".".join(namespace)
         if key is not None:
             return self._rows("store", f"{_ITEM} AND key = ?", prefix, key)
-        sql = f"{_ITEM} AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY key LIMIT ? OFFSET ?"
+        order = "key DESC" if is_last_first else "key"
+        sql = f"{_ITEM} AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ? OFFSET ?"
         return self._rows("store", sql, prefix, json.dumps([*skip]), limit, offset)
+
+    def holding(
+        self, namespace: Namespace, *, words: Sequence[str] = (), kinds: Sequence[str] = ()
+    ) -> list[tuple[str, bytes]]:
+        """Return the items of exactly one namespace whose values hold all of some words, by key."""
+        sql = f"{_ITEM}{_OF_KINDS if kinds else ''}{' AND CAST(value AS TEXT) LIKE ?' * len(words)} ORDER BY key"
+        patterns = (f"%{word}%" for word in words)
+        return self._rows("store", sql, ".".join(namespace), *([json.dumps([*kinds])] if kinds else ()), *patterns)
+
+    def places(self, namespace: Namespace) -> list[tuple[str, int, str]]:
+        """Return key, place and role of every record of a transcript."""
+        rows = self._rows("store", _PLACES, ".".join(namespace))
+        return [(str(key), seq, str(role)) for key, seq, role in rows if isinstance(seq, int)]
 
     def below(self, prefix: str) -> list[tuple[str, str, bytes]]:
         """Return the items of a namespace and of all below it, in order."""

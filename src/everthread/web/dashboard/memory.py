@@ -13,7 +13,7 @@ from everthread.graph.note_changes import add_note, change_note, forget_note
 from everthread.ledger.why import explain_closest
 from everthread.state import Note
 from everthread.storage.history import note_history, thread_history
-from everthread.storage.reading import one_note, user_notes
+from everthread.storage.reading import one_note, reader_of, user_notes
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.source_graph import source_graph
 from everthread.web.dashboard.views import Visit, see_other
@@ -47,7 +47,7 @@ async def notes(visit: Visit) -> Response:
 async def note(visit: Visit) -> Response:
     """Show a note: where it comes from, what became of it, and what can be done with it."""
     history = await in_thread(
-        lambda: note_history(visit.service.storage.store, visit.identity.user_id, *_own_note(visit))
+        lambda: note_history(reader_of(visit.service.storage), visit.identity.user_id, *_own_note(visit))
     )
     return visit.page("note.html", history=history, note=history.note)
 
@@ -102,7 +102,7 @@ async def why(visit: Visit) -> Response:
     asked = visit.query("q").strip()
 
     def explained() -> tuple[list[Any], bool]:
-        return explain_closest(thread_history(own.storage.store, own.view()), asked)
+        return explain_closest(thread_history(reader_of(own.storage), own.view(whole=False)), asked)
 
     accounts, is_exact = await in_thread(explained) if asked else ([], True)
     return visit.page(

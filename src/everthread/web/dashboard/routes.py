@@ -3,20 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from langgraph.store.base import SearchOp
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from everthread.calls import prompt_changes, prompt_in_turn
-from everthread.ledger import EVENTS, events_of_turns
+from everthread.ledger import events_of_turns
 from everthread.ledger.events import PromptAssembled
 from everthread.plain import plain
-from everthread.state import namespaces
 from everthread.storage.open import Storage
-from everthread.storage.reading import user_records
+from everthread.storage.reading import reader_of, user_records
 from everthread.storage.recall import search_said
+from everthread.storage.thread_source import newest_event
 from everthread.web.dashboard import chat, memory, spending, steer
 from everthread.web.dashboard.live import stream
 from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
@@ -51,13 +50,11 @@ async def threads(visit: Visit) -> Response:
         said = {one.thread: one for one in reversed(search_said(store, visit.identity.user_id, words, _SAID))}
         found = [one for one in every if one["id"] in said or words.lower() in _name_of(one)]
         shown = found[offset : offset + _THREADS]
-        newest: list[Any] = store.batch([_newest_prompt(one["id"], one["turns"]) for one in shown])
         ids, storage = [one["id"] for one in shown], visit.service.storage
-        sizes, holders = storage.tables.bytes_of(ids), storage.locks.holders(ids)
-        for one, items in zip(shown, newest, strict=True):
+        sizes, holders, reader = storage.tables.bytes_of(ids), storage.locks.holders(ids), reader_of(storage)
+        for one in shown:
             one["said"] = said.get(one["id"])
-            prompts = [EVENTS.validate_python(item.value) for item in sorted(items, key=lambda item: str(item.key))]
-            event = prompts[-1] if prompts else None
+            event = newest_event(reader, one["id"], "prompt_assembled")
             one |= {"bytes": sizes[one["id"]], "holder": holders.get(one["id"], "")}
             one |= {"prompt": event, "bar": bar_of(event) if isinstance(event, PromptAssembled) else None}
         return len(found), shown
@@ -76,11 +73,6 @@ async def threads(visit: Visit) -> Response:
 
 def _name_of(summary: dict[str, Any]) -> str:
     return f"{summary['id']} {summary['first_message']} {summary['agent']}".lower()
-
-
-def _newest_prompt(thread_id: str, turns: int) -> SearchOp:
-    wanted = {"event": "prompt_assembled", "turn": {"$gte": turns}}
-    return SearchOp(namespaces.ledger(thread_id), filter=wanted, limit=1_000)
 
 
 async def thread(visit: Visit) -> Response:

@@ -7,12 +7,10 @@ from langchain_core.messages import BaseMessage
 from starlette.responses import Response
 
 from everthread.forks import fork
-from everthread.state import namespaces
 from everthread.state.marks import is_masked, is_synthetic, sequence
 from everthread.state.steering import Steering
 from everthread.steering import bring_back, mask_result, pin_message, pin_sentence, steering, withdraw
 from everthread.storage.reading import role_of
-from everthread.storage.recall import passage_of, search_of
 from everthread.storage.transcript import message_of
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.views import Visit, see_other
@@ -62,7 +60,7 @@ def _values(own: OwnThread, before: int) -> dict[str, Any]:
     end = before or max(map(sequence, here), default=-1) + 1
     start = max(end - _MESSAGES, 0)
     by_id = {str(one.id): one for one in here if start <= sequence(one) < end}
-    left = {str(one.id): one for one in _left(own, here, start, end)}
+    left = {str(one.id): one for one in map(message_of, own.archived(here, start, end))}
     every = sorted({**left, **by_id}.values(), key=sequence, reverse=True)
     asked = steering(own.storage, own.id)
     of = {one.message_id: one for one in asked if one.message_id}
@@ -73,16 +71,6 @@ def _values(own: OwnThread, before: int) -> dict[str, Any]:
         "earlier": start or None,
         "titles": {str(one.id): text_of(one) for one in every},
     }
-
-
-def _left(own: OwnThread, here: list[BaseMessage], start: int, end: int) -> list[BaseMessage]:
-    """Return the archived messages of some places, without those of other branches."""
-    if not here:
-        return []
-    space = namespaces.transcript(own.id)
-    found = own.storage.store.search(space, filter={"seq": {"$gte": start, "$lte": end - 1}}, limit=10 * _MESSAGES)
-    search = search_of(own.storage.store, own.id, here, own.record.get("shared"))
-    return [message_of(item) for item in found if search.allows(passage_of(item))]
 
 
 def _row(message: BaseMessage, is_here: bool, asked: Steering | None) -> dict[str, Any]:
