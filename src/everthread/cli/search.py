@@ -21,7 +21,9 @@ def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, names or a date.")],
     user: Annotated[str, typer.Option("--user", metavar="USER", help="Whose threads.")],
     limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, metavar="K", help="Messages at most.")] = 20,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="First add what older versions did not keep.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="First add last replies, and what older versions left out.")
+    ] = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
