@@ -201,6 +201,8 @@ def test_show_says_that_an_approval_is_open(run: Run) -> None:
 
     assert shown["waiting_for"][0]["details"]["option_id"].startswith("FLT-SFO-CDG-20270312")
     assert "1 approval open" in run("show", "t")[1]
+    assert told(run, "threads")[0]["status"] == "interrupted"
+    assert "waits for approval" in run("threads")[1]
 
 
 def test_text_in_a_message_cannot_steer_the_terminal(run: Run) -> None:

@@ -86,6 +86,27 @@ async def test_several_approvals_get_different_answers(worker: MakeWorker) -> No
     assert results == ["approved: tea: yes", "approved: cake: no"]
 
 
+@pytest.mark.parametrize(
+    ("reply", "status", "shown"),
+    [
+        ("Fine.", "idle", "session open"),
+        (APPROVALS, "interrupted", "waits for an approval"),
+        (RuntimeError("no power"), "unfinished", "last turn unfinished"),
+    ],
+)
+async def test_the_list_tells_what_became_of_the_last_turn(
+    worker: MakeWorker, reply: Any, status: str, shown: str
+) -> None:
+    client = worker(reply).client()
+    thread = await new_thread(client)
+    await say(client, thread)
+
+    (listed,) = (await client.get("/threads")).json()["threads"]
+
+    assert listed["status"] == (await client.get(f"/threads/{thread}")).json()["status"] == status
+    assert shown in (await client.get("/dashboard")).text
+
+
 async def test_approvals_may_be_answered_one_by_one(worker: MakeWorker) -> None:
     client = worker(APPROVALS, "Done.").client()
     thread = await new_thread(client)

@@ -8,14 +8,15 @@ from everthread.storage.reading import records
 
 __all__ = ["threads"]
 
-_COLUMNS = ("thread", "user", "agent", "turns", "last activity", "session", "first message")
+_COLUMNS = ("thread", "user", "agent", "turns", "last activity", "session", "last turn", "first message")
 _FIRST_CHARACTERS = 40
+_TURNS = {"idle": "", "interrupted": "waits for approval", "unfinished": "no answer yet"}
 
 
 def threads(user: OneUser = None, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
-    """List the threads, the latest activity first."""
+    """List the threads, the latest activity first, and whether the last turn of each waits or has no answer."""
     with open_reader(database) as reader:
-        sessions = records(reader, user)
+        sessions = [{**one, "status": reader.turn(str(one["thread_id"]))} for one in records(reader, user)]
     if as_json:
         print_json(sessions)
     elif not sessions:
@@ -27,5 +28,14 @@ def threads(user: OneUser = None, database: DatabaseUrl = DEFAULT_DATABASE, as_j
             status = "ended" if int(record.get("consolidated_turns", 0)) >= turns else "open"
             names = [str(record.get(name, "")) for name in ("thread_id", "user_id", "agent")]
             first = shortened(str(record.get("first_message", "")), _FIRST_CHARACTERS)
-            rows.append([*names, str(turns), when(str(record.get("last_activity", ""))), status, first])
+            rows.append(
+                [
+                    *names,
+                    str(turns),
+                    when(str(record.get("last_activity", ""))),
+                    status,
+                    _TURNS[record["status"]],
+                    first,
+                ]
+            )
         print_table(_COLUMNS, rows, words=[name for name in _COLUMNS if name != "turns"])

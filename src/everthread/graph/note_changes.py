@@ -164,7 +164,7 @@ def _dependents(
     own = messages(subject)
     others = [*long_term_notes(storage.store, user_id), *session_notes(storage.store, thread_id)]
     flagged = [one.id for one in others if one.id != subject.id and one.id not in changed and own & messages(one)]
-    summary = Summary.model_validate(read_thread(storage, thread_id).summary or {})
+    summary = Summary.model_validate(read_thread(storage, thread_id, whole=False).summary or {})
     if any(own.intersection(entry.sources) for entry in summary.entries):
         flagged.append(f"summary {summary.version}")
     return flagged

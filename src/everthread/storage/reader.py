@@ -9,9 +9,10 @@ store.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from everthread.errors import StorageError
+from everthread.state.marks import is_answer
 from everthread.state.namespaces import SESSIONS, Namespace
 from everthread.state.reducer import reduced
 from everthread.state.stored import StoredMessage
@@ -21,7 +22,10 @@ from everthread.storage.stored_values import json_object, messages_in, written_v
 from everthread.storage.tables import StoredCheckpoint, Tables
 from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 
-__all__ = ["Reader", "Record", "ThreadState", "open_reader"]
+__all__ = ["Reader", "Record", "ThreadState", "TurnStatus", "open_reader"]
+
+TurnStatus = Literal["idle", "interrupted", "unfinished"]
+"""`interrupted`: it waits for answers; `unfinished`: it was begun and has no reply."""
 
 _NEWEST = 50
 """Items of a page of the newest; what is looked for is as a rule among the last ones."""
@@ -145,6 +149,20 @@ class Reader:
                 "see whether another version of langgraph wrote it"
             ) from error
 
+    def turn(self, thread_id: str) -> TurnStatus:
+        """Tell what became of the last turn of a thread; one that still runs is unfinished too."""
+        saved = self.tables.checkpoint(thread_id)
+        values = self._values(thread_id, saved) if saved is not None else None
+        if saved is None or not values:
+            return "idle"
+        if any(name == "__interrupt__" for name, _ in self._writes(thread_id, saved.id)):
+            return "interrupted"
+        if not _is_waiting(values):
+            return "idle"
+        # What is left may be the work behind an answer.
+        messages = self.state(thread_id).messages
+        return "idle" if messages and is_answer(messages[-1]) else "unfinished"
+
     def _state(self, thread_id: str, saved: StoredCheckpoint) -> ThreadState:
         head, seen = saved.id, set[str]()
         values, base, writes = self._values(thread_id, saved), None, list[Any]()
@@ -165,16 +183,14 @@ class Reader:
         for write in [*writes]:
             if isinstance(write, Mapping) and write.get("type") == "__overwrite__":
                 base, writes = write.get("value"), writes[writes.index(write) + 1 :]
-        received = values.pop("__start__", None)
+        is_unfinished, received = _is_waiting(values), values.pop("__start__", None)
         if isinstance(received, Mapping):
             writes.append(received.get("messages"))
         pending = self._writes(thread_id, head)
-        # LangGraph's own channels have names that no key of a state can have; one with a value wakes a node.
-        waiting = [name for name, value in values.items() if _is_control(name) and value != []]
         return ThreadState(
             {name: value for name, value in values.items() if not _is_control(name)},
             reduced(messages_in(base), messages_in(writes)),
-            is_unfinished=bool(waiting) or received is not None,
+            is_unfinished=is_unfinished,
             asked=[one["value"] for name, value in pending if name == "__interrupt__" for one in value],
         )
 
@@ -215,6 +231,13 @@ def open_reader(url: str) -> Iterator[Reader]:
 
     with sqlite.open_tables(url) as rows:
         yield Reader(rows)
+
+
+def _is_waiting(values: Mapping[str, Any]) -> bool:
+    """Tell whether a node has still to run."""
+    # LangGraph's own channels have names that no key of a state can have; one with a value wakes a node.
+    waking = (value != [] for name, value in values.items() if _is_control(name) and name != "__start__")
+    return values.get("__start__") is not None or any(waking)
 
 
 def _is_control(name: str) -> bool:

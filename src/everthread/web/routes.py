@@ -87,7 +87,9 @@ async def list_threads(call: Call) -> ThreadPage:
     """List the caller's threads, the latest activity first."""
     records = await in_thread(user_records, call.service.storage.store, call.identity.user_id)
     page = records[call.query.offset : call.query.offset + call.query.limit]
-    return ThreadPage(threads=[ThreadSummary(**summary_of(one)) for one in page], total=len(records))
+    statuses = await in_thread(call.service.statuses, [str(one["thread_id"]) for one in page])
+    threads = [ThreadSummary(**summary_of(one), status=statuses[str(one["thread_id"])]) for one in page]
+    return ThreadPage(threads=threads, total=len(records))
 
 
 async def create_thread(call: Call) -> Answer:

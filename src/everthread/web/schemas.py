@@ -99,13 +99,13 @@ class ThreadSummary(_Response):
     began: str
     last_activity: str
     session: Literal["open", "ended"]
+    status: Literal["idle", "running", "interrupted", "unfinished"]
+    """`interrupted`: it waits for answers; `unfinished`: its last message has none, and no run goes on."""
 
 
 class Thread(ThreadSummary):
     """A thread and its state."""
 
-    status: Literal["idle", "running", "interrupted", "unfinished"]
-    """`interrupted`: it waits for answers; `unfinished`: its last message has none, and no run goes on."""
     run_id: str | None
     """The newest run."""
     interrupts: list[Interrupt]

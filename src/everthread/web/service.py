@@ -34,6 +34,7 @@ from everthread.web.schemas import Answers, Interrupt, NewRun, Run, Thread, Thre
 
 __all__ = ["OwnThread", "Service", "in_thread"]
 
+ThreadStatus = Literal["idle", "running", "interrupted", "unfinished"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -192,25 +193,24 @@ class Service:
             "user_id": identity.user_id,
         }
         await self.storage.store.aput(namespaces.SESSIONS, thread_id, record, index=False)
-        return ThreadSummary(**summary_of(record))
+        return ThreadSummary(**summary_of(record), status="idle")
 
     async def thread(self, own: OwnThread) -> Thread:
         """Return a thread and its state."""
         snapshot = await in_thread(own.snapshot)
         question = last_question(snapshot.values.get("messages") or [])
-        status: Literal["idle", "running", "interrupted", "unfinished"] = "idle"
-        if await self.is_busy(own.id):
-            status = "running"
-        elif snapshot.interrupts:
-            status = "interrupted"
-        elif is_open(snapshot) and not _is_answered(snapshot):
-            status = "unfinished"
+        statuses = await in_thread(self.statuses, [own.id])
         return Thread(
             **summary_of(own.record),
-            status=status,
+            status=statuses[own.id],
             run_id=None if question is None else str(question.id),
             interrupts=_interrupts(snapshot),
         )
+
+    def statuses(self, thread_ids: Sequence[str]) -> dict[str, ThreadStatus]:
+        """Return what each of some threads does."""
+        held, reader = self.storage.locks.holders(thread_ids), reader_of(self.storage)
+        return {one: "running" if one in held or self.runs.is_live(one) else reader.turn(one) for one in thread_ids}
 
     async def is_busy(self, thread_id: str) -> bool:
         """Tell whether a run holds a thread, here or elsewhere."""
@@ -310,11 +310,6 @@ def last_question(messages: Sequence[Message]) -> Message | None:
 
 def _is_question(message: Any) -> bool:
     return bool(message.type == "human") and not is_synthetic(message)
-
-
-def _is_answered(snapshot: StateSnapshot) -> bool:
-    messages = snapshot.values.get("messages") or []
-    return bool(messages) and is_answer(messages[-1])
 
 
 def _interrupts(snapshot: StateSnapshot) -> list[Interrupt]:

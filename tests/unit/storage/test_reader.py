@@ -14,6 +14,7 @@ from everthread.agents import travel
 from everthread.graph.guard import GuardedGraph
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces, reducer
+from everthread.state.marks import is_answer
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
 
@@ -34,6 +35,8 @@ def assert_the_same(storage: Storage, graph: Any) -> None:
     assert told(read.messages) == told(snapshot.values.get("messages", []))
     assert read.is_unfinished == bool(snapshot.next or snapshot.tasks)
     assert list(read.asked) == [one.value for one in snapshot.interrupts]
+    is_open = read.is_unfinished and not is_answer(read.messages[-1])
+    assert Reader(storage.tables).turn("t") == ("interrupted" if read.asked else "unfinished" if is_open else "idle")
     assert {name: read.values.get(name) for name in ("turns", "summary_id")} == {
         name: snapshot.values.get(name) for name in ("turns", "summary_id")
     }
@@ -81,6 +84,7 @@ def test_a_run_that_was_cut_off_reads_the_same(storage: Storage, steps: int) -> 
 
     assert "my bookings?" in [message.text for message in read.messages]
     assert read.is_unfinished == bool(graph.get_state(CONFIG).tasks)
+    assert Reader(storage.tables).turn("t") == ("idle" if is_answer(read.messages[-1]) else "unfinished")
 
 
 @pytest.mark.parametrize(

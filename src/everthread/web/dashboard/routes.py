@@ -52,10 +52,12 @@ async def threads(visit: Visit) -> Response:
         shown = found[offset : offset + _THREADS]
         ids, storage = [one["id"] for one in shown], visit.service.storage
         sizes, holders, reader = storage.tables.bytes_of(ids), storage.locks.holders(ids), reader_of(storage)
+        statuses = visit.service.statuses(ids)
         for one in shown:
             one["said"] = said.get(one["id"])
             event = newest_event(reader, one["id"], "prompt_assembled")
             one |= {"bytes": sizes[one["id"]], "holder": holders.get(one["id"], "")}
+            one["status"] = statuses[one["id"]]
             one |= {"prompt": event, "bar": bar_of(event) if isinstance(event, PromptAssembled) else None}
         return len(found), shown
 
