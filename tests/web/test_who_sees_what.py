@@ -38,6 +38,8 @@ BODIES: dict[str, Any] = {
     "edit_note": {"text": "Likes nothing."},
     "create_note": {"text": "Likes cherry cake."},
     "create_thread": {},
+    "steer": {"action": "pin", "text": "Be brief."},
+    "fork_thread": {"call": 1},
     "resume": {},
     "forget": {},
 }
@@ -53,11 +55,13 @@ async def theirs(worker: MakeWorker, user_id: str) -> tuple[Worker, dict[str, st
     client = one.client(user_id)
     thread = await new_thread(client)
     await say(client, thread, f"I want {WORD} tea. Pass it on.", message_id="m-1")
+    pin = {"action": "pin", "text": f"Say {WORD} first."}
+    steer = (await client.post(f"/threads/{thread}/steering", json=pin)).json()["id"]
     await say(client, thread, "Buy it.", message_id="m-2")
     note = (await client.post("/notes", json={"text": f"Likes {WORD} cake."})).json()["id"]
     assert WORD in (await client.get(f"/threads/{thread}/messages")).text
     assert (await client.get(f"/threads/{thread}")).json()["status"] == "interrupted"
-    return one, {"thread_id": thread, "run_id": "m-2", "note_id": note}
+    return one, {"thread_id": thread, "run_id": "m-2", "note_id": note, "steer_id": steer}
 
 
 def request_of(one: Operation, path: dict[str, str], user_id: Any = "ada") -> dict[str, Any]:
@@ -89,7 +93,8 @@ async def test_another_users_identity_gets_404(worker: MakeWorker, user_id: str)
 @pytest.mark.parametrize("user_id", HOSTILE)
 async def test_another_users_pages_are_404(worker: MakeWorker, user_id: str) -> None:
     one, path = await theirs(worker, "ada")
-    path |= {"call": events(one.storage.store, path["thread_id"])[-1].recipe["call"], "place": "0", "action": "retract"}
+    names = [each.recipe["call"] for each in events(one.storage.store, path["thread_id"]) if hasattr(each, "recipe")]
+    path |= {"call": names[-1], "place": "0", "action": "retract"}
     client, token = one.client(user_id), await one.app.state.sessions.form_token(f"sub:{user_id}")
     before = rows(one.storage)
 

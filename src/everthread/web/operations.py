@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from everthread.errors import SettingsError
 from everthread.web.auth import Identity
 from everthread.web.problems import Problem, invalid
-from everthread.web.service import Service
+from everthread.web.service import OwnThread, Service
 
 __all__ = ["Answer", "Call", "Operation"]
 
@@ -27,6 +27,14 @@ class Call:
     """Of the operation's type; None when it takes none."""
     query: Any
     request: Request
+
+    async def own_thread(self) -> OwnThread:
+        """Return the caller's thread that the path names.
+
+        Raises:
+            Problem: 404, there is none, or it is another user's; 409, this server does not have its agent.
+        """
+        return await self.service.own(self.identity, self.path["thread_id"])
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 
 from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.ending import end_thread
-from everthread.graph.note_changes import Change, add_note, change_note
+from everthread.graph.note_changes import Change, add_note, change_note, forget_note
 from everthread.ledger.why import explain_closest
 from everthread.state import Note
 from everthread.storage.erasure import erase
@@ -47,6 +47,7 @@ from everthread.web.schemas import (
     WhyQuery,
 )
 from everthread.web.service import OwnThread, in_thread, summary_of
+from everthread.web.steering_routes import STEERING
 
 __all__ = ["OPERATIONS"]
 
@@ -100,12 +101,12 @@ async def create_thread(call: Call) -> Answer:
 
 async def get_thread(call: Call) -> Thread:
     """Read a thread and its state: whether a run goes on, and what it waits for."""
-    return await call.service.thread(await _own(call))
+    return await call.service.thread(await call.own_thread())
 
 
 async def list_messages(call: Call) -> MessagePage:
     """Read the transcript, a page of messages oldest first; `before` leads to the page ahead of it."""
-    own = await _own(call)
+    own = await call.own_thread()
     view, start = await in_thread(own.page, call.query.before, call.query.limit)
     page = [Message(**view.message_value(one)) for one in view.messages]
     return MessagePage(messages=page, total=view.places, before=page[0].id if start and page else None)
@@ -113,7 +114,7 @@ async def list_messages(call: Call) -> MessagePage:
 
 async def get_context(call: Call) -> Context:
     """Read what fills the prompt: sizes of the newest one, and what the next one is made from."""
-    own = await _own(call)
+    own = await call.own_thread()
     view = await in_thread(lambda: own.view(whole=False))
     prompt = await in_thread(newest_event, reader_of(own.storage), own.id, "prompt_assembled")
     return Context(
@@ -126,7 +127,7 @@ async def get_context(call: Call) -> Context:
 
 async def get_ledger(call: Call) -> LedgerPage:
     """Read what was decided: evicted, masked, injected, saved, blocked, and with which numbers."""
-    own = await _own(call)
+    own = await call.own_thread()
     kinds = [call.query.kind] if call.query.kind else []
     page, total = await in_thread(
         page_of_events, reader_of(own.storage), own.id, kinds, call.query.offset, call.query.limit
@@ -136,7 +137,7 @@ async def get_ledger(call: Call) -> LedgerPage:
 
 async def why(call: Call) -> Document:
     """Explain where something is now, how it came there, and what depends on it."""
-    own = await _own(call)
+    own = await call.own_thread()
 
     def explained() -> Document:
         explanations, is_exact = explain_closest(
@@ -150,14 +151,14 @@ async def why(call: Call) -> Document:
 
 async def end_session(call: Call) -> Document:
     """End the session of a thread: what lasts becomes long-term. The thread can go on."""
-    own = await _own(call)
+    own = await call.own_thread()
     ending = await in_thread(end_thread, own.graph, own.storage, own.id, own.user_id)
     return ending.as_json()
 
 
 async def delete_thread(call: Call) -> Document:
     """Erase a thread for good, with what came from it and from nowhere else; the answer is a receipt."""
-    own = await _own(call)
+    own = await call.own_thread()
     return _receipt((await in_thread(erase, own.storage, thread_id=own.id)).as_json())
 
 
@@ -169,19 +170,19 @@ async def start_run(call: Call) -> Any:
 
     The run goes on when the client leaves, and can be read or followed again under the message's id.
     """
-    own = await _own(call)
+    own = await call.own_thread()
     return await _answered(call, await call.service.start(own, call.body))
 
 
 async def resume(call: Call) -> Any:
     """Answer what a run asks, several at once by their ids, or go on with a turn that was cut off."""
-    own = await _own(call)
+    own = await call.own_thread()
     return await _answered(call, await call.service.resume(own, call.body))
 
 
 async def get_run(call: Call) -> Run:
     """Read what became of a run, whichever worker it was on."""
-    return await call.service.run(await _own(call), call.path["run_id"])
+    return await call.service.run(await call.own_thread(), call.path["run_id"])
 
 
 async def follow_run(call: Call) -> StreamingResponse:
@@ -189,7 +190,7 @@ async def follow_run(call: Call) -> StreamingResponse:
 
     One that goes on at another worker, or is over, has only its first and its last event.
     """
-    own = await _own(call)
+    own = await call.own_thread()
     live = call.service.runs.find(own.id, call.path["run_id"])
     if live is None:
         run = await call.service.run(own, call.path["run_id"])
@@ -199,7 +200,7 @@ async def follow_run(call: Call) -> StreamingResponse:
 
 async def cancel_run(call: Call) -> Answer:
     """Cancel a run; 202 when it is another worker's, which stops within seconds. Its turn is kept."""
-    run, is_over = await call.service.cancel(await _own(call), call.path["run_id"])
+    run, is_over = await call.service.cancel(await call.own_thread(), call.path["run_id"])
     return Answer(run, 200 if is_over else 202, {})
 
 
@@ -243,6 +244,17 @@ async def retract_note(call: Call) -> NoteChange:
     return await _change(call, "retract")
 
 
+async def delete_note(call: Call) -> NoteChange:
+    """Delete a note for good, with its history and the texts of prompts that showed it."""
+
+    def change() -> Change:
+        note, _ = _own_note(call)
+        return forget_note(call.service.storage, call.identity.user_id, note.id)
+
+    changed = await in_thread(change)
+    return NoteChange(action=changed.action, notes=[], profile_field=changed.field or None)
+
+
 # All that is the caller's.
 
 
@@ -268,10 +280,6 @@ async def forget(call: Call) -> Document:
 def _receipt(receipt: Document) -> Document:
     """Return what the caller may see of a receipt: nothing of the server's files, nor of others' threads."""
     return {name: value for name, value in receipt.items() if name not in ("database", "searched", "threads_of_nobody")}
-
-
-async def _own(call: Call) -> OwnThread:
-    return await call.service.own(call.identity, call.path["thread_id"])
 
 
 def _own_note(call: Call) -> tuple[Note, str | None]:
@@ -372,6 +380,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation("GET", "/threads/{thread_id}/context", get_context, Context),
     Operation("GET", "/threads/{thread_id}/ledger", get_ledger, LedgerPage, query=LedgerQuery),
     Operation("GET", "/threads/{thread_id}/why", why, Document, query=WhyQuery),
+    *STEERING,
     Operation("POST", "/threads/{thread_id}/end", end_session, Document, problems=[409]),
     Operation("POST", "/threads/{thread_id}/runs", start_run, Run, body=NewRun, problems=_RUN_PROBLEMS, streams=True),
     Operation("POST", "/threads/{thread_id}/resume", resume, Run, body=Answers, problems=_RUN_PROBLEMS, streams=True),
@@ -381,6 +390,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation("GET", "/notes", list_notes, NoteList),
     Operation("POST", "/notes", create_note, Note, body=NewNote, status=201),
     Operation("GET", "/notes/{note_id}", get_note, Document),
+    Operation("DELETE", "/notes/{note_id}", delete_note, NoteChange, problems=[409]),
     Operation("PATCH", "/notes/{note_id}", edit_note, NoteChange, body=NoteText, problems=[409]),
     Operation("POST", "/notes/{note_id}/confirm", confirm_note, NoteChange, problems=[409]),
     Operation("POST", "/notes/{note_id}/retract", retract_note, NoteChange, problems=[409]),

@@ -4,13 +4,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from everthread.state import Note, namespaces
+from everthread.state import Note, namespaces, steering
 
 __all__ = [
     "Answers",
     "ConfirmForget",
     "Context",
     "Document",
+    "Fork",
     "Health",
     "Interrupt",
     "LedgerPage",
@@ -19,8 +20,10 @@ __all__ = [
     "Message",
     "MessagePage",
     "MessageQuery",
+    "NewFork",
     "NewNote",
     "NewRun",
+    "NewSteering",
     "NewThread",
     "NoteChange",
     "NoteList",
@@ -28,6 +31,8 @@ __all__ = [
     "PageQuery",
     "ProblemDetails",
     "Run",
+    "Steering",
+    "SteeringList",
     "Thread",
     "ThreadPage",
     "ThreadSummary",
@@ -254,6 +259,64 @@ class NoteChange(_Response):
     """Those that changed, as they are now."""
     profile_field: str | None
     """Field of the profile that was taken back."""
+
+
+class NewSteering(_Request):
+    """What the prompts to come are to have."""
+
+    action: Literal["bring_back", "mask", "pin"]
+    """`mask` takes a tool result."""
+    message_id: Identifier | None = None
+    """What it is about; left out, `text` is pinned."""
+    text: Text | None = None
+    """A sentence to pin, in the user's own words."""
+
+    @model_validator(mode="after")
+    def _is_about_one(self) -> "NewSteering":
+        if (self.message_id is None) == (self.text is None) or (self.text is not None and self.action != "pin"):
+            raise ValueError("name a message with `message_id`, or a sentence to pin with `text`")
+        return self
+
+
+class Steering(_Response):
+    """One thing that was asked for."""
+
+    id: str
+    """To take it back with."""
+    action: Literal["bring_back", "mask", "pin"]
+    message_id: str | None
+    text: str | None
+    """What is pinned."""
+    at: str
+
+    @classmethod
+    def of(cls, asked: steering.Steering) -> "Steering":
+        """Return it as a response."""
+        names = {"message_id": asked.message_id or None, "text": asked.text or None}
+        return cls(id=asked.id, action=asked.action, at=asked.at, **names)
+
+
+class SteeringList(_Response):
+    """What is pinned, and what waits for the next message."""
+
+    steering: list[Steering]
+
+
+class NewFork(_Request):
+    """Where to go on from."""
+
+    call: int | Identifier
+    """Its number from 1, from the end when negative, or its name in the ledger."""
+
+
+class Fork(_Response):
+    """A branch that a thread goes on with."""
+
+    thread_id: str
+    call: str
+    """The call that is made again, or answered otherwise."""
+    left_call: str
+    """The newest call of the branch that was left; a fork from it comes close to going back."""
 
 
 class WhyQuery(_Request):
