@@ -11,7 +11,7 @@ from itertools import islice
 from everthread.ledger.events import Event
 from everthread.ledger.lineage import folded, is_about, words_of
 from everthread.ledger.record import readable_events
-from everthread.memory.text.words import index_words, query_words, stem
+from everthread.memory.text.words import STOP_WORDS, index_words, query_words, stem
 from everthread.state import namespaces
 from everthread.state.marks import handle_of, is_synthetic, marks, sequence
 from everthread.state.stored import StoredMessage
@@ -92,7 +92,8 @@ class ThreadSource:
         """Return the messages that share most words with a text, the best first."""
         wanted = set(query_words(text))
         plain = (one for one in wanted if words_in(one) == [one])
-        parts = list(dict.fromkeys([*(stem(one.lower()) for one in words_in(text)), *plain]))[:_MOST_WORDS]
+        words = dict.fromkeys([*(stem(one.lower()) for one in words_in(text)), *plain])
+        parts = ([one for one in words if one not in STOP_WORDS] or list(words))[:_MOST_WORDS]
         rows = [row for part in parts for row in self._holding([part])] if parts else self._holding([])
         counts = Counter(key for key, _ in rows)
         best = dict.fromkeys(key for key, _ in counts.most_common(_MOST_LIKE if parts else None))
