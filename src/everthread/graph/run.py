@@ -5,22 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
 from everthread.errors import SettingsError
+from everthread.graph.inputs import AnyGraph, read_input
 from everthread.state import Context, namespaces
 from everthread.state.context import named_user, no_user, set_dials
-from everthread.state.messages import clean_content
 from everthread.storage.pruning import dial_metadata
 from everthread.tools import OWN_TOOLS
 
 __all__ = ["AnyGraph", "KnownAnswer", "Run", "RunInput", "Steps", "is_own", "own_dials", "read_run", "thread_of"]
-
-AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -97,7 +93,7 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
     # Tools have side effects: each step is saved before the next one starts, unless the caller wants otherwise.
     durability = options.get("durability") or "sync"
     return Run(
-        _readable(graph, input),
+        read_input(graph, input, is_own=is_own(graph)),
         {
             **(config or {}),
             "configurable": {**configurable, "thread_id": thread_id},
@@ -141,37 +137,6 @@ def _has_middleware(graph: AnyGraph) -> bool:
     return any(set(OWN_TOOLS) <= set(tools) for tools in found)
 
 
-def _readable(graph: AnyGraph, input: Any) -> Any:
-    """Return an input whose messages are messages with ids, which every channel can tell apart.
-
-    Raises:
-        SettingsError: a key is none of the graph's inputs, or the messages are nothing that LangChain reads as
-            such; saved, they would stop every later run.
-    """
-    taken = graph.builder.schemas[graph.builder.input_schema]
-    if not isinstance(input, dict) or "__root__" in taken:
-        return input
-    if unknown := input.keys() - taken.keys():
-        # LangGraph would leave them out without a word.
-        keys = " or ".join(f"`{name}`" for name in taken)
-        raise SettingsError(f"the graph has no input {', '.join(map(repr, sorted(unknown)))}; send {keys}")
-    if "messages" not in taken:
-        return input
-    if input.get("messages", []) == []:
-        return input
-    sent = input["messages"] if isinstance(input["messages"], list) else [input["messages"]]
-    try:
-        messages = convert_to_messages(sent)
-    except (ValueError, TypeError, NotImplementedError) as error:
-        raise SettingsError(
-            f"`messages` cannot be read: {error}; send a text, {{'role': 'user', 'content': 'a text'}}, "
-            "a message of LangChain, or a list of these"
-        ) from error
-    # A crashed run may have left its wish to end the session in the state.
-    ends = {"end_session": False} if "end_session" in taken else {}
-    return {**ends, **input, "messages": [_identified(message) for message in messages]}
-
-
 def thread_of(config: RunnableConfig) -> str:
     """Return the `thread_id` of a config.
 
@@ -182,10 +147,3 @@ def thread_of(config: RunnableConfig) -> str:
     if not thread_id:
         raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
     return namespaces.checked("thread_id", str(thread_id))
-
-
-def _identified(message: BaseMessage) -> BaseMessage:
-    content = clean_content(message.content)
-    if message.id is not None and content == message.content:
-        return message
-    return message.model_copy(update={"id": message.id or str(uuid4()), "content": content})

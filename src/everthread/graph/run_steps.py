@@ -1,5 +1,6 @@
 """The protocol of a guarded run: what happens to the thread before, between and after the runs of the graph."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,11 +12,13 @@ from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from everthread.errors import SettingsError
+from everthread.graph.inputs import can_take_saved, check_values
 from everthread.graph.resend import arrival
 from everthread.graph.routing import AFTER_REPLY
 from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, own_dials, thread_of
 from everthread.graph.schema_changes import StateSchema
-from everthread.ledger.record import now
+from everthread.ledger.events import FallbackUsed
+from everthread.ledger.record import now, record
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
 from everthread.state.marks import is_answer, sequence
@@ -28,6 +31,8 @@ from everthread.storage.unreadable import described, record_name
 from everthread.window.turns import question_of
 
 __all__ = ["RunSteps"]
+
+logger = logging.getLogger(__name__)
 
 
 class RunSteps:
@@ -51,12 +56,18 @@ class RunSteps:
         session = self._session_of(run)
         snapshot = self._state_of_today(run.config)
         self._check_answer(run, snapshot)
+        if run.is_new and isinstance(run.input, dict) and not snapshot.tasks:
+            check_values(self.graph, run.input, snapshot.values)
         self._claim(run, session)
         if self.storage.timers is not None and _begins(session):
             self.storage.timers.arm(run.thread_id)
         self._note_fork(run.config, snapshot, session)
         config = run.config
-        if run.is_new and START in snapshot.next:
+        if not can_take_saved(self.graph, snapshot):
+            self._drop_input(config, session)
+            config = run.latest
+            snapshot = self.graph.get_state(config)
+        elif run.is_new and START in snapshot.next:
             # The last run died when its input was checkpointed but no node had consumed it, and a new input would
             # take its place. This puts it into the state; no node runs.
             for _ in self.graph.stream(None, config, **{**run.options, "interrupt_before": "*"}):
@@ -115,6 +126,16 @@ class RunSteps:
                 if replaced:
                     self._keep_left(run.thread_id, replaced, sent, store.get(namespaces.SESSIONS, run.thread_id))
             yield RunInput.of(graph_input, config if is_first and not come.answer else run.latest, is_first=is_first)
+
+    def _drop_input(self, config: RunnableConfig, session: Item | None) -> None:
+        """Give up an input that was saved and that the graph cannot take; it would stop every run of its thread."""
+        thread_id = thread_of(config)
+        logger.warning("left out: the input that thread %r was left with is none that its graph can take", thread_id)
+        self.graph.update_state(config, None, as_node=END)
+        reason = "the saved input is none that the graph can take"
+        turn = int(session.value.get("turns") or 0) if session else 0
+        event = FallbackUsed(step="input", reason=reason, used="the thread without it")
+        record(self.storage.store, thread_id, [event], turn=turn)
 
     def _values(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
         """Return the state with the places of its messages, which only our own graph and reducer write into it."""

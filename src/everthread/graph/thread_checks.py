@@ -15,6 +15,7 @@ from langgraph.types import StateSnapshot
 from everthread.errors import EverthreadError, SettingsError
 from everthread.graph.agent import build_graph
 from everthread.graph.guard import GuardedGraph
+from everthread.graph.inputs import can_take_saved
 from everthread.graph.run import is_own
 from everthread.graph.schema_changes import StateSchema
 from everthread.nodes.deps import NodeDeps
@@ -35,7 +36,7 @@ AgentLike = Agent | GuardedGraph | StateGraph[Any, Any, Any, Any] | CompiledStat
 class Problem:
     """What an agent of today has no place for in a thread."""
 
-    kind: Literal["step", "tool", "version", "migration", "unreadable", "key", "profile"]
+    kind: Literal["step", "tool", "version", "migration", "unreadable", "input", "key", "profile"]
     detail: str
     stops: bool
     """Whether the thread cannot go on as it was going to."""
@@ -145,6 +146,8 @@ def _problems(storage: Storage, reader: Reader, graph: GuardedGraph, record: Map
         snapshot, stored = graph.get_state(config), reader.state(thread_id)
         if (stored.is_unfinished or stored.asked) and not snapshot.tasks:
             yield Problem("step", "it waits in a step that the agent no longer has; a new message gives that up", True)
+        if not can_take_saved(graph.graph, snapshot):
+            yield Problem("input", "what was sent last is none that the graph can take; it will be left out", False)
         yield from _calls(snapshot, deps)
         yield from _state(storage, graph, snapshot)
     except EverthreadError as error:

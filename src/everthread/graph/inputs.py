@@ -1,0 +1,139 @@
+"""The input of a run, read before anything is saved: once saved, what the graph cannot take would stop every run."""
+
+import copy
+import inspect
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import BaseMessage, convert_to_messages
+from langgraph.channels import BinaryOperatorAggregate, DeltaChannel
+from langgraph.graph import START
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, StateSnapshot
+from pydantic import BaseModel
+
+from everthread.errors import SettingsError
+from everthread.state.messages import clean_content
+
+__all__ = ["AnyGraph", "can_take_saved", "check_values", "read_input"]
+
+AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
+    """Return an input whose messages are messages with ids, which every channel can tell apart.
+
+    Args:
+        graph: that is to take it.
+        sent: keys of the state, as a dict or as an object that has some of them; None and a `Command` stay as they are.
+        is_own: whether the graph is ours.
+
+    Raises:
+        SettingsError: it is none of these, a key is none of the graph's inputs, or the messages are nothing that
+            LangChain reads as such.
+    """
+    taken = _taken(graph)
+    if sent is None or isinstance(sent, Command) or "__root__" in taken:
+        return sent
+    values = _as_dict(graph, sent)
+    if unknown := values.keys() - taken.keys():
+        # LangGraph would leave them out without a word.
+        keys = " or ".join(f"`{name}`" for name in taken)
+        raise SettingsError(f"the graph has no input {', '.join(map(repr, sorted(unknown, key=str)))}; send {keys}")
+    ends = values.get("end_session", False)
+    if is_own and not isinstance(ends, bool):
+        raise SettingsError(f"`end_session` must be True or False, got {ends!r}")
+    if "messages" not in taken:
+        return values
+    if values.get("messages", []) == []:
+        return values
+    given = values["messages"] if isinstance(values["messages"], list) else [values["messages"]]
+    try:
+        messages = convert_to_messages(given)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise SettingsError(
+            f"`messages` cannot be read: {_reason(error)}; send a text, {{'role': 'user', 'content': 'a text'}}, "
+            "a message of LangChain, or a list of these"
+        ) from error
+    # A crashed run may have left its wish to end the session in the state.
+    ending = {"end_session": False} if "end_session" in taken else {}
+    return {**ending, **values, "messages": [_identified(message) for message in messages]}
+
+
+def check_values(graph: AnyGraph, sent: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """Let the reducers of a graph try an input on a state; nothing is written.
+
+    Raises:
+        SettingsError: a reducer refuses its value.
+    """
+    for name, value in sent.items():
+        channel = graph.channels.get(name)
+        if not isinstance(channel, BinaryOperatorAggregate | DeltaChannel):
+            continue
+        # Shallow: a reducer may add to the list that it gets.
+        tried = channel.from_checkpoint(copy.copy(state[name])) if name in state else channel.copy()
+        try:
+            tried.update([value])
+        except Exception as error:
+            raise SettingsError(f"`{name}` of the input cannot be added to the state: {_reason(error)}") from error
+
+
+def can_take_saved(graph: AnyGraph, snapshot: StateSnapshot) -> bool:
+    """Tell whether a graph can take the input that a run saved and no node consumed; also where there is none.
+
+    Only its shape and the reducers are asked: keys that are gone may be those of another version of the agent.
+    """
+    if START not in snapshot.next or "__root__" in _taken(graph):
+        return True
+    checkpointer: Any = graph.checkpointer
+    saved = checkpointer.get_tuple(snapshot.config)
+    sent = saved.checkpoint["channel_values"].get(START) if saved is not None else None
+    if sent is None or isinstance(sent, Command):
+        return True
+    try:
+        check_values(graph, _as_dict(graph, sent), snapshot.values)
+    except SettingsError:
+        return False
+    return True
+
+
+def _taken(graph: AnyGraph) -> Mapping[str, Any]:
+    """Return the inputs of a graph by name."""
+    return graph.builder.schemas[graph.builder.input_schema]
+
+
+def _as_dict(graph: AnyGraph, sent: Any) -> dict[str, Any]:
+    """Return an input as LangGraph reads it: a dict, or an object with annotated keys.
+
+    Raises:
+        SettingsError: it is neither.
+    """
+    if isinstance(sent, Mapping):
+        return dict(sent)
+    taken = _taken(graph)
+    names = {name for kind in type(sent).__mro__ for name in inspect.get_annotations(kind)} & taken.keys()
+    if not names:
+        keys = ", ".join(f'"{name}": …' for name in taken)
+        example = '{"messages": "a text"}' if "messages" in taken else f"{{{keys}}}"
+        raise SettingsError(f"the input must be a dict such as {example}, got {_kind(sent)}")
+    defaults = type(sent).model_fields.keys() - sent.model_fields_set if isinstance(sent, BaseModel) else ()
+    found = {name: getattr(sent, name) for name in names if hasattr(sent, name)}
+    return {name: value for name, value in found.items() if value is not None or name not in defaults}
+
+
+def _kind(value: Any) -> str:
+    is_short = isinstance(value, str) and len(value) < 40
+    return f"the text {value!r}" if is_short else f"a value of type {type(value).__name__}"
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error; LangChain and LangGraph put links behind it."""
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _identified(message: BaseMessage) -> BaseMessage:
+    content = clean_content(message.content)
+    if message.id is not None and content == message.content:
+        return message
+    return message.model_copy(update={"id": message.id or str(uuid4()), "content": content})
