@@ -107,6 +107,19 @@ def test_an_old_message_without_an_answer_is_answered_when_it_is_sent_again(stor
     assert [one.text for one in model.prompts[-1][-2:]] == ["to b", "question a"]
 
 
+@pytest.mark.parametrize("deaths", [1, 2])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_words_that_are_sent_again_as_plain_text_are_one_turn(storage: Storage, steps: int, deaths: int) -> None:
+    graph, _ = graph_of(storage, "to a")
+    for _ in range(deaths):
+        dies(graph, {"messages": "question a"}, steps)
+
+    after = graph.invoke({"messages": "question a"}, CONFIG, context=Context())
+
+    assert [one.text for one in after["messages"]] == ["question a", "to a"]
+    assert after["turns"] == 1
+
+
 def test_results_without_a_next_step_get_their_reply_when_the_message_is_sent_again(storage: Storage) -> None:
     calls = AIMessage("", tool_calls=[call("look", "c", n=1)])
     graph, model = graph_of(storage, calls, DOWN, "to a", "to b")

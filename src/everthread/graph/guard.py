@@ -32,9 +32,9 @@ class _StepLimit(StepLimitError, GraphRecursionError):
 class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     """A compiled graph whose runs hold the lock of their thread.
 
-    A run is refused unless it is the thread owner's. A message that is sent again gets the answer that it has, a turn
-    that was cut off goes on, and old checkpoints are pruned afterwards. Inside another graph, where the parent owns
-    thread and context, it runs as the plain graph.
+    A run is refused unless it is the thread owner's. A message that is sent again under its id gets the answer that it
+    has, and a turn that was cut off goes on (`resend` has the rule); old checkpoints are pruned afterwards. Inside
+    another graph, where the parent owns thread and context, it runs as the plain graph.
 
     Args:
         graph: compiled with the checkpointer and the store of `storage`.

@@ -1,7 +1,13 @@
 """Decide what a run does when its message may have been sent before: clients send one until they have its answer.
 
-A message whose answer exists is answered from the record. A turn that was cut off goes on. A question that was left
-without an answer, since somebody talked on, is asked anew at the end of the thread, with all that its turn had done.
+Here a message is known by its id: one that has its answer is answered from the record, a turn that was cut off goes on,
+and a question that was left without an answer, since somebody talked on, is asked anew at the end of the thread, with
+all that its turn had done. The same words under another id are another message, and so are other words under a known
+id, unless they edit the last question while it has no answer.
+
+The exception is made by the reducer of the channel (`state.reducer`), also where there is no guard: while the last
+question has no answer, its words sent once more without an id of the client's own (`graph.run` gives such a message a
+random one) are that question again, and the same turn.
 """
 
 import hashlib

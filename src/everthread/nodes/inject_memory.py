@@ -28,7 +28,7 @@ from everthread.nodes.sizes import is_evicted
 from everthread.nodes.steering import steer
 from everthread.state import Context, PromptPlan, State, Update, namespaces
 from everthread.state.agent import OTHERS
-from everthread.state.marks import MARK, is_new, marks
+from everthread.state.marks import MARK, is_new, marks, was_counted
 from everthread.storage.refetches import restated, restated_reads
 from everthread.storage.said import said_operations, said_since_question
 from everthread.window.turns import beginning, opens_turn
@@ -51,7 +51,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
     session = memory.session_record
     arrived = _Arrived.of(messages, store, thread_id)
-    turn = state.get("turns", 0) + sum(map(opens_turn, arrived.new))
+    turn = state.get("turns", 0) + sum(opens_turn(one) and not was_counted(one) for one in arrived.new)
     # Under `ainvoke` this is a thread: the edges, on the event loop, find these counts in the cache.
     deps.model_for(context).counter.sizes(arrived.new)
     shared = shared_past(session, turn, messages, len(arrived.new))

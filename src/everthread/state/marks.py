@@ -6,6 +6,7 @@ Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people 
 |---|---|---|
 | `seq`, `previous` | every message of the thread | its place, from 0, and the id of the message ahead of it |
 | `at` | every message that a run took in or made | when, ISO 8601; one without it `is_new` |
+| `counted` | unanswered questions that were sent again as plain text | no date, yet it `was_counted` as a turn |
 | `handle`, `tokens` | masked stand-ins | what `read_tool_output` takes, and the tokens of the full text |
 | `kept` | tool results | it `was_refetched` |
 | `refused` | replies | their turn ended at a limit of `Spend`, and no model made them |
@@ -13,7 +14,7 @@ Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people 
 | `kind` | synthetic messages | what they carry; they have no place in the thread |
 | `before`, `shows`, `notes` | recalled messages | id of their question; ids and note lines that they show |
 
-The reducer of `state.messages` gives `seq` and `previous`, the nodes give the others.
+The reducer of `state.messages` gives `seq`, `previous` and `counted`, the nodes give the others.
 """
 
 import hashlib
@@ -62,6 +63,11 @@ def synthetic(kind: str, content: str, **values: Any) -> "HumanMessage":
 def is_new(message: Marked) -> bool:
     """Tell whether a message came with this run: `inject_memory` dates it, and every later run finds it dated."""
     return "at" not in marks(message)
+
+
+def was_counted(message: Marked) -> bool:
+    """Tell whether a new message is a question whose turn an earlier run has counted, and died without an answer."""
+    return bool(marks(message).get("counted"))
 
 
 def is_answer(message: Marked) -> bool:

@@ -74,8 +74,7 @@ def reduced(messages: list[M], writes: Iterable[M]) -> list[M]:
                 messages.insert(question, message)
             indexes = _indexes(messages)
         elif message.id not in indexes and (asked := _retried(message, messages)) is not None:
-            # Without its date the message counts as new again, and the run answers it.
-            messages[indexes[asked.id]] = _undated(asked)
+            messages[indexes[asked.id]] = _new_again(asked)
         elif message.id is not None and message.id in indexes:
             index = indexes[message.id]
             messages[index] = _replacing(message, messages[index])
@@ -116,8 +115,8 @@ def _stamped(messages: list[M]) -> list[M]:
 def _retried(message: M, messages: Sequence[M]) -> M | None:
     """Return the unanswered question that a message repeats word for word, as when a client sends it again.
 
-    Only messages whose id the client did not choose count: none, or the random one that LangGraph
-    stamps. Two messages with ids of their own are two messages.
+    The half of the rule of `graph.resend` that goes by text, for messages whose id the client did not choose: none, or
+    the random one that a guarded run (`graph.run`) or LangGraph gave it. Two messages with ids of their own are two.
     """
     if message.type != "human" or not (message.id is None or _RANDOM_ID.fullmatch(message.id)):
         return None
@@ -129,8 +128,11 @@ def _retried(message: M, messages: Sequence[M]) -> M | None:
     return asked
 
 
-def _undated(message: M) -> M:
+def _new_again(message: M) -> M:
+    """Return a question without its date, so that the run answers it; a turn that was counted is not counted again."""
     kept = {key: value for key, value in marks(message).items() if key != "at"}
+    if "at" in marks(message):
+        kept["counted"] = True
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MARK: kept}})
 
 
@@ -150,7 +152,7 @@ def _appended(message: M, last: M | None) -> M:
 def _replacing(message: M, old: M) -> M:
     content = clean_content(message.content)
     # Other words under a known id are a new question; the same words are the one that has its answer.
-    kept = ("seq", "previous", "at") if content == old.content else ("seq", "previous")
+    kept = ("seq", "previous", "at", "counted") if content == old.content else ("seq", "previous")
     merged = {**{key: value for key, value in marks(old).items() if key in kept}, **marks(message)}
     kwargs = {**message.additional_kwargs, MARK: merged}
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
