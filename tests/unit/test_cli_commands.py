@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -380,26 +381,30 @@ def test_an_unknown_thread_is_one_sentence(run: Run, command: str, thread_id: st
     assert err == f"error: there is no thread {thread_id!r} in this database; `everthread threads` lists them\n"
 
 
-@pytest.mark.parametrize("arguments", [["threads"], ["chat"], ["doctor"]], ids=str)
-@pytest.mark.parametrize("kind", ["foreign", "junk", "folder"])
-def test_a_database_that_is_not_ours_is_refused_and_left_alone(run: Run, kind: str, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "command",
+    ["threads", "chat", "doctor", "compact --yes", "retain --retention idle_days=1 --yes", "forget --user ann --yes"],
+)
+@pytest.mark.parametrize("kind", ["foreign", "alike", "junk", "folder"])
+def test_a_database_that_is_not_ours_is_refused_and_left_alone(run: Run, kind: str, command: str) -> None:
     path = Path("other.db")
     if kind == "folder":
         path.mkdir()
     elif kind == "junk":
         path.write_bytes(b"not a database " * 100)
     else:
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE theirs (id)")
-        connection.close()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE theirs (id)" if kind == "foreign" else "CREATE TABLE store (id)")
     before = path.read_bytes() if path.is_file() else b""
 
-    code, out, err = run(*arguments, "--database", "sqlite:///other.db")
+    code, out, err = run(*command.split(), "--database", "sqlite:///other.db")
 
     assert code == 1
     assert "other.db" in out + err
     assert "Traceback" not in err
+    assert ("belongs to another program" in out + err) == (kind in {"foreign", "alike"})
     assert before == (path.read_bytes() if path.is_file() else b"")
+    assert len(os.listdir()) == 1
 
 
 def test_a_database_url_that_is_not_understood_is_a_wrong_use(run: Run) -> None:

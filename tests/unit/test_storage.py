@@ -12,6 +12,7 @@ import pytest
 from everthread.errors import EverthreadError, SettingsError, StorageError
 from everthread.storage.locations import locate
 from everthread.storage.open import open_storage
+from everthread.storage.reader import open_reader
 
 
 def test_values_survive_a_restart(tmp_path: Path) -> None:
@@ -93,15 +94,31 @@ def test_a_file_that_is_not_sqlite_is_refused_and_left_as_it_is(tmp_path: Path) 
     assert path.read_text() == "my diary " * 200
 
 
-def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
-        database.execute("CREATE TABLE invoices (id)")
+FOREIGN = {
+    "invoices": "CREATE TABLE invoices (id)",
+    "store": "CREATE TABLE store (id, goods)",
+    "checkpoints": "CREATE TABLE checkpoints (id, place)",
+    "store_migrations": "CREATE TABLE store_migrations (id)",
+    "everthread": "CREATE VIEW everthread AS SELECT 1 AS id",
+}
+
+
+@pytest.mark.parametrize("table", FOREIGN)
+@pytest.mark.parametrize("opened", [open_storage, open_reader])
+def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path, table: str, opened: Any) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(FOREIGN[table])
+    before = path.read_bytes()
 
     with (
-        pytest.raises(StorageError, match="belongs to another program"),
-        open_storage(f"sqlite:///{tmp_path}/a.db"),
+        pytest.raises(StorageError, match=f"belongs to another program .it has the table '{table}'"),
+        opened(f"sqlite:///{path}"),
     ):
         pass
+
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.db"]
 
 
 @pytest.mark.parametrize("name", ["", "missing/a.db"])

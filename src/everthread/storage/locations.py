@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,15 @@ from urllib.parse import parse_qsl
 
 from everthread.errors import SettingsError, StorageError
 
-OUR_TABLES = frozenset({"checkpoints", "writes", "store", "store_migrations", "thread_locks", "everthread"})
-"""Tables of LangGraph's saver and store, and ours."""
+OUR_TABLES = {
+    "checkpoints": "thread_id checkpoint_ns checkpoint_id parent_checkpoint_id type checkpoint metadata",
+    "writes": "thread_id checkpoint_ns checkpoint_id task_id idx channel type value",
+    "store": "prefix key value created_at updated_at",
+    "store_migrations": "v",
+    "thread_locks": "thread_id",
+    "everthread": "key value",
+}
+"""Tables of LangGraph's saver and store, and ours, with columns that each has had in every version."""
 
 _SCHEMA = "SELECT max(v) FROM store_migrations"
 
@@ -163,8 +170,11 @@ def _check(path: Path, *, read_only: bool) -> None:
         )
     try:
         with closing(connect_to_read(path) if read_only else sqlite3.connect(path, timeout=30)) as connection:
-            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            schema = connection.execute(_SCHEMA).fetchone()[0] if ("store_migrations",) in rows else None
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+            tables = {str(row[0]) for row in rows}
+            foreign = _foreign_table(connection, tables)
+            has_version = foreign is None and "store_migrations" in tables
+            schema = connection.execute(_SCHEMA).fetchone()[0] if has_version else None
     except sqlite3.DatabaseError as error:
         if (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
             needed = "read the log beside" if read_only else "write in the folder of"
@@ -175,14 +185,23 @@ def _check(path: Path, *, read_only: bool) -> None:
         raise StorageError(
             f"{str(path)!r} is not a readable SQLite database ({error}); it was left as it is"
         ) from error
-    tables = {str(row[0]) for row in rows}
-    if tables and not tables & OUR_TABLES:
+    if foreign is not None:
         raise StorageError(
-            f"{str(path)!r} belongs to another program (it has the table {sorted(tables)[0]!r}); "
+            f"{str(path)!r} belongs to another program (it has the table {foreign!r}); "
             "it was left as it is, choose another path"
         )
     if not read_only:
         _refuse_newer_store(path, schema)
+
+
+def _foreign_table(connection: sqlite3.Connection, tables: Collection[str]) -> str | None:
+    """Return a table by which a file is another program's: one of a name of ours, or any where none has such a name."""
+    named = [name for name in OUR_TABLES if name in tables]
+    for name in named:
+        columns = {str(row[1]) for row in connection.execute(f"PRAGMA table_info({name})")}
+        if not columns >= {*OUR_TABLES[name].split()}:
+            return name
+    return None if named else min(tables, default=None)
 
 
 def _refuse_newer_store(path: Path, version: int | None) -> None:
