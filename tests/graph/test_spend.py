@@ -176,16 +176,33 @@ def test_after_a_refusal_the_next_turn_asks_again(make: Make) -> None:
     assert len(model.prompts) == 0
 
 
-def test_a_grant_that_is_too_small_is_asked_about_again(make: Make) -> None:
+def test_a_grant_that_is_too_small_is_asked_about_again(make: Make, storage: Storage) -> None:
     graph, model = make(reply(), thread=0.05)
     run(graph, "Hello?")
 
     asked = run(graph, Command(resume=0.01))
     answered = run(graph, Command(resume=20))
 
+    granted = [one.amounts for one in events(storage.store, "t") if one.event == "spend_granted"]
+    assert granted == [{"thread": 0.01}, {"thread": 20.0}]
+
     assert asked["__interrupt__"][0].value["limits"][0]["allowed"] == pytest.approx(0.06)
     assert said(answered) == "Hello."
     assert len(model.prompts) == 1
+
+
+def test_a_grant_counts_once_though_its_task_is_run_again_on_another_day(
+    make: Make, storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, _ = make(reply(), thread=0.05)
+    run(graph, "Hello?")
+    run(graph, Command(resume=0.01))
+
+    monkeypatch.setattr("everthread.spend.counters._today", lambda: "2099-01-01")
+    run(graph, Command(resume=20))
+
+    days = storage.store.search(namespaces.spent_in("t"), limit=10)
+    assert sorted(sum(day.value["granted"].values()) for day in days) == [0.01, 20.0]
 
 
 def test_without_asking_the_turn_ends_at_the_limit(make: Make, storage: Storage) -> None:

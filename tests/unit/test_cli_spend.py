@@ -13,6 +13,8 @@ from langchain_core.messages.ai import UsageMetadata
 from everthread import Context, Spend, build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
+from everthread.ledger import record
+from everthread.ledger.events import SpendGranted
 from everthread.models.scripted import ScriptedModel
 from everthread.spend.counters import Counters
 from everthread.storage.open import Storage
@@ -191,3 +193,31 @@ def test_limits_that_cannot_be_read_are_refused_before_a_file_is_made(run: Run) 
     assert code == 2
     assert "`--spend` takes limits such as `user_day=2.00,thread=1.00`, got '2.00'" in err
     assert not Path("everthread.db").exists()
+
+
+@pytest.mark.usefixtures("_spent")
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "nothing was spent since 2999-01-31"),
+        (["--user", "ada"], "user 'ada' has spent nothing since 2999-01-31"),
+    ],
+)
+def test_a_day_to_come_is_named_with_what_was_spent_since(run: Run, arguments: list[str], sentence: str) -> None:
+    assert run("spend", "--since", "2999-01-31", *arguments) == (0, "", f"{sentence}\n")
+
+
+def test_a_day_that_is_none_is_refused(run: Run) -> None:
+    refused = "error: `--since` must be a day such as 2026-01-31, got 'yesterday'\n"
+
+    assert run("spend", "--since", "yesterday") == (2, "", refused)
+
+
+def test_the_ledger_prints_what_was_granted(run: Run) -> None:
+    with open_storage("sqlite:///everthread.db") as storage:
+        talk(storage, "ada", "t-1", reply(), spend=None)
+        record(storage.store, "t-1", [SpendGranted(amounts={"thread": 0.25})], turn=1)
+
+    code, out, _ = run("ledger", "t-1", "--kind", "spend_granted")
+
+    assert (code, out.split("spend_granted  ")[1]) == (0, "amounts=thread:0.25 currency=USD\n")

@@ -136,7 +136,21 @@ def test_spend_is_read_from_a_command_line() -> None:
     assert Spend.from_text("user_day=2.00, thread=1,asks=false") == Spend(thread=1.0, user_day=2.0, asks=False)
 
 
-@pytest.mark.parametrize("text", ["2.00", "day=1", "thread=much", "thread=-1", "grant=0", "thread=nan", "asks=perhaps"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2.00",
+        "day=1",
+        "thread=much",
+        "thread=-1",
+        "grant=0",
+        "thread=nan",
+        "asks=perhaps",
+        "",
+        " , ",
+        "thread=1,thread=2",
+    ],
+)
 def test_a_limit_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(SettingsError):
         Spend.from_text(text)

@@ -105,8 +105,8 @@ def _figures(event: dict[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, dict) and all(type(part) is int for part in value.values()):
-        return "+".join(f"{name}:{size:,}" for name, size in value.items() if size)
+    if isinstance(value, dict) and all(type(part) in (int, float) for part in value.values()):
+        return "+".join(f"{name}:{size:,.10g}" for name, size in value.items() if size)
     if isinstance(value, list | dict):
         return f"{len(value)}" if value else ""
     return f"{value:,}" if type(value) is int else shortened("" if value is None else str(value), 60)

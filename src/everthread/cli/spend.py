@@ -1,6 +1,7 @@
 """`spend`: what the calls of models took."""
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Annotated
 
 import typer
@@ -25,7 +26,9 @@ def spend(
     ] = "user,day,model",
     user: OneUser = None,
     thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only this thread.")] = None,
-    since: Annotated[str, typer.Option("--since", metavar="DAY", help="Only from this day on, as 2026-01-31.")] = "",
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DAY", help="Only from this day of UTC on, as 2026-01-31.")
+    ] = None,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
@@ -37,20 +40,34 @@ def spend(
     names = list(dict.fromkeys(filter(None, map(str.strip, by.split(",")))))
     if not names:
         raise SettingsError("`--by` is empty; say for example `--by user,day`")
+    day = _day(since) if since is not None else ""
     prices = read_price_list(Spend().price_file)
     with open_reader(database) as reader:
         if thread is not None and not exists(reader, thread):
             raise unknown(thread)
-        rows = spend_rows(reader, names, prices, user_id=user, thread_id=thread, since=since)
+        rows = spend_rows(reader, names, prices, user_id=user, thread_id=thread, since=day)
     if as_json:
         print_json({"by": names, "rows": [one.as_json() for one in rows]})
         return
     if not rows:
-        note("nothing was spent yet" if user is None else f"user {user!r} has spent nothing")
+        who = "nothing was spent" if user is None else f"user {user!r} has spent nothing"
+        note(f"{who}{' yet' if not day and user is None else ''}{f' since {day}' if day else ''}")
         return
     table = [[*(one.group[name] for name in names), *_cells(one)] for one in rows]
     print_table([*names, *_COLUMNS], table, words=names)
     _print_remarks(rows)
+
+
+def _day(text: str) -> str:
+    """Read a day as the counters write one.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    try:
+        return date.fromisoformat(text.strip()).isoformat()
+    except ValueError:
+        raise SettingsError(f"`--since` must be a day such as 2026-01-31, got {text!r}") from None
 
 
 def _cells(row: SpendRow) -> list[str]:

@@ -150,9 +150,16 @@ class Account:
             granted = self._granted(interrupt(question), question)
             if not granted:
                 return self._refused(question, "user")
-            self.counters.grant(granted, f"{self.task_id}-{answered}")
-            self._record([SpendGranted(amounts=granted, currency=self._currency)])
+            self._grant(granted, answered)
         raise SpendError("a thousand grants were not enough for one call")
+
+    def _grant(self, granted: Mapping[str, float], answered: int) -> None:
+        """Raise limits, with the event, unless an earlier run of this task has."""
+        event = SpendGranted(amounts=dict(granted), currency=self._currency)
+        puts, tell = recorded(self.counters.thread_id, [event], write=self.write, turn=self._turn)
+        name, asked = f"{self.task_id}-{answered}", (self.task_id, answered)
+        if self.counters.grant(granted, name, asked=asked, operations=puts):
+            tell()
 
     def made(self, calls: ModelCalls[T], purpose: str) -> ModelCalls[T]:
         """Make the calls of a generator that fit, one after the other; see `metered`."""

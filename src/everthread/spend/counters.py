@@ -115,7 +115,9 @@ class Counters:
             if over:
                 question = None if make_question is None else make_question(over)
                 outcomes.append((over, question))
-                return [] if question is None else [_put(place, task, {"asks": [*questions, question]})]
+                if question is None:
+                    return []
+                return [_put(place, task, {**(before.value if before else {}), "asks": [*questions, question]})]
             made = Reservation(uuid4().hex, day, purpose, model)
             outcomes.append(made)
             mine = next((one.value for one in threads if one.key == day), None)
@@ -166,26 +168,46 @@ class Counters:
 
         self._change(self._reads(made.day), make)
 
-    def grant(self, amounts: Mapping[str, float], name: str) -> None:
+    def grant(
+        self,
+        amounts: Mapping[str, float],
+        name: str,
+        *,
+        asked: tuple[str, int] | None = None,
+        operations: Iterable[PutOp] = (),
+    ) -> bool:
         """Raise limits; the same grant twice counts once.
 
         Args:
             amounts: what is added, by limit.
             name: of the grant.
+            asked: id of the task and number of its question that this answers: a task that is run again, on another
+                day too, answers its first questions again.
+            operations: further writes of the same transaction.
+
+        Returns:
+            Whether it counted.
         """
-        day = _today()
+        day, outcomes = _today(), list[bool]()
+        task, number = asked or ("", 0)
+        place = namespaces.spend_asked(self.thread_id)
 
         def make(found: list[Any]) -> Sequence[PutOp]:
-            values = [None if one is None else one.value for one in found]
+            *values, before = [None if one is None else one.value for one in found]
             puts = []
-            for limit, place, value in zip(("user_day", "thread"), self._places(day), values, strict=True):
-                if limit in amounts:
-                    record = self._record(value, is_thread=limit == "thread")
+            is_counted = before is not None and asked is not None and before.get("granted", 0) > number
+            for limit, space, value in zip(("user_day", "thread"), self._places(day), values, strict=True):
+                record = self._record(value, is_thread=limit == "thread")
+                if limit in amounts and not is_counted and name not in record["granted"]:
                     record["granted"] = {**record["granted"], name: amounts[limit]}
-                    puts.append(_put(place, day, record))
-            return puts
+                    puts.append(_put(space, day, record))
+            outcomes.append(bool(puts))
+            if puts and before is not None:
+                puts.append(_put(place, task, {**before, "granted": number + 1}))
+            return [*puts, *operations] if puts else ()
 
-        self._change(self._reads(day), make)
+        self._change([*self._reads(day), GetOp(place, task)], make)
+        return outcomes[-1]
 
     def _puts(
         self, day: str, user: Record | None, thread: Record | None, change: Callable[[Record], Record]

@@ -58,6 +58,8 @@ class Retention:
         values: dict[str, Any] = {}
         for part in filter(None, (part.strip() for part in text.split(","))):
             name, _, value = (piece.strip() for piece in part.partition("="))
+            if name in values:
+                raise SettingsError(f"a retention names `{name}` twice: {text!r}")
             try:
                 if name not in names:
                     raise ValueError

@@ -75,7 +75,11 @@ class Spend:
             name, equals, value = map(str.strip, part.partition("="))
             if not equals or name not in {one.name for one in fields(cls)}:
                 raise SettingsError(f"`--spend` takes limits such as `user_day=2.00,thread=1.00`, got {part!r}")
+            if name in values:
+                raise SettingsError(f"`--spend` names `{name}` twice: {text!r}")
             values[name] = _value(name, value)
+        if not values:
+            raise SettingsError("`--spend` is empty; say for example `--spend user_day=2.00`, or leave it out")
         return cls(**values)  # type: ignore[arg-type] # checked in `__post_init__`
 
 
