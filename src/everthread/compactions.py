@@ -16,7 +16,7 @@ from everthread.nodes.deps import NodeDeps
 from everthread.nodes.model_calls import ModelCalls, amake_calls, make_calls
 from everthread.nodes.prompt_plan import plan_of
 from everthread.nodes.sizes import PromptSize, calibration_of, is_full, needs_trim
-from everthread.nodes.summarize import Compaction, plan_compaction, price, summarize
+from everthread.nodes.summarize import Compaction, plan_compaction, summarize, token_savings
 from everthread.nodes.trim import plan_shrinking, trim
 from everthread.state import Context, PromptPlan, State, Summary, Update, namespaces
 from everthread.storage.pruning import edit_metadata
@@ -298,7 +298,7 @@ class _Thread:
         summarizer_tokens: int,
     ) -> Preview:
         model, sections = self.deps.model_for(self.context), self.deps.agent.summary_sections
-        saved, reread, calls = price(before, after, remaining, size)
+        saved, reread, calls = token_savings(before, after, remaining, size)
         is_empty = not (evicted or masked or recalled)
         return Preview(
             thread_id=self._thread_id,

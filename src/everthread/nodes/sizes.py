@@ -16,7 +16,7 @@ from everthread.window.calibration import Calibration
 from everthread.window.compaction import Limits
 from everthread.window.eviction import BY_COUNT, UNANSWERED
 from everthread.window.masking import handles_in
-from everthread.window.pricing import pays
+from everthread.window.pricing import calls_until_full, is_worth_now
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import last_turn, split
 
@@ -107,7 +107,8 @@ def is_full(size: PromptSize, context: Context) -> bool:
     """Tell whether a compaction is due: over the high watermark with no reason to wait, or over `context_limit`.
 
     Above the watermark the prompt's cached head is worth more than what a compaction saves, until the
-    next turn might no longer fit; `trim` holds the budget when it is longer than expected.
+    next turn might no longer fit; `trim` holds the budget when it is longer than expected. This is by what a compaction
+    aims at; `nodes.summarize` asks again with what it would fold.
     """
     messages = size.parts.working_set
     if context.policy != "summarize" or not messages:
@@ -118,8 +119,8 @@ def is_full(size: PromptSize, context: Context) -> bool:
     if used + size.budget.tokens - room <= size.budget.tokens * context.high_watermark:
         return False
     growth, left = size.last_turn, int(room * context.low_watermark)
-    calls = max(2 * (room - left) // growth, 1)
-    return room - used < growth or pays(saved=used - left, reread=left, calls=calls)
+    calls = calls_until_full(room=room, used=left, growth=growth)
+    return is_worth_now(headroom=room - used, growth=growth, saved=used - left, reread=left, calls=calls)
 
 
 def parts_of(plan: PromptPlan, messages: Sequence[BaseMessage]) -> Parts:

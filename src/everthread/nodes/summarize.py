@@ -33,7 +33,7 @@ from everthread.window.compaction import (
     wants_summarizer,
 )
 from everthread.window.folding import Fold, plan_fold
-from everthread.window.pricing import pays
+from everthread.window.pricing import calls_until_full, is_worth_now
 
 SUMMARY_WORDS = 200
 """Length asked of a summariser (BEHAVIOUR §4)."""
@@ -130,16 +130,17 @@ def _deferral(fold: Fold, remaining: Sequence[BaseMessage], size: PromptSize, st
     Between the high watermark and the budget there is room to wait; `trim` holds the budget in any case.
     """
     used = size.used
-    saved, reread, calls = price(fold.tokens_before, fold.tokens_after, remaining, size)
+    saved, reread, calls = token_savings(fold.tokens_before, fold.tokens_after, remaining, size)
     # Compacting again after every turn for little would cost a call and the cache each time.
-    is_worth_it = saved >= size.budget.tokens * MINIMUM_PROGRESS
-    is_due = size.room - used < size.last_turn or state.get("turns", 0) < 2
-    if is_worth_it and (is_due or pays(saved=saved, reread=reread, calls=calls)):
+    is_much = saved >= size.budget.tokens * MINIMUM_PROGRESS
+    headroom, growth = size.room - used, size.last_turn
+    is_due = is_worth_now(headroom=headroom, growth=growth, saved=saved, reread=reread, calls=calls)
+    if is_much and (is_due or state.get("turns", 0) < 2):
         return None
     return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
 
 
-def price(before: int, after: int, remaining: Sequence[BaseMessage], size: PromptSize) -> tuple[int, int, int]:
+def token_savings(before: int, after: int, remaining: Sequence[BaseMessage], size: PromptSize) -> tuple[int, int, int]:
     """Return what making the prompt shorter saves and costs, as `pricing.pays` takes it.
 
     Args:
@@ -151,8 +152,8 @@ def price(before: int, after: int, remaining: Sequence[BaseMessage], size: Promp
     Returns:
         Tokens that leave the prompt; tokens that are read anew since they follow the change; calls until the next one.
     """
-    # Two calls a turn is what tool-using threads have; the next change comes when the room is full again.
-    calls = max(2 * (size.room - after) // size.last_turn, 1)
+    # The next change comes when the room is full again.
+    calls = calls_until_full(room=size.room, used=after, growth=size.last_turn)
     return before - after, sum(size.counter.sizes(remaining)), calls
 
 
