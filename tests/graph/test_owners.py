@@ -11,9 +11,10 @@ from langgraph.types import Command, interrupt
 
 from conversation import call
 from everthread import Context, build_graph, open_storage
-from everthread.errors import NotFoundError, SettingsError
+from everthread.errors import NotFoundError, SettingsError, UnreadableError
+from everthread.graph.agent import pipeline
 from everthread.models.scripted import ScriptedModel
-from everthread.state import Agent
+from everthread.state import Agent, namespaces
 from everthread.storage.erasure import erase
 from everthread.storage.open import Storage
 
@@ -49,6 +50,17 @@ def dies(graph: Any, message: Any, steps: int) -> None:
     for _ in range(steps):
         next(parts)
     parts.close()
+
+
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_a_thread_whose_record_does_not_say_whose_it_is_is_run_by_nobody(storage: Storage, is_guarded: bool) -> None:
+    model = ScriptedModel([])
+    bare = pipeline(AGENT, model=model).compile(checkpointer=storage.checkpointer, store=storage.store)
+    graph: Any = storage.guard(bare) if is_guarded else bare
+    storage.store.put(namespaces.SESSIONS, "t", {"turns": 1}, index=False)
+
+    with pytest.raises(UnreadableError, match="does not say whose the thread is"):
+        graph.invoke({"messages": "hello"}, CONFIG, context=ANN)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from everthread.ledger.record import now
 from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.storage.adoption import messages_of
+from everthread.storage.owners import owner_of
 from everthread.storage.pruning import edit_metadata
 from everthread.storage.said import said_operations
 from everthread.window.turns import beginning, opens_turn
@@ -44,7 +45,7 @@ def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> i
     with storage.locks.hold(target):
         messages = messages_of(storage, source)
         known = storage.store.get(namespaces.SESSIONS, source)
-        owner = known.value.get("user_id") if known is not None else None
+        owner = owner_of(known.value if known is not None else None, source)
         if owner not in (None, user_id):
             raise SettingsError(f"thread {source!r} belongs to user {owner!r}, not to {user_id!r}; name its own user")
         is_taken = storage.store.get(namespaces.SESSIONS, target) is not None

@@ -12,6 +12,7 @@ from langgraph.types import StateSnapshot
 from everthread.errors import StorageError, ThreadBusyError
 from everthread.graph.agent import recorded_agent
 from everthread.graph.guard import GuardedGraph
+from everthread.graph.run import is_own
 from everthread.ledger.events import Steered
 from everthread.ledger.record import STREAM_KEY
 from everthread.ledger.record import record as record_events
@@ -121,7 +122,7 @@ def end_thread(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: s
 
 def _ended(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str) -> Ending:
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
-    if "inject_memory" not in graph.nodes or is_open(graph.get_state(config)):
+    if not is_own(graph.graph) or is_open(graph.get_state(config)):
         with storage.locks.hold(thread_id):
             return consolidated(storage, thread_id, user_id, said=_said_last(storage, thread_id, user_id))
     before = _notes(storage.store, thread_id, user_id)

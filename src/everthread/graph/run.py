@@ -16,7 +16,7 @@ from everthread.state.context import named_user, no_user, set_dials
 from everthread.storage.pruning import dial_metadata
 from everthread.tools import OWN_TOOLS
 
-__all__ = ["AnyGraph", "KnownAnswer", "Run", "RunInput", "Steps", "is_own", "own_dials", "read_run", "thread_of"]
+__all__ = ["AnyGraph", "KnownAnswer", "Run", "RunInput", "Steps", "dials_type", "is_own", "read_run", "thread_of"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
     # Dials of `EverthreadMiddleware`: found wrong in the middle of a run, its message would be saved already.
     set_dials(configurable)
     user_id = named_user(context, configurable)
-    if user_id is None and own_dials(graph) is not None:
+    if user_id is None and dials_type(graph) is not None:
         user_id = Context.user_id
     if user_id is None and graph.store is not None and _has_middleware(graph):
         # Its first node would say so, with the message saved and the thread nobody's.
@@ -108,26 +108,26 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
 
 
 def _context(graph: AnyGraph, context: Any, configurable: Mapping[str, Any]) -> Any:
-    """Return the context of a run; our own graph takes its user from `configurable` when there is none."""
-    own = own_dials(graph)
-    if own is None:
+    """Return the context of a run; a graph with our dials takes its user from `configurable` when there is none."""
+    dials = dials_type(graph)
+    if dials is None:
         return context
     if isinstance(context, Context):
         # The same, but for dials that the graph has fixed.
-        return context if own is Context else own.from_mapping(vars(context))
+        return context if dials is Context else dials.from_mapping(vars(context))
     user = {"user_id": configurable["user_id"]} if configurable.get("user_id") else {}
-    dials = {**user, **dict(context or {})}
-    return own.from_mapping(dials) if dials or own is not Context else None
+    values = {**user, **dict(context or {})}
+    return dials.from_mapping(values) if values or dials is not Context else None
 
 
-def own_dials(graph: AnyGraph) -> type[Context] | None:
-    """The type of the dials of our own graph; None for another graph, whose context is its own."""
+def dials_type(graph: AnyGraph) -> type[Context] | None:
+    """Return the type of a graph's context when that is our dials, as in any graph that has chosen them; or None."""
     schema: Any = graph.context_schema
     return schema if isinstance(schema, type) and issubclass(schema, Context) else None
 
 
 def is_own(graph: AnyGraph) -> bool:
-    """Whether it is the graph of `pipeline`, and not anybody's, whose context may have our dials too."""
+    """Tell whether it is a graph of `pipeline`, by its first node: any graph may have our dials as its context."""
     return "inject_memory" in graph.nodes
 
 

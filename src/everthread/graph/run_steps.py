@@ -15,7 +15,7 @@ from everthread.errors import SettingsError
 from everthread.graph.inputs import can_take_saved, check_values
 from everthread.graph.resend import arrival
 from everthread.graph.routing import AFTER_REPLY
-from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, own_dials, thread_of
+from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, thread_of
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import FallbackUsed
 from everthread.ledger.record import now, record
@@ -26,8 +26,8 @@ from everthread.storage.adoption import pending_interrupts, refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
 from everthread.storage.left_messages import left_messages
 from everthread.storage.open import Storage
+from everthread.storage.owners import check_owner
 from everthread.storage.pruning import Pruner, edit_metadata
-from everthread.storage.unreadable import described, record_name
 from everthread.window.turns import question_of
 
 __all__ = ["RunSteps"]
@@ -53,8 +53,8 @@ class RunSteps:
         The caller runs each step before it asks for the next one.
         """
         run = replace(run, config={**run.config, "metadata": {**run.config["metadata"], **self._marks}})
-        session = self._session_of(run)
-        snapshot = self._state_of_today(run.config)
+        session = self._owned_session(run)
+        snapshot = self._migrated_state(run.config)
         self._check_answer(run, snapshot)
         if run.is_new and isinstance(run.input, dict) and not snapshot.tasks:
             check_values(self.graph, run.input, snapshot.values)
@@ -78,17 +78,18 @@ class RunSteps:
             # The last run died behind its reply: notes of the turn and the summary are still to be made.
             yield RunInput.of(None, config, is_first=False, is_silent=True)
             snapshot = self.graph.get_state(config)
-        for index, step in enumerate(self._inputs(run, config, snapshot)):
+        for index, step in enumerate(self._carry_out(run, config, snapshot)):
             if index and isinstance(step, RunInput) and self.graph.get_state(run.latest).tasks:
                 # The turn is not over, as a rule because it waits for an approval.
                 break
             yield step
         self._pruner.after_run(run.thread_id, run.keep_checkpoints, run.ledger_turns)
 
-    def _inputs(self, run: Run, config: RunnableConfig, snapshot: StateSnapshot) -> Iterator[RunInput | KnownAnswer]:
-        """Yield the steps of a run: the input as it is, or for a graph of messages what `resend.arrival` makes of it.
+    def _carry_out(self, run: Run, config: RunnableConfig, snapshot: StateSnapshot) -> Iterator[RunInput | KnownAnswer]:
+        """Do what the input means by `resend.arrival`: write what that asks for, and yield the steps that are left.
 
-        It writes too: what `arrival` asks for, and results of a turn that is given up.
+        It edits the state too, to save the results of a turn that is given up. An input without messages is the only
+        step, as it is.
         """
         if not run.is_new or not isinstance(run.input, dict) or "messages" not in self.graph.channels:
             yield RunInput.of(run.input, config)
@@ -100,24 +101,25 @@ class RunSteps:
             config = run.latest
             snapshot = self.graph.get_state(config)
         # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
-        come = arrival(run.input, self._values(snapshot, run), store, run.thread_id, is_cut_off=bool(snapshot.tasks))
-        if come.continues and (self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes):
+        values, is_cut_off = self._values(snapshot, run), bool(snapshot.tasks)
+        decision = arrival(run.input, values, store, run.thread_id, is_cut_off=is_cut_off)
+        if decision.continues and (self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes):
             # It may wait at a breakpoint, and a message that is sent again is nobody's leave to go on.
             yield KnownAnswer(self._output_of(snapshot.values))
             return
-        if come.writes:
-            store.batch(list(come.writes))
-        if come.answer:
-            output = {**self._output_of(snapshot.values), "messages": list(come.answer)}
-            if "structured_response" in output and come.answer[-1].id != snapshot.values["messages"][-1].id:
+        if decision.writes:
+            store.batch(list(decision.writes))
+        if decision.answer:
+            output = {**self._output_of(snapshot.values), "messages": list(decision.answer)}
+            if "structured_response" in output and decision.answer[-1].id != snapshot.values["messages"][-1].id:
                 # That is the answer of a later turn.
                 output["structured_response"] = None
             yield KnownAnswer(output)
-        elif snapshot.tasks and not come.continues and "checkpoint_id" not in config["configurable"]:
+        elif is_cut_off and not decision.continues and "checkpoint_id" not in config["configurable"]:
             # The last turn does not go on. This ends it and saves the results of its finished tasks, such as the tools
             # beside a pending approval; a new input alone would drop them.
             self.graph.update_state(config, None, as_node=END)
-        for index, graph_input in enumerate(come.inputs):
+        for index, graph_input in enumerate(decision.inputs):
             is_first = index == 0
             if isinstance(graph_input, dict) and (sent := graph_input.get("messages")):
                 # What is sent may take the place of what the state has, such as an edited question.
@@ -125,7 +127,9 @@ class RunSteps:
                 replaced = [message for message in snapshot.values.get("messages") or () if message.id in ids]
                 if replaced:
                     self._keep_left(run.thread_id, replaced, sent, store.get(namespaces.SESSIONS, run.thread_id))
-            yield RunInput.of(graph_input, config if is_first and not come.answer else run.latest, is_first=is_first)
+            yield RunInput.of(
+                graph_input, config if is_first and not decision.answer else run.latest, is_first=is_first
+            )
 
     def _drop_input(self, config: RunnableConfig, session: Item | None) -> None:
         """Give up an input that was saved and that the graph cannot take; it would stop every run of its thread."""
@@ -159,7 +163,7 @@ class RunSteps:
         """
         messages = snapshot.values.get("messages") or []
         tasks = {task.name for task in snapshot.tasks}
-        if own_dials(self.graph) is None or not messages or not tasks:
+        if not is_own(self.graph) or not messages or not tasks:
             return False
         return tasks <= AFTER_REPLY and is_answer(messages[-1])
 
@@ -167,27 +171,10 @@ class RunSteps:
         names = self.graph.output_channels
         return {name: values[name] for name in ([names] if isinstance(names, str) else names) if name in values}
 
-    def _session_of(self, run: Run) -> Item | None:
-        """Return the session of the thread.
-
-        Raises:
-            SettingsError: it belongs to another user; nothing of theirs may enter it, and no approval either.
-            UnreadableError: nobody knows whose it is.
-        """
+    def _owned_session(self, run: Run) -> Item | None:
+        """Return the session of the thread, once `check_owner` has found that the run may have it."""
         session = self.storage.store.get(namespaces.SESSIONS, run.thread_id)
-        if session is not None and "user_id" not in session.value:
-            error = LookupError("it does not say whose the thread is")
-            raise described(record_name(namespaces.SESSIONS, run.thread_id), error)
-        owner = session.value.get("user_id") if session else None
-        if owner is not None and owner != run.user_id:
-            if not run.user_id:
-                raise SettingsError(
-                    f"thread {run.thread_id!r} belongs to a user, and this run names none; name the user by `user_id` "
-                    "in the context or in `configurable`"
-                )
-            raise SettingsError(
-                f"thread {run.thread_id!r} belongs to another user than {run.user_id!r}; use a thread of their own"
-            )
+        check_owner(session.value if session else None, run.thread_id, run.user_id)
         return session
 
     def _check_graph(self, config: RunnableConfig, snapshot: StateSnapshot) -> None:
@@ -201,8 +188,8 @@ class RunSteps:
         if "checkpoint_id" in config["configurable"] or snapshot.metadata.get(OURS) != OWN_GRAPH:
             refuse_foreign(self.storage.checkpointer, thread_of(config), self.graph.channels)
 
-    def _state_of_today(self, config: RunnableConfig) -> StateSnapshot:
-        """Return the state that a run or an edit goes on from, once it has the keys that this graph has.
+    def _migrated_state(self, config: RunnableConfig) -> StateSnapshot:
+        """Bring the state that a run or an edit goes on from to the keys that this graph has, and return it.
 
         Raises:
             SettingsError: it is another graph's or a newer agent's, or a migration failed; nothing was changed.
@@ -271,7 +258,7 @@ class RunSteps:
 
     def edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         """Edit the state, and keep the messages that leave it for the prompts that showed them."""
-        snapshot = self._state_of_today(config)
+        snapshot = self._migrated_state(config)
         if config["configurable"].get("checkpoint_id"):
             session = self.storage.store.get(namespaces.SESSIONS, thread_of(config))
             self._note_fork(config, snapshot, session)

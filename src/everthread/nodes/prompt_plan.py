@@ -11,7 +11,6 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, GetOp, Item, SearchOp
 from pydantic import ValidationError
 
-from everthread.errors import SettingsError
 from everthread.memory.guard import is_safe
 from everthread.memory.rendering import render_notes, render_profile
 from everthread.memory.rules import Rules
@@ -21,6 +20,7 @@ from everthread.prompts import render
 from everthread.state import Agent, Context, Note, PromptPlan, State, Summary, Update, namespaces
 from everthread.state.marks import sequence, synthetic
 from everthread.state.steering import Quote, Steering, steering_of
+from everthread.storage.owners import check_owner
 from everthread.storage.summaries import get_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.compaction import render_summary
@@ -83,7 +83,7 @@ def read_memory(store: BaseStore, thread_id: str, context: Context, summary_id: 
     ]
     record, summary, profile, long_term, session, steering = map(_as_any, store.batch(operations))
     return StoredMemory(
-        session_record=_checked(record, thread_id, context),
+        session_record=_owned(record, thread_id, context),
         profile=profile.value if profile else None,
         long_term=readable(long_term),
         session=readable(session),
@@ -182,16 +182,13 @@ def checked_session(store: BaseStore, thread_id: str, context: Context) -> dict[
     Raises:
         SettingsError: the thread belongs to another user, whose messages and notes it holds.
     """
-    return _checked(store.get(namespaces.SESSIONS, thread_id), thread_id, context)
+    return _owned(store.get(namespaces.SESSIONS, thread_id), thread_id, context)
 
 
-def _checked(item: Item | None, thread_id: str, context: Context) -> dict[str, Any]:
-    session = dict(item.value) if item else {}
-    if session and session.get("user_id") not in (None, context.user_id):
-        raise SettingsError(
-            f"thread {thread_id!r} belongs to another user than {context.user_id!r}; use a thread of their own"
-        )
-    return session
+def _owned(item: Item | None, thread_id: str, context: Context) -> dict[str, Any]:
+    session = None if item is None else dict(item.value)
+    check_owner(session, thread_id, context.user_id)
+    return session or {}
 
 
 def readable(items: Sequence[Item]) -> list[Note]:

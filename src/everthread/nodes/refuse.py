@@ -14,6 +14,7 @@ from everthread.nodes.deps import context_of, store_of, thread_of
 from everthread.nodes.prompt_plan import checked_session
 from everthread.state import Context, State, Update, namespaces
 from everthread.state.marks import is_new, is_recalled
+from everthread.storage.owners import owner_of
 
 __all__ = ["is_of_another_user", "refuse", "report_refusal"]
 
@@ -22,8 +23,7 @@ def is_of_another_user(runtime: Runtime[Context]) -> bool:
     """Tell whether the thread belongs to another user; outside of a run, as in `update_state`, nobody can tell."""
     if runtime.store is None or runtime.execution_info is None or not runtime.execution_info.thread_id:
         return False
-    user_id = _session(runtime).get("user_id")
-    return user_id is not None and user_id != context_of(runtime).user_id
+    return owner_of(_session(runtime) or None, thread_of(runtime)) not in (None, context_of(runtime).user_id)
 
 
 def refuse(state: State, runtime: Runtime[Context]) -> Update:

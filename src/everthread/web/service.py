@@ -15,6 +15,7 @@ from langgraph.types import Command, StateSnapshot
 from everthread.errors import SettingsError
 from everthread.graph.ending import is_open
 from everthread.graph.guard import GuardedGraph
+from everthread.graph.run import is_own
 from everthread.graph.turn_parts import STREAM_MODES, Part, TurnReader
 from everthread.ledger.record import now
 from everthread.nodes.thread_view import thread_messages
@@ -53,7 +54,7 @@ class OwnThread:
         self.record = record
         self.user_id = identity.user_id
         self.storage = storage
-        self.is_ours = "inject_memory" in graph.nodes
+        self.is_ours = is_own(graph.graph)
         # Our own graph takes the user from its context; in `configurable` they would be in every checkpoint.
         user = {} if self.is_ours else {"user_id": self.user_id}
         self.config: RunnableConfig = {"configurable": {"thread_id": self.id, **user}}
