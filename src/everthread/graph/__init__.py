@@ -1,5 +1,5 @@
 """The graph of an agent, its guard, and the consolidation job.
 
-Read `agent.pipeline` first, then `routing`. `guard` runs any compiled graph while holding the lock of its thread;
-`resend` decides for it what a message means that may have been sent before.
+Read `_wire_nodes` in `agent` first, then `routing`. `guard` runs any compiled graph while holding the lock of its
+thread; `resend` decides for it what a message means that may have been sent before.
 """

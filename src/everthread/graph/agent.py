@@ -164,7 +164,7 @@ def pipeline(
     chat = resolve(model)
     response = None if response_format is None else ResponseFormat(response_format)
     deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer), response)
-    return _wired(deps, state_schema, fixed_context(fixed or {}), after, before)
+    return _wire_nodes(deps, state_schema, fixed_context(fixed or {}), after, before)
 
 
 def ready_agents() -> Mapping[str, Agent]:
@@ -245,10 +245,10 @@ class _Pipeline(StateGraph[State, Context, Input, Output]):
         return super().add_node(node, action, input_schema=input_schema, **options)
 
 
-def _wired(
+def _wire_nodes(
     deps: NodeDeps, state_schema: type[Any] | None, context: type[Context], after: str, before: str
 ) -> StateGraph[State, Context, Input, Output]:
-    """Return the nodes of a graph, and what comes after each."""
+    """Add the nodes of a graph, and what comes after each."""
     ours = (State, Input, Output, Conversation)
     state, sent, returned, shown = (with_keys(schema, state_schema) for schema in ours)
     if deps.response is not None:

@@ -6,5 +6,5 @@ A turn runs through `inject_memory`, `trim`, `model`, `tools`, `distill_notes`, 
 `inject_memory`, `distiller` the model's part of `distill_notes`, `second_opinion` that of the guard. What calls a model
 goes through `model_calls`, reads the provider's errors with `failures` and structured replies with `structured_output`.
 
-A new node is a function here, a line and its edges in `graph.agent.pipeline`, and a case in `graph.routing`.
+A new node is a function here, a line and its edges in `_wire_nodes` of `graph.agent`, and a case in `graph.routing`.
 """

@@ -15,7 +15,11 @@ from everthread.errors import SettingsError
 from everthread.state import namespaces
 
 PolicyName = Literal["sliding_window", "head_tail", "token_budget", "salience", "summarize"]
-"""How messages leave the working set; see docs/window.md. `BY_COUNT` and `BY_SIZE` in `window.policies` do it."""
+"""How messages leave the working set; see docs/window.md.
+
+`window.eviction.plan_trim` evicts by them and asks `window.policies` which turns; for `summarize`, `nodes.summarize`
+compacts before that is needed.
+"""
 
 DistillationMode = Literal["tool", "turn", "session"]
 """When session notes are made; see docs/memory.md."""
