@@ -41,13 +41,13 @@ from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.spending import metered
 from everthread.nodes.summarize import summarize
 from everthread.nodes.thread_view import ThreadView
-from everthread.nodes.tools import is_of_note, kept, with_id
+from everthread.nodes.tools import is_of_note, place_and_offload, with_id
 from everthread.nodes.trim import trim
 from everthread.spend.prices import read_price_list
 from everthread.state import Agent, Context, Spend, State, state_after
 from everthread.state.agent import OTHERS
 from everthread.state.context import named_user, no_user, set_dials
-from everthread.state.marks import is_masked, is_refusal
+from everthread.state.marks import ended_at_limit, is_masked
 from everthread.state.messages import Messages
 from everthread.storage.call_records import prune_unguarded_calls
 from everthread.storage.kept_checkpoints import OURS
@@ -192,7 +192,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
                 break
             state = state_after(state, trim(state, runtime, deps))
         reply = state["messages"][-1]
-        if is_refusal(reply):
+        if ended_at_limit(reply):
             handler.response = ModelResponse(result=[reply])
         if handler.ends_turn and run.keeps:
             if "turn" in run.context.distillation:
@@ -333,7 +333,7 @@ def _kept(result: Any, request: ToolCallRequest, run: "_Run") -> Any:
     if not is_of_note(result, request.tool_call, run.store, run.thread_id, run.context):
         return with_id(result, request.state)
     # A tool runs ahead of the model that reads its result, so which one that is is not known here.
-    return kept(result, run.viewed(request), counter_for(None), {tool.name for tool in READERS})
+    return place_and_offload(result, run.viewed(request), counter_for(None), {tool.name for tool in READERS})
 
 
 def _set_dials(context: Any) -> dict[str, Any]:

@@ -145,13 +145,13 @@ def test_a_refused_prompt_counts_above_the_limit(
 ) -> None:
     assume(limit < counted * SLOPES[1])  # no tokeniser makes more of a prompt; such a refusal is a fault
 
-    assert taught(reports, exact=exact).observe_refusal(counted, limit).apply(counted) > limit
+    assert taught(reports, exact=exact).observe_overflow(counted, limit).apply(counted) > limit
 
 
 def test_a_refusal_that_was_foreseen_teaches_nothing() -> None:
     calibration = taught([(1000, 1500)])
 
-    assert calibration.observe_refusal(1000, 1400) == calibration
+    assert calibration.observe_overflow(1000, 1400) == calibration
 
 
 @given(st.integers(10, 100_000), st.integers(-2, 50), st.integers(10, 100_000), st.integers(0, 200_000))

@@ -280,8 +280,8 @@ def _wire_nodes(
     graph.add_edge("trim", "model")
     decide("model", Edge(routing.after_model, deps=deps), to("tools", "trim", "distill_notes", *answered))
     decide("tools", Edge(routing.after_tools, deps=deps), to("trim", "model", "distill_notes", "consolidate", END))
-    decide("distill_notes", Edge(routing.after_distill_notes, deps=deps), to(*answered))
-    decide("summarize", Edge(routing.after_summarize), to("consolidate", END))
+    decide("distill_notes", Edge(routing.after_reply, deps=deps), to(*answered))
+    decide("summarize", Edge(routing.end_turn), to("consolidate", END))
     graph.add_edge("consolidate", before)
     graph.add_edge("report_refusal", before)
     return graph

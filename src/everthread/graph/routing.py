@@ -18,7 +18,7 @@ from everthread.nodes.deps import NodeDeps
 from everthread.nodes.nested import own_state
 from everthread.nodes.refuse import is_of_another_user
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
-from everthread.nodes.tools import last_call, tool_tasks
+from everthread.nodes.tools import last_reply, tool_tasks
 from everthread.state import Context, PromptPlan, State
 from everthread.state.marks import is_answer, is_new
 
@@ -105,13 +105,13 @@ def before_model(state: State, deps: NodeDeps) -> str:
 
 
 def after_model(state: State, deps: NodeDeps) -> str | list[Send]:
-    """Run the tools that the model called; trim again after a refusal; go on when there is a reply."""
+    """Run the tools that the model called; trim again after an overflow; go on when there is a reply."""
     if state.get("overflows"):
         return "trim"
     reply = state["messages"][-1]
     if isinstance(reply, AIMessage) and reply.tool_calls:
         return tool_tasks(reply)
-    return "distill_notes" if _distills(state) else after_distill_notes(state, deps)
+    return "distill_notes" if _distills(state) else after_reply(state, deps)
 
 
 def after_tools(state: State, deps: NodeDeps) -> str:
@@ -120,26 +120,22 @@ def after_tools(state: State, deps: NodeDeps) -> str:
     Every task of a round decides for itself and sees its own result only, so with several calls the decision rests on
     the calls alone: `trim` sees all results.
     """
-    call = last_call(state)
-    if call is not None and deps.ends_turn(call):
-        return "distill_notes" if _distills(state) else _end(state)
-    return before_model(state, deps) if call is not None and len(call.tool_calls) == 1 else "trim"
+    reply = last_reply(state)
+    if reply is not None and deps.ends_turn(reply):
+        return "distill_notes" if _distills(state) else end_turn(state)
+    return before_model(state, deps) if reply is not None and len(reply.tool_calls) == 1 else "trim"
 
 
-def after_distill_notes(state: State, deps: NodeDeps) -> str:
-    """Compact when the working set asks for it, then end the session when the caller does."""
+def after_reply(state: State, deps: NodeDeps) -> str:
+    """Compact when the working set asks for it, else end the turn; by now its notes are made, if it makes any."""
     plan = state.get("plan")
     if not (state.get("working_set") or {"takes_part": True})["takes_part"]:
-        return _end(state)
-    return "summarize" if plan and is_full(_size(state, plan, deps), plan.context) else _end(state)
+        return end_turn(state)
+    return "summarize" if plan and is_full(_size(state, plan, deps), plan.context) else end_turn(state)
 
 
-def after_summarize(state: State) -> str:
-    """End the session when the caller asked for it."""
-    return _end(state)
-
-
-def _end(state: State) -> str:
+def end_turn(state: State) -> str:
+    """End the turn, and the session too when the caller asked for it."""
     return "consolidate" if state.get("end_session") else END
 
 

@@ -168,12 +168,12 @@ class NodeDeps:
         """Schema of the answers; None: they are text."""
         return self.model.response
 
-    def ends_turn(self, call: AIMessage) -> bool:
-        """Tell whether the results of a call end the turn: every tool is `return_direct`, or one is the answer."""
+    def ends_turn(self, reply: AIMessage) -> bool:
+        """Tell whether the results of a reply end the turn: every tool is `return_direct`, or one is the answer."""
         direct = {tool.name for tool in self.tools if tool.return_direct}
-        if call.tool_calls and all(one["name"] in direct for one in call.tool_calls):
+        if reply.tool_calls and all(call["name"] in direct for call in reply.tool_calls):
             return True
-        return self.response is not None and self.response.is_answer(call)
+        return self.response is not None and self.response.is_answer(reply)
 
     def check_sync(self) -> None:
         """Refuse to run under `invoke` with a tool that has a coroutine and no function.

@@ -70,8 +70,8 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     )
     events: list[Event] = [event, *steered.events, *recalled, *_overruled(plan, arrived.new)]
     if event.changed:
-        # Only when the block has changed: a note that stays refused is not reported on every turn.
-        events += _refused(memory, deps.rules)
+        # Only when the block has changed: a note that stays blocked is not reported on every turn.
+        events += _blocked(memory, deps.rules)
     events += arrived.refetches.values()
     session = {
         "thread_id": thread_id,
@@ -153,10 +153,10 @@ def _dated(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"additional_kwargs": kwargs})
 
 
-def _refused(memory: StoredMemory, rules: Rules) -> list[Event]:
+def _blocked(memory: StoredMemory, rules: Rules) -> list[Event]:
     """Return an event for each stored note that the guard keeps out of the prompt."""
     notes = [*memory.long_term, *memory.session]
-    refused = [
+    blocked = [
         note for note in notes if note.status == "active" and not is_safe(note.text, rules, is_own=note.quotes_user)
     ]
     return [
@@ -165,7 +165,7 @@ def _refused(memory: StoredMemory, rules: Rules) -> list[Event]:
             rule=verdict.rule,
             message_ids=[name for source in note.sources for name in source.message_ids],
         )
-        for note, verdict in ((note, check(note.text, rules=rules, is_own=note.quotes_user)) for note in refused)
+        for note, verdict in ((note, check(note.text, rules=rules, is_own=note.quotes_user)) for note in blocked)
     ]
 
 

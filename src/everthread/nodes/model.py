@@ -20,7 +20,7 @@ from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.prompt_plan import plan_of, plan_update
 from everthread.nodes.prompt_recipe import kept_recipe
 from everthread.nodes.sizes import PromptSize, calibration_of, has_readers
-from everthread.nodes.spending import Account, refusal
+from everthread.nodes.spending import Account, limit_reply
 from everthread.state import Context, PromptPlan, State, Update
 from everthread.state.marks import marked
 from everthread.state.reducer import clean_content
@@ -51,7 +51,7 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
     account = Account.of(state, runtime, deps)
     reservation = account.reply(size, prompt.tokens) if account is not None else None
     if isinstance(reservation, str):
-        ended: Update = {"messages": [marked(refusal(reservation, state), at=now())]}
+        ended: Update = {"messages": [marked(limit_reply(reservation, state), at=now())]}
         return {**plan_update(state, plan), **ended, **({} if chat.response is None else {"structured_response": None})}
     name = _recorded(prompt, size, state, plan, runtime, chat, reads_back=is_bound, marks=marks)
     telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
@@ -80,8 +80,8 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
             if failure is None or failure is error:
                 raise
             raise _with_suggestion(failure, chat) from error
-        refused = _stepped_down(error, state, prompt, size.budget, runtime, chat)
-        return {**plan_update(state, plan), **refused}
+        smaller = _stepped_down(error, state, prompt, size.budget, runtime, chat)
+        return {**plan_update(state, plan), **smaller}
     telemetry.end(reply)
     update = _kept(reply, state, prompt, name, chat, reads_back=is_bound)
     if chat.response is not None:
@@ -160,10 +160,10 @@ def _stepped_down(
     runtime: Runtime[Context],
     chat: ModelWithTools,
 ) -> Update:
-    """Lower the budget after an overflow, and let the counts learn from a refusal that names sizes.
+    """Lower the budget after an overflow, and let the counts learn from one that names sizes.
 
     Raises:
-        ModelError: it was refused too often.
+        ModelError: the prompt overflowed too often.
     """
     attempt = state.get("overflows", 0) + 1
     if attempt > MAX_OVERFLOWS:
@@ -182,7 +182,7 @@ def _stepped_down(
     if reported:
         calibration = calibration.observe(prompt.tokens, reported)
     elif limit:
-        calibration = calibration.observe_refusal(prompt.tokens, limit)
+        calibration = calibration.observe_overflow(prompt.tokens, limit)
     return {"overflows": attempt, "ceiling": ceiling, **_learned(calibration, chat)}
 
 

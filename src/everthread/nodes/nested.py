@@ -59,7 +59,7 @@ class NotesOnly(BaseStore):
 
 
 def run_joined(node: Node, deps: NodeDeps) -> Any:
-    """Return a node that runs in a graph of its own as in another one."""
+    """Return a node of our graph for both cases: alone it runs as it is, inside another graph on an `_Inside`."""
 
     def run(state: State, runtime: Runtime[Context]) -> Update:
         if not is_nested(runtime):
@@ -71,7 +71,7 @@ def run_joined(node: Node, deps: NodeDeps) -> Any:
 
 
 def run_joined_calls(node: CallingNode, state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
-    """Run a node that calls models, in a graph of its own or in another one."""
+    """Run a node that calls models; see `run_joined`."""
     if not is_nested(runtime):
         return (yield from node(state, runtime, deps))
     inside = _Inside.of(state, runtime)

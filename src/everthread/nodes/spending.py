@@ -29,12 +29,12 @@ from everthread.spend.counters import Counters, Over, Reservation
 from everthread.spend.prices import PriceList
 from everthread.spend.usage import Usage, reported_usage
 from everthread.state import Context, Spend, State
-from everthread.state.marks import is_refusal, marked
+from everthread.state.marks import ended_at_limit, marked
 from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve, safety_fraction_for
 from everthread.window.calibration import Calibration
 from everthread.window.tokens import TokenCounter, counter_for
 
-__all__ = ["Account", "metered", "no_price", "refusal"]
+__all__ = ["Account", "limit_reply", "metered", "no_price"]
 
 _MAY_BE_BILLED = frozenset({"timeout", "dropped"})
 """Failures of a call that the provider may have answered."""
@@ -64,7 +64,7 @@ def metered(node: NodeT) -> NodeT:
     return cast(NodeT, run)
 
 
-def refusal(text: str, state: State) -> AIMessage:
+def limit_reply(text: str, state: State) -> AIMessage:
     """Return the reply of a turn that ends at a limit."""
     name = f"refused-{state.get('turns', 0)}-{len(state.get('messages', []))}"
     return marked(AIMessage(text, id=name), refused=True)
@@ -146,10 +146,10 @@ class Account:
                 return outcome
             over, question = outcome
             if question is None:
-                return self._refused(self._question(over, call), "limit")
+                return self._ended(self._question(over, call), "limit")
             granted = self._granted(interrupt(question), question)
             if not granted:
-                return self._refused(question, "user")
+                return self._ended(question, "user")
             self._grant(granted, answered)
         raise SpendError("a thousand grants were not enough for one call")
 
@@ -246,7 +246,7 @@ class Account:
         messages = self.state.get("messages", [])
         if most is None:
             raise self._not_made(purpose, name, "price", no_price(provider, name))
-        if messages and is_refusal(messages[-1]):
+        if messages and ended_at_limit(messages[-1]):
             raise self._not_made(purpose, name, "user", "the turn ended at a limit")
         outcome = self.counters.reserve(self.spend.limits, most, purpose=purpose, model=name)
         if isinstance(outcome, Reservation):
@@ -258,7 +258,7 @@ class Account:
         self._record([SpendRefused(purpose=purpose, model=model, by=by, reason=reason, most=most)])
         return SpendError(reason)
 
-    def _refused(self, question: Mapping[str, Any], by: Any) -> str:
+    def _ended(self, question: Mapping[str, Any], by: Any) -> str:
         reason = str(question["reason"])
         call = question["next_call"]
         event = SpendRefused(purpose="reply", model=call["model"], by=by, reason=reason, most=call["most"])

@@ -72,12 +72,12 @@ def _check_owner(request: ToolCallRequest) -> None:
     checked_session(store_of(runtime), thread_of(runtime), context_of(runtime))
 
 
-def tool_tasks(call: AIMessage) -> list[Send]:
+def tool_tasks(reply: AIMessage) -> list[Send]:
     """Return one task per call, so that each approval is asked, answered and resumed by itself.
 
     Every task reads the whole state beside its call, by LangGraph's `ToolNode`.
     """
-    return [Send("tools", [one]) for one in call.tool_calls]
+    return [Send("tools", [one]) for one in reply.tool_calls]
 
 
 class _KeepingFailed(Exception):
@@ -103,8 +103,8 @@ def error_text(error: Exception) -> str:
 
 def _answered(request: ToolCallRequest, deps: NodeDeps) -> ToolMessage | None:
     """Return the result of a call that is the structured answer; None for any other."""
-    call = last_call(request.state)
-    return deps.response.result(call, request.tool_call) if deps.response and call else None
+    reply = last_reply(request.state)
+    return deps.response.result(reply, request.tool_call) if deps.response and reply else None
 
 
 def _named_now(request: ToolCallRequest, deps: NodeDeps) -> ToolCallRequest:
@@ -131,8 +131,8 @@ def _with_store(request: ToolCallRequest) -> ToolCallRequest:
 
 
 def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> Any:
-    counter, call = deps.model_for(context_of(request.runtime)).counter, last_call(request.state)
-    if isinstance(result, ToolMessage) and call is not None and deps.ends_turn(call):
+    counter, reply = deps.model_for(context_of(request.runtime)).counter, last_reply(request.state)
+    if isinstance(result, ToolMessage) and reply is not None and deps.ends_turn(reply):
         result = marked(result, final=True)
     if is_nested(request.runtime):
         runtime, takes_part = runtime_inside(request.runtime)
@@ -141,13 +141,13 @@ def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> An
             # Whole, since nothing else would have it; `trim` shortens it for the prompt.
             return _placed(result, request.state)
     try:
-        return kept(result, request, counter, {tool.name for tool in deps.model.readers})
+        return place_and_offload(result, request, counter, {tool.name for tool in deps.model.readers})
     except Exception as error:
         raise _KeepingFailed from error
 
 
 def is_of_note(result: Any, call: Mapping[str, Any], store: BaseStore, thread_id: str, context: Context) -> bool:
-    """Tell whether `kept` has anything to do: a result is too long, or its call asks again for what had left.
+    """Tell whether `place_and_offload` has work to do: a result is too long, or its call asks again for what had left.
 
     Args:
         result: what the tool returned.
@@ -163,7 +163,7 @@ def is_of_note(result: Any, call: Mapping[str, Any], store: BaseStore, thread_id
     return is_long or bool(repeated(store, thread_id, [call], ())[0])
 
 
-def kept(result: Any, request: ToolCallRequest, counter: TokenCounter, readers: Collection[str]) -> Any:
+def place_and_offload(result: Any, request: ToolCallRequest, counter: TokenCounter, readers: Collection[str]) -> Any:
     """Give a result its place in the thread, and offload one over `tool_output_tokens`; commands pass unchanged.
 
     The tool has run by now. Killed before LangGraph has saved what this returns, it runs again when the turn goes on.
@@ -175,7 +175,7 @@ def kept(result: Any, request: ToolCallRequest, counter: TokenCounter, readers: 
         readers: names of the tools that read what the prompt no longer shows.
     """
     if isinstance(result, list):
-        return [kept(one, request, counter, readers) for one in result]
+        return [place_and_offload(one, request, counter, readers) for one in result]
     if not isinstance(result, ToolMessage):
         return result
     return _offloaded(_placed(result, request.state), request, counter, readers)
@@ -244,30 +244,30 @@ def _placed(result: ToolMessage, state: State) -> ToolMessage:
 
     The transcript may get it first, and a task that runs again after a crash must write the same key.
     """
-    call = last_call(state)
-    if call is None:
+    reply = last_reply(state)
+    if reply is None:
         return result
     named: ToolMessage = with_id(result, state)
-    ids = [str(one["id"]) for one in call.tool_calls]
+    ids = [str(one["id"]) for one in reply.tool_calls]
     place = ids.index(result.tool_call_id) if result.tool_call_id in ids else 0
-    previous = str(call.id) if place == 0 else result_id(call, ids[place - 1])
-    return marked(named, seq=sequence(call) + 1 + place, previous=previous, at=now())
+    previous = str(reply.id) if place == 0 else result_id(reply, ids[place - 1])
+    return marked(named, seq=sequence(reply) + 1 + place, previous=previous, at=now())
 
 
 def with_id(result: Any, state: State) -> Any:
     """Give a result the id by which the results beside it know it; commands and lists pass unchanged."""
-    call = last_call(state)
-    if call is None or not isinstance(result, ToolMessage):
+    reply = last_reply(state)
+    if reply is None or not isinstance(result, ToolMessage):
         return result
     content = clean_content(result.content)
-    return result.model_copy(update={"id": result_id(call, result.tool_call_id), "content": content})
+    return result.model_copy(update={"id": result_id(reply, result.tool_call_id), "content": content})
 
 
-def last_call(state: State) -> AIMessage | None:
-    """Return the assistant's newest message."""
+def last_reply(state: State) -> AIMessage | None:
+    """Return the newest message of the model, whether it calls tools or not."""
     return next((message for message in reversed(state.get("messages", [])) if isinstance(message, AIMessage)), None)
 
 
-def result_id(call: AIMessage, call_id: str) -> str:
-    """Return the id of the message with the result of a call."""
-    return "r-" + hashlib.sha256(f"{call.id}\x00{call_id}".encode("utf-8", "replace")).hexdigest()[:24]
+def result_id(reply: AIMessage, call_id: str) -> str:
+    """Return the id of the message with the result of one of a reply's calls."""
+    return "r-" + hashlib.sha256(f"{reply.id}\x00{call_id}".encode("utf-8", "replace")).hexdigest()[:24]

@@ -30,7 +30,7 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
     call never loses its result.
 
     Args:
-        state: `messages`, oldest first; `ceiling`, what a refusal left of the budget.
+        state: `messages`, oldest first; `ceiling`, what an overflow left of the budget.
         runtime: `context` gives window, policy and watermarks.
         deps: agent and models.
 
@@ -102,9 +102,9 @@ def plan_shrinking(state: State, plan: PromptPlan, context: Context, deps: NodeD
     try:
         size, eviction, dropped = _fitted(size, context)
     except BudgetError as failure:
-        if refusals := state.get("overflows", 0):
+        if overflows := state.get("overflows", 0):
             raise BudgetError(
-                f"the provider refused the prompt as too long {refusals} times, and it cannot get smaller: {failure}"
+                f"the provider refused the prompt as too long {overflows} times, and it cannot get smaller: {failure}"
             ) from failure
         raise
     gone = {str(message.id) for message in (*eviction.evicted, *dropped)}

@@ -8,8 +8,8 @@ Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people 
 | `at` | every message that a run took in or made | when, ISO 8601; one without it `is_new` |
 | `counted` | unanswered questions that were sent again as plain text | no date, yet it `was_counted` as a turn |
 | `handle`, `tokens` | masked stand-ins | what `read_tool_output` takes, and the tokens of the full text |
-| `kept` | tool results | it `was_refetched` |
-| `refused` | replies | their turn ended at a limit of `Spend`, and no model made them |
+| `kept` | tool results | it `was_refetched`, and is masked last |
+| `refused` | replies | their turn `ended_at_limit` of `Spend`, and no model made them |
 | `final` | tool results | they are the reply, such as a structured answer |
 | `kind` | synthetic messages | what they carry; they have no place in the thread |
 | `before`, `shows`, `notes` | recalled messages | id of their question; ids and note lines that they show |
@@ -96,7 +96,7 @@ def was_refetched(message: Marked) -> bool:
     return bool(marks(message).get("kept"))
 
 
-def is_refusal(message: Marked) -> bool:
+def ended_at_limit(message: Marked) -> bool:
     """Tell whether a message is the reply of a turn that ended at a limit of `Spend`."""
     return bool(marks(message).get("refused"))
 

@@ -17,8 +17,8 @@ class Conversation(TypedDict, total=False):
     """The bounded working set, not the whole transcript."""
 
 
-class State(Conversation, total=False):
-    """The state of one thread."""
+class _Keys(TypedDict, total=False):
+    """The keys that are the same in the state and in updates."""
 
     summary_id: str | None
     """Name of the current summary in the store."""
@@ -26,9 +26,9 @@ class State(Conversation, total=False):
     """The current summary as JSON, read from the store in every run and never written to a checkpoint."""
     end_session: bool
     overflows: int
-    """Refusals of the current prompt by the provider."""
+    """How often the provider refused the current prompt as too long."""
     ceiling: int | None
-    """Tokens that the history may take after a refusal; None when nothing was refused in this turn."""
+    """Tokens that the history may take after an overflow; None when there was none in this turn."""
     turns: int
     """User turns so far."""
     prefix: bytes
@@ -47,6 +47,19 @@ class State(Conversation, total=False):
     """Inside another graph, whose messages stay as they are: our own; see `nodes.nested`."""
     plan: Annotated[PromptPlan, UntrackedValue]
     """What the prompts of this turn are made of; made anew in every run and never written to a checkpoint."""
+
+
+class State(Conversation, _Keys, total=False):
+    """The state of one thread."""
+
+
+class Update(_Keys, total=False):
+    """The keys that a node changed."""
+
+    messages: list[Any]
+    """Writes to the working set, removals among them; see `reduce_messages`."""
+    structured_response: Any
+    """Answer of the turn as data, in a graph with `response_format`."""
 
 
 @with_config(ConfigDict(title="Input", use_attribute_docstrings=True))
@@ -80,27 +93,6 @@ class Output(TypedDict, total=False):
         Field(default=None, title="Summary", description="Summary of what left the working set, if anything did."),
     ]
     turns: Annotated[int, Field(default=0, title="Turns", description="User turns of the thread so far.")]
-
-
-class Update(TypedDict, total=False):
-    """The keys that a node changed."""
-
-    messages: list[Any]
-    summary_id: str | None
-    summary: dict[str, Any] | None
-    end_session: bool
-    overflows: int
-    ceiling: int | None
-    turns: int
-    prefix: bytes
-    call: str
-    reads_back: bool
-    moved: str
-    calibration: dict[str, Any] | None
-    memory_digest: str
-    plan: PromptPlan
-    structured_response: Any
-    working_set: dict[str, Any] | None
 
 
 def state_after(state: State, update: Update) -> State:

@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore, Item, PutOp
 
 from everthread.state import namespaces
-from everthread.state.marks import is_answer, is_masked, is_refusal, is_synthetic, marks, sequence
+from everthread.state.marks import ended_at_limit, is_answer, is_masked, is_synthetic, marks, sequence
 from everthread.state.stored import StoredMessage
 
 __all__ = ["said_in", "said_key", "said_operations", "said_since_question"]
@@ -69,7 +69,7 @@ def said_key(thread_id: str, seq: int) -> str:
 def _is_said(message: BaseMessage | StoredMessage) -> bool:
     is_of_both = message.type == "human" or (message.type == "ai" and is_answer(message))
     is_whole = not is_synthetic(message) and not is_masked(message) and sequence(message) >= 0
-    return is_of_both and is_whole and not is_refusal(message) and bool(str(message.text).strip())
+    return is_of_both and is_whole and not ended_at_limit(message) and bool(str(message.text).strip())
 
 
 def _record(message: BaseMessage | StoredMessage, thread_id: str) -> dict[str, object]:

@@ -1,6 +1,7 @@
-"""The transcript: every message that left the working set, in the store, in order.
+"""The transcript of a thread: in the store what left the working set, which with the working set is every message.
 
-Everything goes through LangGraph's `BaseStore`, so nodes can use it with `runtime.store`.
+What is in the store is the archive: `archived`, `archived_by_id` and `full_text` read it alone, `transcript` puts the
+working set behind it. Everything goes through LangGraph's `BaseStore`, so nodes can use it with `runtime.store`.
 """
 
 from collections.abc import Sequence
@@ -63,7 +64,7 @@ def archived(store: BaseStore, thread_id: str) -> list[BaseMessage]:
 
 
 def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return every message of a thread, oldest first; see `whole_thread`."""
+    """Return every message of a thread, oldest first, of the archive and the working set; see `whole_thread`."""
     items = _items(store, thread_id)
     offloaded = {item.key for item in items if item.value.get("why") == "offloaded"}
     archive = dict(readable(items, lambda item: (item.key, message_of(item))))

@@ -8,10 +8,10 @@ from everthread.errors import BudgetError
 from everthread.window.tokens import Accuracy, TokenCounter
 
 OVERFLOW_STEP = 0.10
-"""Share taken off the budget after each refusal by the provider."""
+"""Share taken off the budget after each overflow: the provider refused the prompt as too long."""
 
 MAX_OVERFLOWS = 5
-"""Refusals of one prompt after which the run ends with an error."""
+"""Overflows of one prompt after which the run ends with an error."""
 
 UNKNOWN_WINDOW = 32_000
 """Input limit of a model without a profile; overflow recovery corrects what is too much."""
@@ -30,7 +30,7 @@ class Budget:
     """Tokens of what is in every prompt: system, profile, notes, tools."""
     safety_fraction: float = 1.0
     ceiling: int | None = None
-    """Tokens that the history may take after a refusal by the provider."""
+    """Tokens that the history may take after an overflow."""
     counted_window: int | None = None
     """The window in our tokens, when the provider's reports differ from our counts."""
 
@@ -88,7 +88,7 @@ def safety_fraction_for(accuracy: Accuracy, counter: TokenCounter) -> float:
 
 
 def stepped_down(budget: int, used: int, *, reported: tuple[int | None, int | None] = (None, None)) -> int:
-    """Return the history's ceiling after a refusal: a tenth less than what was refused, or what the provider says.
+    """Return the history's ceiling after an overflow: a tenth less than what was refused, or what the provider says.
 
     Args:
         budget: tokens the history was allowed.

@@ -126,7 +126,7 @@ class Calibration:
             return self
         return replace(self, anchors=(*self.anchors, Anchor(counted, reported))[-KEPT:])
 
-    def observe_refusal(self, counted: int, limit: int) -> "Calibration":
+    def observe_overflow(self, counted: int, limit: int) -> "Calibration":
         """Return the calibration after the provider refused a prompt as too long: its size was above the limit.
 
         Args:
