@@ -221,6 +221,26 @@ def test_help_lists_the_commands_and_an_unknown_one_is_no_message(chat: Chat) ->
     assert err == "there is no command /frob; /help lists them\n"
 
 
+@pytest.mark.parametrize("line", ["/quit now", "/end\tnow", "/help me", "/notes ada"])
+def test_a_command_with_words_behind_it_is_neither_done_nor_sent(chat: Chat, line: str) -> None:
+    _, out, err = chat(line, "/frob it", "hi", model=ScriptedModel(["hello"]))
+
+    command = line.split()[0]
+    assert err == (
+        f"{command} takes nothing behind it; nothing was done\nthere is no command /frob; /help lists them\n"
+    )
+    assert out.splitlines()[1] == "hello"
+
+
+@pytest.mark.parametrize("lines", [["/etc/hosts is empty"], ['"""', "/usr is full", '"""']])
+def test_a_path_or_a_block_that_begins_with_a_slash_is_a_message(
+    chat: Chat, capsys: pytest.CaptureFixture[str], lines: list[str]
+) -> None:
+    chat(*lines, model=ScriptedModel(["ok"]))
+
+    assert messages(capsys)[0] == ("user", next(line for line in lines if line.startswith("/")))
+
+
 def test_a_block_of_several_lines_is_one_message(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
     chat('"""', "first", "/end", '"""', model=ScriptedModel(["ok"]))
 

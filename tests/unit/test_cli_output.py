@@ -143,7 +143,7 @@ def test_what_is_no_length_of_time_is_refused(text: str) -> None:
 def test_a_block_between_fences_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('"""\nfirst\n\nsecond\n"""\nnext\n'))
 
-    assert [read_message(), read_message(), read_message()] == ["first\n\nsecond", "next", None]
+    assert [read_message(), read_message(), read_message()] == [("first\n\nsecond", True), ("next", False), None]
 
 
 def test_the_end_of_the_input_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """`chat`: talk with an agent."""
 
+import re
 import sys
 import uuid
 from collections.abc import Callable, Mapping
@@ -49,6 +50,9 @@ __all__ = ["InputEnded", "chat", "question", "read_answer", "read_message"]
 _FENCE = '"""'
 """Opens and closes a message of several lines."""
 
+_COMMAND = re.compile(r"/[\w-]*")
+"""The first word of a command; one with another slash is a path, and what is fenced is a message in any case."""
+
 _HELP = f"""\
 /end     end the session: what lasts becomes long-term, the rest goes; the thread can go on
 /notes   what is remembered about you
@@ -56,7 +60,7 @@ _HELP = f"""\
 /context the last prompt message by message; /context diff and /context preview as the command of that name
 /retry   go on with a turn that failed or was stopped
 /quit    leave; everything that was answered is saved
-{_FENCE}      on a line of its own opens and closes a message of several lines"""
+{_FENCE}      on a line of its own opens and closes a message of several lines, or one that begins with /"""
 
 _OFFLINE = "The offline model is pattern matching, not a language model; --model openai:NAME takes a real one."
 
@@ -139,18 +143,29 @@ class _Dialogue:
         )
 
     def _talk(self) -> None:
-        commands = {"/end": self._end, "/notes": self._notes, "/budget": self._budget, "/retry": self._retry}
-        while (text := read_message()) is not None and text != "/quit":
-            if text in commands:
-                commands[text]()
-            elif text == "/help":
-                say(_HELP)
-            elif text.split(" ")[0] == "/context":
-                self._context(text.removeprefix("/context").strip())
-            elif text.startswith("/") and " " not in text and "\n" not in text:
-                note(f"there is no command {text}; /help lists them")
-            elif text:
-                self._turn(lambda text=text: self._conversation.say(text))  # type: ignore[misc]
+        commands: dict[str, Callable[[], None]] = {
+            "/end": self._end,
+            "/notes": self._notes,
+            "/budget": self._budget,
+            "/retry": self._retry,
+            "/help": lambda: say(_HELP),
+        }
+        while (read := read_message()) is not None:
+            text, is_block = read
+            word, *rest = text.split(maxsplit=1) or [""]
+            if is_block or not _COMMAND.fullmatch(word):
+                if text:
+                    self._turn(lambda text=text: self._conversation.say(text))  # type: ignore[misc]
+            elif word == "/context":
+                self._context("".join(rest))
+            elif word not in commands and word != "/quit":
+                note(f"there is no command {word}; /help lists them")
+            elif rest:
+                note(f"{word} takes nothing behind it; nothing was done")
+            elif word == "/quit":
+                return
+            else:
+                commands[word]()
 
     def _greet(self) -> None:
         say(
@@ -351,19 +366,21 @@ class InputEnded(Exception):
     """The input ended where an answer was wanted; silence is neither a yes nor a no."""
 
 
-def read_message() -> str | None:
-    """Read the next message, without blank space around it; None at the end of the input.
+def read_message() -> tuple[str, bool] | None:
+    """Read the next message, without blank space around it, and whether it was fenced; None at the end of the input.
 
     A pasted text of several lines is one message where readline knows bracketed paste, and anywhere
     between two fences.
     """
     line = _read_line("you> ")
-    if line is None or line.strip() != _FENCE:
-        return None if line is None else line.strip()
+    if line is None:
+        return None
+    if line.strip() != _FENCE:
+        return line.strip(), "\n" in line.strip()
     block: list[str] = []
     while (line := _read_line("...  ")) is not None and line.strip() != _FENCE:
         block.append(line)
-    return "\n".join(block).strip()
+    return "\n".join(block).strip(), True
 
 
 def read_answer(asked: str) -> str:
