@@ -390,7 +390,9 @@ def test_the_command_says_what_it_did(
     sides: tuple[Storage, Storage], urls: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["migrate", *urls, "--dry-run"]) == 0
-    assert "5 threads of 5 to copy" in capsys.readouterr().out
+    dry = capsys.readouterr().out
+    assert "5 threads of 5 to copy" in dry
+    assert "Nothing was copied" in dry
     assert main(["migrate", *urls]) == 0
     assert "5 threads of 5 copied" in capsys.readouterr().out
     assert main(["migrate", *urls, "--json"]) == 0
@@ -403,7 +405,9 @@ def test_the_command_says_what_it_did(
 def test_a_dry_run_makes_no_file(template: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["migrate", f"sqlite:///{template}", f"sqlite:///{tmp_path}/new.db", "--dry-run"]) == 0
 
-    assert "there is no database" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "yet, so everything would be copied" in err
+    assert "compared" not in out
     assert not (tmp_path / "new.db").exists()
 
 

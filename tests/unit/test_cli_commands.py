@@ -1,5 +1,6 @@
 """The commands that read and change a database, in one process with it."""
 
+import io
 import json
 import os
 import sqlite3
@@ -571,3 +572,68 @@ def test_steer_says_what_it_does_not_do(run: Run, arguments: tuple[str, ...]) ->
     talk("One.")
 
     assert run("steer", "t", *arguments)[0] == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("command", ["--version", "show t", "threads --json"])
+def test_an_output_that_cannot_be_written_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    talk("hello")
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        code = main(command.split())
+
+    assert (code, capsys.readouterr().err) == (1, "error: cannot write the output: No space left on device\n")
+
+
+class _CtrlC(io.StringIO):
+    def readline(self, size: int | None = -1, /) -> str:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("answer", "code"), [(_CtrlC(), 130), (io.StringIO("n\n"), 1), (io.StringIO(), 1)])
+def test_a_question_is_left_by_ctrl_c_and_by_a_no(
+    run: Run, monkeypatch: pytest.MonkeyPatch, answer: io.StringIO, code: int
+) -> None:
+    talk("hello")
+    monkeypatch.setattr("sys.stdin", answer)
+
+    left, _, err = run("forget", "--thread", "t")
+
+    assert left == code
+    assert ("Aborted" in err) == (code == 1)
+    assert run("show", "t")[0] == 0
+
+
+def test_an_agent_by_a_path_is_told_to_name_its_module(run: Run) -> None:
+    _, _, err = run("chat", "--agent", "./shop.py:shop")
+
+    assert err == (
+        "error: cannot load the agent './shop.py:shop': write a module name and not a path, such as `shop:shop`\n"
+    )
+
+
+def test_a_page_of_the_ledger_is_a_new_file(run: Run) -> None:
+    talk("hello")
+    Path("kept.html").write_text("kept", encoding="utf-8")
+
+    code, _, err = run("ledger", "t", "--html", "kept.html")
+
+    assert (code, err) == (2, "error: 'kept.html' exists already; choose a new file\n")
+    assert Path("kept.html").read_text(encoding="utf-8") == "kept"
+
+
+def test_a_call_is_counted_from_the_end_where_a_thread_forks(run: Run) -> None:
+    talk("one", "two")
+    talk("three")
+
+    assert run("steer", "t", "fork", "-1")[0] == 0
+    assert run("steer", "t", "--frob") == (2, "", "error: no such option: --frob\n")
+
+
+def test_a_dashboard_that_cannot_start_says_only_why(run: Run) -> None:
+    code, out, err = run("dashboard", "--host", "0.0.0.0")
+
+    assert (code, out) == (2, "")
+    assert err.startswith("error: others than this machine can reach")

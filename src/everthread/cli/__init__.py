@@ -1,5 +1,6 @@
 """The command line: arguments in, text out, and every failure one clear sentence."""
 
+import errno
 import os
 import signal
 import sqlite3
@@ -15,6 +16,9 @@ OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
 
 _GRACE_SECONDS = 0.5
+
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What stdout fails with; files that a command writes have a sentence of their own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except BrokenPipeError:
         # The reader has gone, as in `everthread show t-1 | head`. Python would complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+        return FAILED
+    except OSError as failure:
+        if failure.filename is not None or failure.errno not in _UNWRITTEN:
+            raise
+        from everthread.cli.output import error
+
+        _drop_output()
+        error(f"cannot write the output: {failure.strerror}")
         return FAILED
 
 
@@ -72,6 +84,10 @@ def _leave_what_hangs() -> None:
                 sys.stderr.flush()
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
                 os.kill(os.getpid(), signal.SIGINT)
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _code(stop: SystemExit) -> int:

@@ -70,7 +70,8 @@ class _Commands(TyperGroup):
         command = getattr(import_module(f"everthread.cli.{module}"), module)
         if not isinstance(command, typer.Typer):
             single = typer.Typer(**_STYLE)
-            single.command(cmd_name)(command)
+            # `steer T fork -1`: what begins with a dash is no option there, unless it is one.
+            single.command(cmd_name, context_settings={"ignore_unknown_options": cmd_name == "steer"})(command)
             command = single
         return get_command(command)
 

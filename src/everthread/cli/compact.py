@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, Yes
-from everthread.cli.output import counted, note, print_json, progress, say
+from everthread.cli.output import confirm, counted, note, print_json, progress, say
 from everthread.state import Context
 from everthread.storage.open import open_storage
 from everthread.storage.reclaiming import reclaim
@@ -45,9 +45,7 @@ def compact(
             note(f"time travel will reach back {_reach(turns)}; no message is lost")
             if adopted:
                 note("checkpoints go that another app wrote; the newest one stays, with its state and open approvals")
-            typer.confirm(
-                "Prune all older checkpoints? It cannot be undone (`--yes` skips this question).", abort=True, err=True
-            )
+            confirm("Prune all older checkpoints? It cannot be undone (`--yes` skips this question).")
         with progress("compacting the database") as report:
             reclaimed = reclaim(storage, turns, report, adopted=adopted)
     if as_json:

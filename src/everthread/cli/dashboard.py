@@ -1,7 +1,6 @@
 """`dashboard`: the page on its own, for this machine unless callers sign in."""
 
 from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName, SpendLimits
-from everthread.cli.output import note
 from everthread.cli.serve import Agents, ApiKeyFile, Host, Jwks, JwtSecret, OnlyUser, Port, serve
 
 __all__ = ["dashboard"]
@@ -24,7 +23,6 @@ def dashboard(
     `serve` has the same page at `/dashboard`. Without `--api-keys`, `--jwt-secret` or `--jwks` it shows the threads of
     one user, to this machine only.
     """
-    note("the page is at /dashboard")
     serve(
         agent=agent,
         database=database,

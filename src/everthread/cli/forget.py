@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, Yes
-from everthread.cli.output import check_writable, counted, note, print_json, progress, say, write_json
+from everthread.cli.output import check_writable, confirm, counted, note, print_json, progress, say, write_json
 from everthread.errors import SettingsError, StorageError
 from everthread.storage.erasure import Receipt, erase, held
 from everthread.storage.open import open_storage
@@ -72,9 +72,7 @@ def _who(user: str | None, thread: str | None) -> str:
 
 def _ask(counts: dict[str, int], user: str | None, thread: str | None) -> None:
     note(f"{_who(user, thread)} has {in_words(counts)}")
-    typer.confirm(
-        f"Erase all of {_who(user, thread)}? It cannot be undone (`--yes` skips this question).", abort=True, err=True
-    )
+    confirm(f"Erase all of {_who(user, thread)}? It cannot be undone (`--yes` skips this question).")
 
 
 def _print(receipt: Receipt, file: Path | None) -> None:

@@ -50,8 +50,8 @@ def ledger(
 ) -> None:
     """List the events of a thread: what was evicted, masked, injected, saved, blocked, and with which numbers.
 
-    --json prints one event a line. --html writes a page with every prompt as it was sent, of the newest 50 calls or of
-    as many as --limit says.
+    --json prints one event a line. --html writes a new page with every prompt as it was sent, of the newest 50 calls
+    or of as many as --limit says.
     """
     if schema:
         print_json(event_schema())
@@ -59,7 +59,7 @@ def ledger(
     if not thread:
         raise SettingsError("which thread? `everthread ledger THREAD`; `everthread threads` lists them")
     if html is not None:
-        check_writable(html)
+        check_writable(html, new=True)
         write_page(html, _page(database, thread, limit or _CALLS))
         return
     kinds = event_schema()["discriminator"]["mapping"]

@@ -46,11 +46,13 @@ def migrate(
         try:
             new = open_storage(target, create=not dry_run, lock_timeout_seconds=WAIT_SECONDS, allowed_types=types)
         except StorageError as error:
-            if not dry_run:
+            if not dry_run or not str(error).startswith(("there is no database", "there are no tables")):
                 raise
-            note(f"{error}; compared with an empty database")
+            note(f"{str(error).partition(';')[0]} yet, so everything would be copied")
             new = open_storage("sqlite://", allowed_types=types)
-        with new, progress(f"copying {old.url} to {new.url}") as report:
+        # An empty database in memory stands for one that is not there yet.
+        task = f"comparing {old.url} with the target" if dry_run else f"copying {old.url} to {new.url}"
+        with new, progress(task) as report:
             result = copy(old, new, report, is_dry=dry_run)
     if as_json:
         seconds = round(time.monotonic() - began, 3)
@@ -80,6 +82,9 @@ def _print(result: "Migration", *, dry_run: bool) -> None:
         f"{counted(result.checkpoints_copied, 'checkpoint')} and {counted(result.records_copied, 'record')}.",
         "bold",
     )
+    if dry_run:
+        say("Nothing was copied; without `--dry-run` it is.")
+        return
     say(f"In both: {counted(result.checkpoints, 'checkpoint')} and {counted(result.records, 'record')}, compared.")
     for name, digest in sorted(result.digests.items()):
         say(f"  {digest[:16]}  {name}", "dim")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, Yes
-from everthread.cli.output import note, print_json, say
+from everthread.cli.output import confirm, note, print_json, say
 from everthread.cli.reading import note_text
 from everthread.errors import NotFoundError, SettingsError
 from everthread.state import namespaces
@@ -64,11 +64,7 @@ def notes(
             subject, _ = one_note(storage.store, user, str(note_id))
             if not yes:
                 note(f"{subject.id}  {note_text(subject)}")
-                typer.confirm(
-                    "Delete this note and its history? It cannot be undone (`--yes` skips this question).",
-                    abort=True,
-                    err=True,
-                )
+                confirm("Delete this note and its history? It cannot be undone (`--yes` skips this question).")
             change = forget_note(storage, user, subject.id)
         else:
             change = change_note(storage, user, action, str(note_id), text or "")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 import typer
@@ -153,6 +153,9 @@ def load_attribute(kind: str, name: str) -> Any:
         SettingsError: there is no such thing; `kind` says what it was to be.
     """
     module, _, attribute = name.partition(":")
+    if "/" in module or module.endswith(".py"):
+        example = f"{PurePath(module).stem}:{attribute}"
+        raise SettingsError(f"cannot load the {kind} {name!r}: write a module name and not a path, such as `{example}`")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -20,6 +21,7 @@ from everthread.plain import CONTROL, plain
 
 __all__ = [
     "check_writable",
+    "confirm",
     "counted",
     "err",
     "error",
@@ -166,6 +168,23 @@ def write_page(file: Path, page: str) -> None:
     except OSError as failure:
         raise SettingsError(f"cannot write {str(file)!r}: {failure.strerror}") from failure
     note(f"the report is in {file}")
+
+
+def confirm(question: str) -> None:
+    """Ask before something that cannot be undone; go on only with a yes.
+
+    Raises:
+        typer.Abort: it is a no, or the input ended.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    try:
+        typer.confirm(question, abort=True, err=True)
+    except typer.Abort as stop:
+        # The prompt makes one of the other.
+        if isinstance(stop.__context__, KeyboardInterrupt):
+            note("")
+            raise KeyboardInterrupt from None
+        raise
 
 
 @contextmanager

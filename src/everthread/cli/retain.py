@@ -7,7 +7,7 @@ import typer
 
 from everthread.cli.forget import in_words
 from everthread.cli.options import DEFAULT_DATABASE, Agents, AsJson, DatabaseUrl, RetentionPolicy, Yes, load_agent
-from everthread.cli.output import counted, note, print_json, print_table, progress, say
+from everthread.cli.output import confirm, counted, note, print_json, print_table, progress, say
 from everthread.cli.reading import when
 from everthread.errors import SettingsError, StorageError
 from everthread.graph.retaining import Retained, has_policy
@@ -56,7 +56,7 @@ def retain(
             raise SettingsError("say what is kept for how long, such as `--retention idle_days=90`; docs/retention.md")
         if not dry_run and not yes:
             print_retained(delete(storage, agents, is_dry=True, adopted=adopted), shown=note)
-            typer.confirm("Delete this? It cannot be undone (`--yes` skips this question).", abort=True, err=True)
+            confirm("Delete this? It cannot be undone (`--yes` skips this question).")
         with progress("looking for what is old" if dry_run else "deleting what is old") as report:
             done = delete(storage, agents, is_dry=dry_run, adopted=adopted, progress=report)
     if as_json:

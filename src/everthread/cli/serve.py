@@ -132,7 +132,8 @@ def serve(
         app = create_app(storage, agents, auth=auth, model=model, fixed=fixed, limits=limits)
         shown = f"[{host}]" if ":" in host else host
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-        note(f"http://{shown}:{listening.getsockname()[1]} serves {', '.join(one.name for one in agents)}")
+        url = f"http://{shown}:{listening.getsockname()[1]}"
+        note(f"{url} serves {', '.join(one.name for one in agents)}; the page is at {url}/dashboard")
         _run(app, listening, limits.grace_seconds)
 
 

@@ -53,6 +53,8 @@ def steer(
     every prompt, `withdraw` takes one of these back, `fork` goes on from where a call was made. `everthread context
     THREAD --json` has the ids of messages and the names of calls.
     """
+    if options := [one for one in (thread, action, what) if one and one.startswith("--")]:
+        raise SettingsError(f"no such option: {options[0]}")
     if action not in (None, "fork", *_ACTIONS):
         raise SettingsError(f"unknown action {action!r}; choose one of {', '.join((*_ACTIONS, 'fork'))}")
     if action and not what:
