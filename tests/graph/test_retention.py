@@ -451,6 +451,19 @@ def test_receipts_can_be_read(run: Any) -> None:
     assert "t       ada   all of it" in run("--receipts")[1]
 
 
+@pytest.mark.parametrize("command", ["why quay --thread t", "show t", "ledger t"])
+def test_a_command_about_a_thread_that_went_says_so(run: Any, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    run(*OLD, "--yes")
+
+    code = main(command.split())
+    _, err = capsys.readouterr()
+
+    assert code == 1
+    assert err.startswith("error: there is no thread 't' any more: retention deleted it at 20")
+    assert main(["show", "never"]) == 1
+    assert "any more" not in capsys.readouterr().err
+
+
 def test_a_command_without_a_policy_says_which_option(run: Any) -> None:
     code, _, err = run("--dry-run")
 

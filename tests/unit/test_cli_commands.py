@@ -512,12 +512,25 @@ def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], N
     return lambda: monkeypatch.setattr(os, "access", answer)
 
 
-READING = ("threads", "show t", "why vegetarian --thread t", "notes ada", "ledger t", "export --user ada", "doctor")
+READING = (
+    "threads",
+    "show t",
+    "why vegetarian --thread t",
+    "notes ada",
+    "ledger t",
+    "export --user ada",
+    "doctor",
+    "end t --dry-run",
+    "search vegetarian --user ada",
+    "steer t",
+    "retain --retention idle_days=9 --dry-run",
+)
 
 
-@pytest.mark.parametrize("command", [*READING, "end t --dry-run"])
+@pytest.mark.parametrize("command", READING)
 def test_a_database_that_cannot_be_written_is_read(run: Run, read_only: Callable[[], None], command: str) -> None:
     talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
+    run("steer", "t", "pin", "The quay closes at noon.")
     before = {path.name: path.is_dir() or path.read_bytes() for path in Path().iterdir()}
     read_only()
 

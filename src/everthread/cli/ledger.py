@@ -6,6 +6,7 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, Page
 from everthread.cli.output import check_writable, note, print_json, say, shortened, write_page
+from everthread.cli.reading import explained
 from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.ledger import schema as event_schema
@@ -65,7 +66,7 @@ def ledger(
     kinds = event_schema()["discriminator"]["mapping"]
     if unknown_kinds := [one for one in kind or () if one not in kinds]:
         raise SettingsError(f"unknown kind of event {unknown_kinds[0]!r}; choose from {', '.join(kinds)}")
-    with open_reader(database) as reader:
+    with open_reader(database) as reader, explained(reader, thread):
         if not exists(reader, thread):
             raise unknown(thread)
         chosen = [event for event in events(reader, thread) if not kind or event.event in kind]

@@ -1,13 +1,16 @@
 """Show what was read: notes, dates, and whose a thread is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from everthread.cli.output import say
 from everthread.errors import NotFoundError
 from everthread.state import Note
+from everthread.storage.reader import Reader
+from everthread.storage.reading import exists, gone
 
-__all__ = ["check_owner", "note_text", "print_notes", "when"]
+__all__ = ["check_owner", "explained", "note_text", "print_notes", "when"]
 
 
 def when(stamp: str) -> str:
@@ -25,6 +28,25 @@ def check_owner(record: Mapping[str, Any], thread_id: str, user_id: str | None) 
     if user_id is not None and owner not in (None, user_id):
         raise NotFoundError(f"user {user_id!r} has no thread {thread_id!r}; it belongs to user {owner!r}")
     return str(user_id or owner or "local")
+
+
+@contextmanager
+def explained(reader: Reader, thread_id: str) -> Iterator[None]:
+    """Say of a thread that is not there when retention took it.
+
+    Raises:
+        NotFoundError: there is no such thread any more.
+    """
+    try:
+        yield
+    except NotFoundError as error:
+        at = None if exists(reader, thread_id) else gone(reader, thread_id)
+        if at is None:
+            raise
+        raise NotFoundError(
+            f"there is no thread {thread_id!r} any more: retention deleted it at {when(at)}; "
+            "`everthread retain --receipts` says what went"
+        ) from error
 
 
 def note_text(note: Note) -> str:

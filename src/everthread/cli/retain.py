@@ -1,7 +1,7 @@
 """`retain`: delete what is kept no longer."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -51,7 +51,9 @@ def retain(
         _print_receipts(database, as_json=as_json)
         return
     agents = [load_agent(name) for name in agent or ()]
-    with open_storage(database, create=False, lock_timeout_seconds=0, retention=policy_of(retention)) as storage:
+    options: dict[str, Any] = {"lock_timeout_seconds": 0, "retention": policy_of(retention)}
+    opened = storage_to_read(database, **options) if dry_run else open_storage(database, create=False, **options)
+    with opened as storage:
         if not has_policy(storage, agents):
             raise SettingsError("say what is kept for how long, such as `--retention idle_days=90`; docs/retention.md")
         if not dry_run and not yes:

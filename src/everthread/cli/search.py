@@ -13,6 +13,7 @@ from everthread.storage.open import Storage, open_storage
 from everthread.storage.reading import read_thread, user_records
 from everthread.storage.recall import search_said
 from everthread.storage.said import said_operations
+from everthread.storage.to_read import storage_to_read
 
 __all__ = ["search"]
 
@@ -33,7 +34,8 @@ def search(
     """
     if not text.strip():
         raise SettingsError("search for what? `everthread search TEXT --user USER`")
-    with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
+    to_write = open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) if rebuild else None
+    with to_write or storage_to_read(database) as storage:
         sessions = user_records(storage.store, user)
         if not sessions:
             raise NotFoundError(f"user {user!r} has no threads in this database; `everthread threads` lists them")

@@ -9,7 +9,7 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of
 from everthread.cli.output import counted, hanging, note, print_json, say
-from everthread.cli.reading import print_notes, when
+from everthread.cli.reading import explained, print_notes, when
 from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.state.records import items
@@ -43,7 +43,7 @@ def show(
 
     Also those that are no longer in its prompt; --json marks each with `in_prompt`.
     """
-    with open_reader(database) as reader:
+    with open_reader(database) as reader, explained(reader, thread):
         view = read_thread(reader, thread)
         versions = _versions(reader, view) if summaries else []
     if summaries:

@@ -15,6 +15,7 @@ from everthread.graph.agent import build_graph
 from everthread.steering import Steering, bring_back, mask_result, pin_message, pin_sentence, steering, withdraw
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.reading import record_of
+from everthread.storage.to_read import storage_to_read
 
 __all__ = ["steer"]
 
@@ -59,10 +60,12 @@ def steer(
         raise SettingsError(f"unknown action {action!r}; choose one of {', '.join((*_ACTIONS, 'fork'))}")
     if action and not what:
         raise SettingsError(f"`{action}` what? `everthread steer {quote(thread)} {action} WHAT`")
-    with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
-        if action is None or not what:
+    if action is None or not what:
+        with storage_to_read(database) as storage:
             _list(thread, steering(storage, thread), as_json=as_json)
-        elif action == "fork":
+        return
+    with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
+        if action == "fork":
             graph = build_graph(
                 agent_of(record_of(storage.store, thread) or {}, agent), model="offline", storage=storage
             )

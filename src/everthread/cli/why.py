@@ -7,6 +7,7 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
 from everthread.cli.output import counted, note, print_json, say, shortened
+from everthread.cli.reading import explained
 from everthread.errors import NotFoundError, SettingsError
 from everthread.ledger import events
 from everthread.ledger.events import Erased
@@ -42,7 +43,7 @@ def why(
         raise SettingsError("which thread? `everthread why TEXT --thread THREAD`; `everthread threads` lists them")
     if refetches == (asked is not None):
         raise SettingsError("say what to explain, `everthread why TEXT --thread THREAD`, or `--refetches`, one of both")
-    with open_reader(database) as reader:
+    with open_reader(database) as reader, explained(reader, thread):
         view = read_thread(reader, thread, whole=False)
         if asked is None:
             _print_refetches(thread, refetch_counts(events(reader, thread)), as_json=as_json)

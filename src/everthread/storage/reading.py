@@ -14,6 +14,7 @@ from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, message_text, whole_thread
 from everthread.storage.damage import session_record
 from everthread.storage.reader import Reader, ThreadState
+from everthread.storage.stored_values import json_object
 from everthread.storage.unreadable import FAULTS, described, leave_out, readable, record_name
 
 if TYPE_CHECKING:
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from everthread.storage.open import Storage
 
 __all__ = [
+    "RECEIPTS",
     "Source",
     "ThreadView",
     "exists",
+    "gone",
     "long_term_notes",
     "one_note",
     "or_none",
@@ -46,6 +49,9 @@ AnyItem = TypeVar("AnyItem", bound=StoredItem)
 
 Source = Union[Reader, "Storage"]
 """A database that is open to be read, or to run threads in."""
+
+RECEIPTS = "receipts"
+"""Last label of the namespace of receipts: below their user's, so that `export` has them and `forget` takes them."""
 
 _PAGE = 500
 _SHOWN = 100
@@ -192,6 +198,17 @@ def exists(source: Source, thread_id: str) -> bool:
 def unknown(thread_id: str) -> NotFoundError:
     """Make the error for a thread that does not exist."""
     return NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
+
+
+def gone(reader: Reader, thread_id: str) -> str | None:
+    """Return when retention last deleted a whole thread, as ISO 8601 in UTC; None when it has not.
+
+    Every record of a user is looked at, so ask only about a thread that is not there.
+    """
+    spaces = (namespaces.user("")[0], RECEIPTS)
+    rows = (row for space in spaces for row in reader.tables.below(space) if row[0].split(".")[-1] == RECEIPTS)
+    every = (json_object(blob) for _, _, blob in rows)
+    return max((str(one["at"]) for one in every if one["thread_id"] == thread_id and one["whole"]), default=None)
 
 
 def read_thread(source: Source, thread_id: str, *, whole: bool = True) -> ThreadView:

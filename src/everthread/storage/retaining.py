@@ -16,7 +16,7 @@ from everthread.storage.erasing import Doomed
 from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
-from everthread.storage.reading import session_notes
+from everthread.storage.reading import RECEIPTS, session_notes
 from everthread.storage.said import said_in
 from everthread.storage.user_data import UserData, kind_of
 
@@ -24,9 +24,6 @@ __all__ = ["Deletion", "Kept", "due", "may_be_due", "receipts"]
 
 Kept = Literal["waiting", "foreign", "busy", "failed", "unreadable"]
 """Why a thread stays that is idle for long enough; docs/retention.md says it in sentences."""
-
-RECEIPTS = "receipts"
-"""Last label of the namespace of receipts: below their user's, so that `export` has them and `forget` takes them."""
 
 
 _MOST_SUMMARIES = 10_000

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from everthread.storage.locations import is_file, is_writable, locate
 from everthread.storage.open import Storage, open_storage
@@ -14,8 +15,12 @@ __all__ = ["storage_to_read"]
 
 
 @contextmanager
-def storage_to_read(url: str) -> Iterator[Storage]:
+def storage_to_read(url: str, **options: Any) -> Iterator[Storage]:
     """Open a database; where its file or folder cannot be written, a copy of it that goes afterwards.
+
+    Args:
+        url: of the database.
+        options: as for `open_storage`.
 
     Raises:
         SettingsError: the URL is not understood.
@@ -23,12 +28,12 @@ def storage_to_read(url: str) -> Iterator[Storage]:
     """
     path = locate(url).path if is_file(url) else None
     if path is None or not path.is_file() or is_writable(path):
-        with open_storage(url, create=False) as storage:
+        with open_storage(url, create=False, **options) as storage:
             yield storage
         return
     with TemporaryDirectory(prefix="everthread-") as folder:
         copy = Path(folder) / path.name
         with open_tables(url) as tables, closing(sqlite3.connect(copy)) as target:
             tables.connection.backup(target)
-        with open_storage(f"sqlite:///{copy}", create=False) as storage:
+        with open_storage(f"sqlite:///{copy}", create=False, **options) as storage:
             yield storage
