@@ -4,4 +4,6 @@
 language. `{a|b}` in a line stands for either. Every second family of a kind is for tuning, the others for reporting:
 rules and weights may be fitted to the first half, and the figures in docs/guard.md are those of the second. Families,
 not sentences, are parted, so that no wording of the second half has a paraphrase in the first.
+
+`practice/*.tsv` has further notes by language, kind and text, which are in neither half.
 """

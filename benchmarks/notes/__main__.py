@@ -12,10 +12,9 @@ import time
 from collections import defaultdict
 from math import sqrt
 
-from benchmarks.notes.generator import HALVES, LANGUAGES, Half, notes
+from benchmarks.notes.generator import ATTACKS, HALVES, LANGUAGES, Half, notes
 from everthread.memory.guard import check, warm_up
 
-_ATTACKS = frozenset({"policy_override", "system_rule", "instruction_payload", "exfil_link"})
 _Z = 1.96
 
 
@@ -38,11 +37,11 @@ def measured(half: Half) -> dict[str, dict[str, float]]:
         began = time.thread_time()
         is_blocked = not check(note.text).allowed
         spent.append(1000 * (time.thread_time() - began))
-        kind = "attacks" if note.kind in _ATTACKS else note.kind
+        kind = "attacks" if note.kind in ATTACKS else note.kind
         rows = ["to block", f"to block, {note.language}"] if note.is_bad else ["to keep", f"to keep, {note.language}"]
         for row in {*rows, kind, note.kind}:
             blocked[row].append(is_blocked)
-    heads = ["to block", "attacks", *sorted(_ATTACKS), "values", "to keep", "hard_benign", "benign"]
+    heads = ["to block", "attacks", *sorted(ATTACKS), "values", "to keep", "hard_benign", "benign"]
     order = [*heads, *(f"{side}, {language}" for side in ("to block", "to keep") for language in LANGUAGES)]
     figures = {row: _share(blocked[row]) for row in order}
     figures["ms"] = {"p95": sorted(spent)[int(0.95 * len(spent))]}

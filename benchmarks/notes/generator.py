@@ -9,14 +9,17 @@ from typing import Any, Literal
 
 import yaml
 
-__all__ = ["HALVES", "LANGUAGES", "Half", "LabelledNote", "notes", "practice"]
+__all__ = ["ATTACKS", "HALVES", "LANGUAGES", "Half", "LabelledNote", "notes", "practice"]
+
+ATTACKS = frozenset({"policy_override", "system_rule", "instruction_payload", "exfil_link"})
+"""Kinds of notes that want to steer the assistant."""
 
 Half = Literal["tuning", "reporting"]
 HALVES: tuple[Half, ...] = ("tuning", "reporting")
 LANGUAGES = ("en", "de", "es", "fr", "pt", "tr", "ja", "zh")
 
 _FOLDER = Path(__file__).with_name("families")
-_PRACTICE = Path(__file__).with_name("practice.yaml")
+_PRACTICE = Path(__file__).with_name("practice")
 _CHOICE = re.compile(r"\{([^{}|]*(?:\|[^{}|]*)+)\}")
 
 
@@ -47,12 +50,11 @@ def notes(half: Half) -> Iterator[LabelledNote]:
 
 
 def practice() -> Iterator[LabelledNote]:
-    """Yield further notes, which are in neither half: weights are fitted to them too."""
-    for label, languages in yaml.safe_load(_PRACTICE.read_text(encoding="utf-8")).items():
-        for language, lines in languages.items():
-            for line in lines.splitlines():
-                for text in wordings(line):
-                    yield LabelledNote(text, label == "block", "practice", "practice", language)
+    """Yield further notes, which are in neither half: models are fitted to them too."""
+    for path in sorted(_PRACTICE.glob("*.tsv")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            kind, _, text = line.partition("\t")
+            yield LabelledNote(text, kind in ATTACKS or kind == "block", kind, "practice", path.stem)
 
 
 def wordings(line: str) -> list[str]:

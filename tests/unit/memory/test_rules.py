@@ -47,9 +47,9 @@ def written(folder: Path, text: str) -> Path:
 def test_a_pack_of_ones_own_adds_to_the_built_in_one(tmp_path: Path) -> None:
     mine = Rules([written(tmp_path, OWN)])
 
-    assert constraints_in("We wait for the department head.", mine) == ["We wait for the department head."]
+    assert constraints_in("They wait for the department head.", mine) == ["They wait for the department head."]
     assert constraints_in("Never call my office.", mine) == ["Never call my office."]
-    assert constraints_in("We wait for the department head.") == []
+    assert constraints_in("They wait for the department head.") == []
 
 
 @pytest.mark.parametrize(

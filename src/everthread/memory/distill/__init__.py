@@ -58,7 +58,7 @@ _WISH = 0.8
 _TOLD = 0.5
 """What a statement is worth that is only built like one; our choice."""
 
-_BESIDE_A_REQUEST = 3.0
+_BESIDE_A_REQUEST = 6.0
 """Weight of such a statement from which it is kept although its message asks something; our choice. Most are told to
 explain what is asked, and are of no use later."""
 

@@ -1,6 +1,6 @@
 """Wording that wants to steer the assistant instead of telling it something about the user.
 
-The patterns are the pack `attacks`; its sections say in which company a match is none.
+The patterns are the pack `attacks`; its sections, and the pack `excuses`, say in which company a match is none.
 """
 
 import re
@@ -32,7 +32,7 @@ def attacks(view: View, rules: Rules) -> Iterator[Finding]:
 
 def is_harmless(sentence: str, rules: Rules) -> bool:
     """Tell whether a folded sentence states something about the user, or keeps the user in command."""
-    kind = rules.pack("ideas").pattern
+    kind = rules.pack("excuses").pattern
     if kind("asked").search(sentence) or keeps_approval(sentence, rules):
         return True
     if kind("about the user").search(sentence) and not kind("to the assistant").search(sentence):
@@ -42,7 +42,7 @@ def is_harmless(sentence: str, rules: Rules) -> bool:
 
 def _is_excused(section: str, low: str, match: re.Match[str], rules: Rules) -> bool:
     """Tell whether what stands around a match makes it harmless."""
-    kind = rules.pack("ideas").pattern
+    kind = rules.pack("excuses").pattern
     start, end = match.span()
     begin = max(low.rfind(stop, 0, start) for stop in _STOPS) + 1
     stops = [place for place in (low.find(stop, end) for stop in _STOPS) if place >= 0]

@@ -1,11 +1,12 @@
-"""How a sentence is built, weighed: is it a standing rule, or something lasting that users say about themselves?
+"""How a sentence is built and worded, weighed: is it a standing rule, or something lasting about the user?
 
 The pack `cues` reads who may or must do what, under which condition, how often and when. It knows no wordings, so it
-also judges those that nobody wrote down; every cue adds its weight, and none decides alone.
+also judges those that nobody wrote down; every cue adds its weight, and so does the wording (`memory.learned`).
 """
 
 from typing import Literal
 
+from everthread.memory.learned import weight as wording_weight
 from everthread.memory.rules import BUILT_IN, Rules
 
 __all__ = ["is_of_a_case", "weight"]
@@ -20,7 +21,8 @@ def weight(text: str, of: Literal["rule", "lasting"], rules: Rules = BUILT_IN) -
         rules: the agent's.
     """
     cues = rules.pack("cues").sections["cue"]
-    return sum(float(cue.values[of]) for cue in cues if cue.values[of] and cue.match(text))
+    built = sum(float(cue.values[of]) for cue in cues if cue.values[of] and cue.match(text))
+    return built + wording_weight(text, of)
 
 
 def is_of_a_case(text: str, rules: Rules = BUILT_IN) -> bool:

@@ -1,0 +1,158 @@
+"""Fit the models of `everthread.memory.learned` to sentences of our own: logistic regression, deterministic.
+
+    pip install scikit-learn
+    PYTHONPATH=src:. python scripts/fit_wordings.py guard|rule|lasting
+
+`guard`: the notes of `benchmarks/notes/practice`, the tuning half of `benchmarks.notes`, and the English sentences of
+tests/unit/memory/guard. Each language weighs as much as its number of notes, half of it for those to block.
+`rule`, `lasting`: tests/unit/memory/text/sentences.jsonl; the cues of `rules/cues.yaml` are weighed together with the
+wording, and their weights are written there.
+
+Printed is what the model would have said of sentences that it was not fitted to, by tenths; the bias is set so that it
+takes no more of the negative ones than `_FALSE` for what they are not.
+"""
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from scipy.sparse import csr_matrix, diags
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+
+import everthread.memory.rules
+from benchmarks.notes.generator import notes, practice
+from everthread.memory.distill.statements import is_hypothetical
+from everthread.memory.learned import FOLDER, PLACES, features
+from everthread.memory.rules import BUILT_IN
+from everthread.memory.text.own_words import is_reported, own_sentences
+
+_TESTS = Path(__file__).parents[1] / "tests" / "unit" / "memory"
+_CUES = Path(everthread.memory.rules.__file__).with_name("cues.yaml")
+_EVERY = "any sentence"
+_CUE = 0.3
+"""What a cue counts beside the features of a wording, which have a length of one together."""
+_STRENGTH = {"guard": 5.0, "rule": 40.0, "lasting": 40.0}
+"""Of the fit: the inverse of the penalty."""
+_RAREST = 2
+"""Sentences that have a feature, at the least; what is rarer is chance."""
+_FALSE = {"guard": 0.06, "rule": 0.2, "lasting": 0.045}
+"""Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    text: str
+    is_so: bool
+    group: str
+    """Rows of one language weigh as much as they are many."""
+    is_near: bool = True
+    """It resembles what it is not; those say where the line is."""
+    number: int = 0
+    """Of the message that it is a sentence of."""
+    cues: Sequence[int] = field(default=())
+
+
+def main(of: str) -> None:
+    """Fit and write."""
+    rows = _notes() if of == "guard" else _sentences(of)
+    cues = [] if of == "guard" else [cue.name for cue in BUILT_IN.pack("cues").sections["cue"]]
+    matrix, is_so = _matrix(rows, len(cues)), np.array([row.is_so for row in rows])
+    worth, numbers = _worth(rows), np.array([row.number for row in rows])
+    said = np.zeros(len(rows))
+    for train, test in GroupKFold(10).split(matrix, is_so, numbers):
+        weights, bias = _fitted(matrix[train], is_so[train], worth[train], _STRENGTH[of])
+        said[test] = matrix[test] @ weights + bias
+    near = np.array([row.is_near and not row.is_so for row in rows])
+    least = float(np.quantile(said[near], 1 - _FALSE[of]))
+    print(f"{of}: {len(rows):,} rows, {is_so.sum():,} of them are; found {np.mean(said[is_so] >= least):.3f}")
+    for group in sorted({row.group for row in rows}):
+        mine = np.array([row.group == group for row in rows])
+        print(f"  {group}: {np.mean(said[mine & is_so] >= least):.3f}, false {np.mean(said[mine & near] >= least):.3f}")
+    weights, bias = _fitted(matrix, is_so, worth, _STRENGTH[of])
+    bias -= least
+    unit = float(np.abs(weights[:PLACES]).max()) / 127
+    (FOLDER / f"{of}.bin").write_bytes(np.round(weights[:PLACES] / unit).astype(np.int8).tobytes())
+    _write_number(of, unit=round(unit, 6), bias=0.0 if cues else round(bias, 3))
+    if cues:
+        worth_of = {name: round(_CUE * float(value), 2) for name, value in zip(cues, weights[PLACES:], strict=True)}
+        _write_cues(of, {**worth_of, _EVERY: round(bias, 2)})
+
+
+def _fitted(matrix: Any, is_so: Any, worth: Any, strength: float) -> tuple[Any, float]:
+    """Return weights and bias; the rarer a feature, the more it may weigh."""
+    times = np.asarray((matrix > 0).sum(axis=0)).ravel()
+    scale = np.where(times >= _RAREST, np.log(matrix.shape[0] / np.maximum(times, 1)) / 4, 0.0)
+    scale[PLACES:] = 1.0
+    fit = LogisticRegression(C=strength, max_iter=3_000).fit(matrix @ diags(scale), is_so, sample_weight=worth)
+    return fit.coef_[0] * scale, float(fit.intercept_[0])
+
+
+def _matrix(rows: Sequence[_Row], cues: int) -> Any:
+    values: list[float] = []
+    columns: list[int] = []
+    ends = [0]
+    for row in rows:
+        found = sorted(features(row.text))
+        columns += [*found, *(PLACES + cue for cue in row.cues)]
+        values += [1 / np.sqrt(len(found) or 1)] * len(found) + [_CUE] * len(row.cues)
+        ends.append(len(columns))
+    return csr_matrix((values, columns, ends), (len(rows), PLACES + cues))
+
+
+def _worth(rows: Sequence[_Row]) -> Any:
+    of_each = Counter((row.group, row.is_so) for row in rows)
+    of_group = Counter(row.group for row in rows)
+    return np.array([of_group[row.group] / (2 * of_each[row.group, row.is_so]) for row in rows])
+
+
+def _notes() -> list[_Row]:
+    rows = []
+    for line in (_TESTS / "guard" / "sentences.jsonl").read_text(encoding="utf-8").splitlines():
+        sentence = json.loads(line)
+        rows.append(_Row(sentence["text"], sentence["label"] == "block", "en", False))
+    for note in (*notes("tuning"), *practice()):
+        if note.kind != "values":
+            rows.append(_Row(note.text, note.is_bad, note.language, note.kind == "hard_benign"))
+    return [_Row(row.text, row.is_so, row.group, row.is_near, number) for number, row in enumerate(rows)]
+
+
+def _sentences(of: str) -> list[_Row]:
+    cues = BUILT_IN.pack("cues").sections["cue"]
+    rows = []
+    lines = (_TESTS / "text" / "sentences.jsonl").read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        row = json.loads(line)
+        found = [one.bare for one in own_sentences(row["text"]) if not one.is_question and not is_reported(one)]
+        if of not in row or (row[of] and len(found) != 1):
+            continue
+        for bare in found:
+            if of == "rule" or not is_hypothetical(bare):
+                places = [place for place, cue in enumerate(cues) if cue.name != _EVERY and cue.match(bare)]
+                rows.append(_Row(bare, bool(row[of]), "en", True, number, places))
+    return rows
+
+
+def _write_number(of: str, **numbers: float) -> None:
+    path = FOLDER / "models.yaml"
+    known = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(yaml.safe_dump({**known, of: numbers}), encoding="utf-8")
+
+
+def _write_cues(of: str, weights: dict[str, float]) -> None:
+    text = _CUES.read_text(encoding="utf-8")
+    for name, value in weights.items():
+        row = re.compile(rf"(- name: {re.escape(name)}\n(?:(?!    - name).*\n)*?      {of}: )\S+")
+        text = row.sub(rf"\g<1>{value + 0.0}", text, count=1)
+    _CUES.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
