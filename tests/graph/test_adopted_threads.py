@@ -259,6 +259,22 @@ def test_show_threads_and_why_know_an_adopted_thread(
     assert any("left" in fact["text"] or "transcript" in fact["text"] for fact in why["accounts"][0]["facts"])
 
 
+def test_end_makes_the_notes_of_an_adopted_thread_long_term_and_leaves_its_state(
+    path: Path, with_middleware: Continue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = {"text": "User is vegetarian.", "keywords": ["vegetarian"], "scope": "durable"}
+    with_middleware("both", ask("I am vegetarian."), call("save_memory_note", "s1", **note), "Noted.")
+    before = said(path, "both")
+
+    would = json.loads(cli(capsys, path, "end", "both", "--dry-run", "--json"))
+    ended = json.loads(cli(capsys, path, "end", "both", "--json"))
+
+    texts = [one["text"] for one in ended["added"]]
+    assert texts == [note["text"]]
+    assert texts == [one["text"] for one in would["added"]]
+    assert said(path, "both") == before
+
+
 @pytest.mark.parametrize("thread_id", ["both", APPROVAL])
 def test_our_graph_refuses_an_adopted_thread_and_changes_nothing(
     path: Path, with_middleware: Continue, thread_id: str

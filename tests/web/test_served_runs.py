@@ -320,6 +320,30 @@ async def test_an_answer_beside_a_run_that_goes_on_is_not_lost(worker: MakeWorke
     assert (await request).json()["status"] == "done"
 
 
+async def test_a_thread_can_be_read_steered_and_ended_where_its_agent_does_not_run(
+    worker: MakeWorker, storage: Storage
+) -> None:
+    kept: Any = {"checkpointer": storage.checkpointer, "store": storage.store}
+    model = ScriptedModel(["Noted."])
+    own = create_agent(model, [look], middleware=[EverthreadMiddleware(window=16_000)], **kept, name="own")
+    config: Any = {"configurable": {"thread_id": "t-1", "user_id": "ann"}}
+    await storage.guard(own).ainvoke({"messages": "My desk is on floor 4."}, config)
+    client = worker().client("ann")
+    page = "/dashboard/threads/t-1"
+
+    read = [await client.get(f"/threads/t-1/{one}") for one in ("messages", "context", "ledger", "why?q=floor")]
+    shown = [await client.get(page + one) for one in ("", "/messages", "/why?q=floor")]
+    pinned = await client.post("/threads/t-1/steering", json={"action": "pin", "text": "Be brief."})
+    ended = await client.post("/threads/t-1/end")
+    chat = await client.get(f"{page}/chat")
+
+    assert [one.status_code for one in (*read, *shown, pinned, ended)] == [200] * 7 + [201, 200]
+    assert [one["content"] for one in read[0].json()["messages"]] == ["My desk is on floor 4.", "Noted."]
+    assert "My desk is on floor 4." in shown[1].text
+    assert f'{page}/chat"' not in shown[0].text
+    assert (chat.status_code, "goes on where its agent runs" in chat.text) == (409, True)
+
+
 async def test_a_graph_of_ones_own_is_served(worker: MakeWorker, storage: Storage) -> None:
     model = ScriptedModel([calls(call("look", "c1", n=2)), "Two rows."])
     own = create_agent(

@@ -104,6 +104,8 @@ def _list(wanted: str | None, database: str, *, as_json: bool) -> None:
         note("no thread of another graph is in this database")
     else:
         print_table(_COLUMNS, list(map(_row, threads)), words=_TEXT)
+        if has_run := sum(thread.user_id is not None for thread in threads):
+            note(f"{has_run:,} with a user: run with EverthreadMiddleware or a guard, and in `everthread threads` too")
         note(
             "they go on in the graph that made them, with EverthreadMiddleware or without; "
             "`everthread adopt THREAD --into NEW` begins a thread of ours with the messages of one"

@@ -18,7 +18,7 @@ from everthread.graph.agent import build_graph
 from everthread.ledger import events
 from everthread.state import Context
 from everthread.storage.open import Storage
-from everthread.storage.reading import record_of
+from everthread.storage.reading import reader_of, record_of
 from everthread.storage.to_read import storage_to_read
 
 __all__ = ["context", "print_call", "print_changes", "print_preview"]
@@ -82,6 +82,11 @@ def _named(call: str | None) -> int | str:
 def _preview(storage: Storage, thread: str, agent: str | None, model: str | None, window: int | None) -> Preview:
     record = record_of(storage.store, thread) or {}
     chosen = agent_of(record, agent)
+    if not reader_of(storage).is_ours(thread):
+        raise SettingsError(
+            f"thread {thread!r} is one of EverthreadMiddleware, whose app alone has its tools and prompt; the next "
+            "compaction can be shown for threads of `build_graph`"
+        )
     if chosen.name not in AGENTS and agent is None:
         raise SettingsError(
             f"thread {thread!r} is run by the agent {chosen.name!r}, which only your code has; name it by "

@@ -133,7 +133,10 @@ def load_agent(name: str) -> Agent:
         return agent_named(name)
     agent = load_attribute("agent", name)
     if not isinstance(agent, Agent):
-        raise SettingsError(f"{name!r} is a {type(agent).__name__}, not an everthread.Agent")
+        raise SettingsError(
+            f"{name!r} is a {type(agent).__name__}, and not an everthread.Agent; a graph of your own, such as one of "
+            "`create_agent`, runs in your own code"
+        )
     return agent
 
 

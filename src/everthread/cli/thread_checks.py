@@ -47,4 +47,5 @@ def _print(checks: ThreadChecks) -> None:
     for name, number in checks.others.items():
         note(f"{counted(number, 'thread')} of the agent {name!r}, which was not given: `--agent module:attribute`")
     if checks.foreign:
-        note(f"{counted(checks.foreign, 'thread')} of other graphs")
+        threads = counted(checks.foreign, "thread")
+        note(f"{threads} of graphs with EverthreadMiddleware or a guard, which go on in their own app: not checked")

@@ -101,14 +101,16 @@ def is_open(snapshot: StateSnapshot) -> bool:
     return bool(snapshot.next or snapshot.tasks)
 
 
-def end_thread(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str, *, actor: str = "") -> Ending:
+def end_thread(
+    graph: GuardedGraph | None, storage: Storage, thread_id: str, user_id: str, *, actor: str = ""
+) -> Ending:
     """End the session of a thread, which a person asked for.
 
-    The graph ends it, unless it is another one than ours, or a turn waits for an approval or an answer: that turn
-    would be lost, so then only the notes are consolidated and the turn stays as it is.
+    The graph ends it, unless the thread is another graph's that runs our middleware, or a turn waits for an approval
+    or an answer: that turn would be lost, so then only the notes are consolidated and the turn stays as it is.
 
     Args:
-        graph: runs the thread.
+        graph: runs the thread; None, where it is not at hand: only the notes are consolidated.
         storage: an open database.
         thread_id: the thread.
         user_id: whose thread.
@@ -120,9 +122,12 @@ def end_thread(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: s
     return ending
 
 
-def _ended(graph: GuardedGraph, storage: Storage, thread_id: str, user_id: str) -> Ending:
+def _ended(graph: GuardedGraph | None, storage: Storage, thread_id: str, user_id: str) -> Ending:
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
-    if not is_own(graph.graph) or is_open(graph.get_state(config)):
+    # A thread with a record that another graph wrote is one of the middleware's.
+    is_ours = Reader(storage.tables).is_ours(thread_id) or record_of(storage.store, thread_id) is None
+    is_run = graph is not None and is_own(graph.graph) and is_ours
+    if graph is None or not is_run or is_open(graph.get_state(config)):
         with storage.locks.hold(thread_id):
             return consolidated(storage, thread_id, user_id, said=_said_last(storage, thread_id, user_id))
     before = _notes(storage.store, thread_id, user_id)

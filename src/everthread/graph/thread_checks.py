@@ -70,7 +70,7 @@ class ThreadChecks:
     others: Mapping[str, int]
     """Threads of agents that were not given, by the agent's name."""
     foreign: int
-    """Threads with a record that another graph wrote."""
+    """Threads with a record that another graph wrote, with our middleware or a guard."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as one JSON object, with the threads that have a problem."""

@@ -31,6 +31,7 @@ __all__ = [
     "pending_interrupts",
     "refuse_foreign",
     "state_keys",
+    "state_messages",
 ]
 
 ADOPTED = "adopted"
@@ -64,6 +65,11 @@ def messages_of(storage: Storage, thread_id: str) -> list[BaseMessage]:
         for message in messages
         if not isinstance(message, SystemMessage)
     ]
+
+
+def state_messages(storage: Storage, thread_id: str) -> list[BaseMessage]:
+    """Return the messages of a thread's newest state, whichever graph wrote it; none when there is no such thread."""
+    return _messages(_reader(storage.checkpointer.lenient()).get_state(_config(thread_id)).values)
 
 
 def new_messages(storage: Storage, thread_id: str, ours: str) -> list[BaseMessage]:

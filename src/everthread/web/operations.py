@@ -32,7 +32,7 @@ class Call:
         """Return the caller's thread that the path names.
 
         Raises:
-            Problem: 404, there is none, or it is another user's; 409, this server does not have its agent.
+            Problem: 404, there is none, or it is another user's.
         """
         return await self.service.own(self.identity, self.path["thread_id"])
 

@@ -152,7 +152,7 @@ async def why(call: Call) -> Document:
 async def end_session(call: Call) -> Document:
     """End the session of a thread: what lasts becomes long-term. The thread can go on."""
     own = await call.own_thread()
-    ending = await in_thread(end_thread, own.graph, own.storage, own.id, own.user_id)
+    ending = await in_thread(end_thread, own.graph_here, own.storage, own.id, own.user_id)
     return ending.as_json()
 
 

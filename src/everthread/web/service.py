@@ -7,7 +7,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from uuid import uuid4
 
 from anyio import to_thread
-from langchain_core.messages import BaseMessage, messages_to_dict
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot
@@ -23,9 +23,9 @@ from everthread.state import Context, namespaces
 from everthread.state.marks import is_answer, is_synthetic, sequence
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage
+from everthread.storage.adoption import state_messages
 from everthread.storage.open import Storage
-from everthread.storage.reader import ThreadState
-from everthread.storage.reading import ThreadView, reader_of, record_of, thread_view
+from everthread.storage.reading import ThreadView, read_thread, reader_of, record_of
 from everthread.storage.recall import passage_of, search_of
 from everthread.storage.unreadable import readable
 from everthread.web.auth import Identity
@@ -46,18 +46,35 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 class OwnThread:
-    """A thread that is the caller's, with the graph that runs it."""
+    """A thread that is the caller's, with the graph that runs it where this server has it."""
 
-    def __init__(self, storage: Storage, graph: GuardedGraph, record: Mapping[str, Any], identity: Identity) -> None:
+    def __init__(
+        self, storage: Storage, graph: GuardedGraph | None, record: Mapping[str, Any], identity: Identity
+    ) -> None:
         self.id = str(record["thread_id"])
-        self.graph = graph
+        self.graph_here = graph
         self.record = record
         self.user_id = identity.user_id
         self.storage = storage
-        self.is_ours = is_own(graph.graph)
         # Our own graph takes the user from its context; in `configurable` they would be in every checkpoint.
-        user = {} if self.is_ours else {"user_id": self.user_id}
+        user = {} if graph is None or is_own(graph.graph) else {"user_id": self.user_id}
         self.config: RunnableConfig = {"configurable": {"thread_id": self.id, **user}}
+
+    @property
+    def graph(self) -> GuardedGraph:
+        """Return the graph that runs it.
+
+        Raises:
+            Problem: 409, this server does not have its agent.
+        """
+        if self.graph_here is None:
+            name = str(self.record.get("agent"))
+            raise Problem(
+                409,
+                f"the thread is one of the agent {name!r}, which this server does not have; it can be read here, and "
+                "goes on where its agent runs",
+            )
+        return self.graph_here
 
     def snapshot(self) -> StateSnapshot:
         """Read its newest checkpoint."""
@@ -65,17 +82,13 @@ class OwnThread:
 
     def messages(self) -> list[BaseMessage]:
         """Return the messages of its state, each with its place in the thread."""
-        found = self.snapshot().values.get("messages") or []
-        return list(found) if self.is_ours else thread_messages(self.storage.store, self.id, found)
+        found = state_messages(self.storage, self.id)
+        is_ours = reader_of(self.storage).is_ours(self.id)
+        return found if is_ours else thread_messages(self.storage.store, self.id, found)
 
     def view(self, *, whole: bool = True) -> ThreadView:
         """Read it; without what left the working set unless it is to be whole."""
-        snapshot = self.snapshot()
-        values = {name: value for name, value in snapshot.values.items() if name != "messages"}
-        messages = [StoredMessage.of(one) for one in messages_to_dict(snapshot.values.get("messages") or [])]
-        asked = [one.value for one in snapshot.interrupts]
-        state = ThreadState(values, messages, is_unfinished=is_open(snapshot), asked=asked)
-        return thread_view(reader_of(self.storage), self.id, state, is_ours=self.is_ours, whole=whole)
+        return read_thread(self.storage, self.id, whole=whole)
 
     def archived(self, here: Sequence[BaseMessage], start: int, end: int) -> list[Item]:
         """Return the archived messages of places from `start` to before `end`, without those of other branches.
@@ -166,16 +179,13 @@ class Service:
         return record
 
     async def own(self, identity: Identity, thread_id: str) -> OwnThread:
-        """Return a thread of the caller, with the graph that runs it.
+        """Return a thread of the caller, with the graph that runs it where this server has it.
 
         Raises:
-            Problem: 404, there is none, or it is another user's; 409, this server does not have its agent.
+            Problem: 404, there is none, or it is another user's.
         """
         record = await self.record(identity, thread_id)
-        name = str(record.get("agent"))
-        if name not in self.graphs:
-            raise Problem(409, f"the thread is one of the agent {name!r}, which this server does not have")
-        return OwnThread(self.storage, self.graphs[name], record, identity)
+        return OwnThread(self.storage, self.graphs.get(str(record.get("agent"))), record, identity)
 
     async def create(self, identity: Identity, agent: str | None) -> ThreadSummary:
         """Create a thread with an id that nobody can guess."""

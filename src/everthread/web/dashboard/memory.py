@@ -18,7 +18,7 @@ from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.source_graph import source_graph
 from everthread.web.dashboard.views import Visit, see_other
 from everthread.web.problems import Problem
-from everthread.web.service import OwnThread, in_thread, summary_of
+from everthread.web.service import OwnThread, in_thread
 
 __all__ = ["change", "compact", "compaction", "end", "note", "notes", "save_note", "why"]
 
@@ -107,7 +107,7 @@ async def why(visit: Visit) -> Response:
     accounts, is_exact = await in_thread(explained) if asked else ([], True)
     return visit.page(
         "why.html",
-        thread=summary_of(own.record),
+        thread=visit.summary(own.record),
         q=asked,
         accounts=accounts[:50],
         total=len(accounts),
@@ -127,7 +127,7 @@ async def compaction(visit: Visit) -> Response:
     lines = list(difflib.ndiff(told.summary_before.splitlines(), told.summary_after.splitlines())) if told else []
     return visit.page(
         "compaction.html",
-        thread=summary_of(own.record),
+        thread=visit.summary(own.record),
         told=told,
         problem=problem,
         texts=texts,
@@ -152,5 +152,5 @@ async def compact(visit: Visit) -> Response:
 async def end(visit: Visit) -> Response:
     """End the session: what lasts becomes long-term."""
     own = await visit.service.own(visit.identity, visit.path("thread_id"))
-    await in_thread(partial(end_thread, own.graph, own.storage, own.id, own.user_id))
+    await in_thread(partial(end_thread, own.graph_here, own.storage, own.id, own.user_id))
     return see_other("/notes")

@@ -81,7 +81,7 @@ async def thread(visit: Visit) -> Response:
     """Show the calls of a thread as bars against the window, the newest first."""
     record = await visit.service.record(visit.identity, visit.path("thread_id"))
     values = await in_thread(timeline_values, visit.service.storage, record, visit.number("before", 0))
-    return visit.page("thread.html", thread=summary_of(record), parts=PARTS, **values)
+    return visit.page("thread.html", thread=visit.summary(record), parts=PARTS, **values)
 
 
 async def live(visit: Visit) -> Response:
@@ -100,7 +100,7 @@ async def call(visit: Visit) -> Response:
     later = start + _PARTS if start + _PARTS < len(values["every"]) else None
     earlier = max(start - _PARTS, 0) if start else None
     return visit.page(
-        "call.html", thread=summary_of(record), shown=shown, later=later, earlier=earlier, parts=PARTS, **values
+        "call.html", thread=visit.summary(record), shown=shown, later=later, earlier=earlier, parts=PARTS, **values
     )
 
 

@@ -15,7 +15,7 @@ from everthread.storage.transcript import message_of
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.views import Visit, see_other
 from everthread.web.problems import Problem
-from everthread.web.service import OwnThread, in_thread, summary_of
+from everthread.web.service import OwnThread, in_thread
 
 __all__ = ["messages", "steer"]
 
@@ -27,7 +27,7 @@ async def messages(visit: Visit) -> Response:
     """Show the messages of a thread, the newest first: which the next prompt has, which are masked, which left."""
     own = await visit.service.own(visit.identity, visit.path("thread_id"))
     values = await in_thread(_values, own, visit.number("before", 0))
-    return visit.page("messages.html", thread=summary_of(own.record), **values)
+    return visit.page("messages.html", thread=visit.summary(own.record), **values)
 
 
 async def steer(visit: Visit) -> Response:

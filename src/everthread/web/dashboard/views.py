@@ -1,7 +1,7 @@
 """What a view is: a path, who may see it, and what becomes of errors."""
 
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
@@ -14,7 +14,7 @@ from everthread.web.auth import Identity
 from everthread.web.dashboard.render import page
 from everthread.web.dashboard.session import Sessions
 from everthread.web.problems import Problem, problem_of
-from everthread.web.service import Service
+from everthread.web.service import Service, summary_of
 
 __all__ = ["PREFIX", "View", "Visit", "read_form", "refused", "see_other"]
 
@@ -46,6 +46,11 @@ class Visit:
         """Return a parameter that counts something, from 0."""
         text = self.query(name)
         return int(text) if text.isdecimal() and len(text) < 10 else default
+
+    def summary(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the head of a thread's pages shows."""
+        summary = summary_of(record)
+        return {**summary, "is_run_here": summary["agent"] in self.service.graphs}
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page of the caller's."""
