@@ -4,7 +4,7 @@
 
 The workload is `a` of `window.py`: a question, one tool call with a result of 2,000 characters, an answer. CPU and wall
 are those of the process without the model; each part runs in a process of its own. The chart needs
-`pip install 'everthread[bench]'`.
+`pip install '.[bench]'`.
 """
 
 import argparse
@@ -361,7 +361,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(markdown(results))
     drawn = "long" in results["parts"] and chart(results, options.json.with_suffix(".svg"))
     if not drawn:
-        print("no chart: it needs the long thread and `pip install 'everthread[bench]'`", file=sys.stderr)
+        print("no chart: it needs the long thread and `pip install '.[bench]'`", file=sys.stderr)
     print(f"written to {options.json}, .md{' and .svg' if drawn else ''}", file=sys.stderr)
     return 0
 

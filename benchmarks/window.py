@@ -3,7 +3,7 @@
 Every contender has the same model, which replies at once and costs nothing, the same tools, the same window and a
 SQLite file of its own. CPU is that of the contender's process, all threads, without the model; a turn is an `invoke` or
 `ainvoke`. Contenders take ten turns each in rotation; compare figures within one run only. Peers come with
-`pip install 'everthread[bench]'`.
+`pip install '.[bench]'`.
 """
 
 import argparse

@@ -4,7 +4,7 @@
 
 With `ANTHROPIC_API_KEY` set it talks to Claude. Without, to a small server in this process that keeps what stands
 ahead of each `cache_control` mark, as the API does; it answers every message alike. Needs `pip install
-'everthread[anthropic]'`.
+'.[anthropic]' in a clone of Everthread`.
 """
 
 import json

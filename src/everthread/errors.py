@@ -15,6 +15,11 @@ EverthreadError
 """
 
 
+def installing(extra: str) -> str:
+    """Return how an extra is installed; the package is on no public index, so it is from a clone."""
+    return f"in a clone of Everthread, pip install '.[{extra}]'"
+
+
 class EverthreadError(RuntimeError):
     """Root of every error that Everthread raises on purpose.
 

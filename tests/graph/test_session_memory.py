@@ -49,7 +49,7 @@ def test_the_guard_keeps_a_sensitive_note_out_of_store_and_ledger(storage: Stora
 
     ask(graph, "remember it")
 
-    assert "never stored" in model.prompts[1][-1].text
+    assert "never kept as a note" in model.prompts[1][-1].text
     assert "note_blocked" in names(storage)
     assert "078-05" not in str([event.model_dump() for event in events(storage.store, "t")])
 

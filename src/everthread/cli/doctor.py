@@ -134,8 +134,8 @@ def _sqlite() -> _Findings:
         yield (
             "sqlite",
             "warn",
-            f"{sqlite3.sqlite_version}; before {safe} a rare bug can damage a file that several processes write at the "
-            "same moment: use one process at a time, or a newer SQLite",
+            f"{sqlite3.sqlite_version}; before {safe} a rare bug can damage a file when two processes write or "
+            "checkpoint at the same instant; with many writers take a newer SQLite, or Postgres",
         )
     with closing(sqlite3.connect(":memory:")) as connection:
         try:

@@ -23,7 +23,7 @@ from everthread.cli.options import (
     with_spend,
 )
 from everthread.cli.output import note
-from everthread.errors import EverthreadError, SettingsError
+from everthread.errors import EverthreadError, SettingsError, installing
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -116,7 +116,7 @@ def serve(
         sweep_idle_seconds=None if on_postgres else idle_seconds,
     )
     if on_postgres and idle_seconds and find_spec("procrastinate") is None:
-        note("no session ends by itself: pip install 'everthread[jobs]', and start `everthread worker`")
+        note(f"no session ends by itself: {installing('jobs')}, and start `everthread worker`")
         idle_seconds = None
     with (
         _socket(host, port) as listening,
@@ -170,7 +170,7 @@ def needs_web() -> None:
         SettingsError: the extra `web` is missing.
     """
     if missing := [name for name in ("starlette", "uvicorn", "jwt", "cryptography") if find_spec(name) is None]:
-        raise SettingsError(f"{missing[0]!r} is not installed: pip install 'everthread[web]'")
+        raise SettingsError(f"{missing[0]!r} is not installed: {installing('web')}")
 
 
 def _auth(

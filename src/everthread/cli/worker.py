@@ -9,7 +9,7 @@ import typer
 
 from everthread.cli.options import Agents, DatabaseUrl, RetentionPolicy, duration_seconds, load_agent
 from everthread.cli.output import note
-from everthread.errors import SettingsError
+from everthread.errors import SettingsError, installing
 
 __all__ = ["worker"]
 
@@ -30,7 +30,7 @@ def worker(
     over. With a policy of retention, what is kept no longer goes once a day. On SQLite use `sweep`.
     """
     if find_spec("procrastinate") is None:
-        raise SettingsError("'procrastinate' is not installed: pip install 'everthread[jobs]'")
+        raise SettingsError(f"'procrastinate' is not installed: {installing('jobs')}")
     from everthread.storage.locations import is_postgres
 
     if not is_postgres(database):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl
 
-from everthread.errors import SettingsError, StorageError
+from everthread.errors import SettingsError, StorageError, installing
 
 OUR_TABLES = {
     "checkpoints": "thread_id checkpoint_ns checkpoint_id parent_checkpoint_id type checkpoint metadata",
@@ -81,7 +81,7 @@ def needing_postgres() -> Iterator[None]:
         yield
     except ImportError as error:
         raise SettingsError(
-            f"Postgres needs packages that are not installed ({error.name}): pip install 'everthread[postgres]'"
+            f"Postgres needs packages that are not installed ({error.name}): {installing('postgres')}"
         ) from error
 
 

@@ -200,7 +200,7 @@ def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Context,
         )
     if note is None:
         return (
-            f"Not saved: the note looks like {verdict.category.replace('_', ' ')}, which is never stored. "
+            f"Not saved: the note looks like {verdict.category.replace('_', ' ')}, which is never kept as a note. "
             "Tell the user so and carry on without it."
         )
     if note.is_waiting:

@@ -91,7 +91,8 @@ def confirmation(prompt: Prompt, result: Result) -> str:
     """Say what became of a note."""
     if _is_refused(result):
         reason = re.sub(r"(?i)^not saved: (?:the note|it) looks like", "it looks like", result.text.strip())
-        return f"I did not keep that: {for_user(plain(reason))}"
+        told = for_user(plain(reason))
+        return f"I did not keep that as a note: {told} It stays in this conversation until you erase it by `forget`."
     text = str(result.args.get("text", ""))
     quoted = _QUOTED.match(text)
     note = f"“{plain(quoted[1])}”" if quoted else _as_part(plain(text))

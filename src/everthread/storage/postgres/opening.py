@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from everthread.errors import SettingsError
+from everthread.errors import SettingsError, installing
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.parts import Parts
 from everthread.storage.postgres.checkpointer import PostgresCheckpointRows
@@ -68,6 +68,6 @@ def _timers(location: PostgresLocation, idle_seconds: float) -> "SessionTimers":
         from everthread.storage.postgres.timers import SessionTimers
     except ImportError as error:
         raise SettingsError(
-            f"timers of sessions need a package that is not installed ({error.name}): pip install 'everthread[jobs]'"
+            f"timers of sessions need a package that is not installed ({error.name}): {installing('jobs')}"
         ) from error
     return SessionTimers(location, idle_seconds)
