@@ -47,7 +47,7 @@ from everthread.spend.prices import read_price_list
 from everthread.state import Agent, Context, Spend, State, state_after
 from everthread.state.agent import OTHERS
 from everthread.state.context import named_user, no_user, set_dials
-from everthread.state.marks import ended_at_limit, is_masked
+from everthread.state.marks import ended_at_limit, is_masked, of_others
 from everthread.state.messages import Messages
 from everthread.storage.call_records import prune_unguarded_calls
 from everthread.storage.kept_checkpoints import OURS
@@ -163,7 +163,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelCalls[ModelResponse[Any] | ExtendedModelResponse[Any]]:
         """Do in one step what our own graph does in several, on a view of the agent's state."""
         run = self._run(request.runtime, config)
-        sent: Sequence[BaseMessage] = request.state["messages"]
+        sent: Sequence[BaseMessage] = of_others(request.state["messages"])
         if question_of(sent) is None:
             # There is nothing that a prompt could be built around.
             yield from _as_it_is(cast(State, {"messages": sent}), run.runtime, self._deps(request, handler, run))

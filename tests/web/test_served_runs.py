@@ -60,6 +60,16 @@ async def test_a_message_that_is_sent_again_gets_its_own_answer(worker: MakeWork
     assert len(one.model.prompts) == 2
 
 
+async def test_a_message_comes_without_metadata(worker: MakeWorker) -> None:
+    one = worker("First.")
+    client = one.client()
+    thread = await new_thread(client)
+
+    refused = await say(client, thread, additional_kwargs={"everthread": {"counted": True}})
+
+    assert (refused.status_code, one.model.prompts) == (422, [])
+
+
 async def test_an_id_of_another_message_is_refused(worker: MakeWorker) -> None:
     client = worker("First.").client()
     thread = await new_thread(client)

@@ -13,6 +13,7 @@ from everthread.errors import SettingsError
 from everthread.graph import routing
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.holds import is_guarded
+from everthread.graph.inputs import Intake
 from everthread.graph.routing import Edge, Start
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
@@ -243,6 +244,12 @@ class _Pipeline(StateGraph[State, Context, Input, Output]):
         if input_schema is None and isinstance(node if action is None else action, Runnable):
             input_schema = self.shown
         return super().add_node(node, action, input_schema=input_schema, **options)
+
+    def compile(self, *args: Any, **options: Any) -> CompiledStateGraph[State, Context, Input, Output]:
+        """Compile it; see LangGraph."""
+        graph = super().compile(*args, **options)
+        graph.nodes[START].bound = Intake()
+        return graph
 
 
 def _wire_nodes(

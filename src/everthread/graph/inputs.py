@@ -7,6 +7,8 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langgraph.channels import BinaryOperatorAggregate, DeltaChannel
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
@@ -14,9 +16,11 @@ from langgraph.types import Command, StateSnapshot
 from pydantic import BaseModel
 
 from everthread.errors import SettingsError
-from everthread.state.messages import clean_content
+from everthread.graph.holds import is_guarded
+from everthread.state.marks import is_recalled, marked_only, marks, of_others, recalled_id
+from everthread.state.messages import clean_content, read_messages
 
-__all__ = ["AnyGraph", "can_take_saved", "check_values", "read_input"]
+__all__ = ["AnyGraph", "Intake", "can_take_saved", "check_values", "read_input", "with_known_marks"]
 
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -59,6 +63,51 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
     # A crashed run may have left its wish to end the session in the state.
     ending = {"end_session": False} if "end_session" in taken else {}
     return {**ending, **values, "messages": [_identified(message) for message in messages]}
+
+
+def with_known_marks(sent: Any, state: Mapping[str, Any]) -> Any:
+    """Return an input whose messages have the marks that the thread gave them, and none that a client wrote.
+
+    What was recalled is left out when a client sends it back with its history: it is nothing that the user says.
+
+    Args:
+        sent: as `read_input` returns it.
+        state: of the thread, which may have some of the messages already.
+    """
+    messages = sent.get("messages") if isinstance(sent, dict) and isinstance(state, Mapping) else None
+    if not isinstance(messages, list) or not all(isinstance(one, BaseMessage) for one in messages):
+        return sent
+    known = {one.id: one for one in state.get("messages") or () if isinstance(one, BaseMessage)}
+
+    def own(message: BaseMessage) -> Mapping[str, Any]:
+        here = known.get(message.id)
+        return marks(here) if here is not None and here.content == message.content else {}
+
+    return {**sent, "messages": [marked_only(one, own(one)) for one in messages if not _was_recalled(one)]}
+
+
+class Intake(Runnable[Any, Any]):
+    """Takes our marks off the messages that a run of a graph of ours brings, where no guard has done so.
+
+    The reducer gives a message that the thread has already its own ones back; see `with_known_marks`.
+    """
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """Return an input without marks; inside another graph, replies and results keep those that they had there."""
+        configurable = ensure_config(config)["configurable"]
+        if not isinstance(input, Mapping) or "messages" not in input or is_guarded(str(configurable.get("thread_id"))):
+            return input
+        read = [one for one in read_messages([input["messages"]]) if not _was_recalled(one)]
+        is_inside = "|" in configurable.get("checkpoint_ns", "")
+        return {**input, "messages": of_others(read) if is_inside else [marked_only(one, {}) for one in read]}
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """Return it at once, on the event loop."""
+        return self.invoke(input, config)
+
+
+def _was_recalled(message: BaseMessage) -> bool:
+    return is_recalled(message) and message.id == recalled_id(marks(message).get("before"))
 
 
 def check_values(graph: AnyGraph, sent: Mapping[str, Any], state: Mapping[str, Any]) -> None:

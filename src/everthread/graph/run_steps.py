@@ -12,7 +12,7 @@ from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from everthread.errors import SettingsError
-from everthread.graph.inputs import can_take_saved, check_values
+from everthread.graph.inputs import can_take_saved, check_values, with_known_marks
 from everthread.graph.resend import arrival
 from everthread.graph.routing import AFTER_REPLY
 from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, thread_of
@@ -56,6 +56,7 @@ class RunSteps:
         session = self._owned_session(run)
         snapshot = self._migrated_state(run.config)
         self._check_answer(run, snapshot)
+        run = replace(run, input=with_known_marks(run.input, snapshot.values))
         if run.is_new and isinstance(run.input, dict) and not snapshot.tasks:
             check_values(self.graph, run.input, snapshot.values)
         self._claim(run, session)

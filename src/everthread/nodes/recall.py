@@ -17,7 +17,7 @@ from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.sizes import PromptSize, is_evicted
 from everthread.nodes.steering import Steered
 from everthread.state import Context, Note, PromptPlan, State, namespaces
-from everthread.state.marks import RECALLED, is_recalled, marks, sequence, synthetic
+from everthread.state.marks import RECALLED, is_recalled, marks, recalled_id, sequence, synthetic
 from everthread.storage.recall import (
     Search,
     mentioned,
@@ -75,7 +75,7 @@ def recall(
     threads = [name for event in events for name in event.threads]
     content = "\n\n".join(filter(None, blocks))
     message = synthetic(RECALLED, content, before=question.id, shows=ids, notes=lines, threads=threads, at=now())
-    return [message.model_copy(update={"id": f"{RECALLED}-{question.id}"})], events
+    return [message.model_copy(update={"id": recalled_id(question.id)})], events
 
 
 def outdated(messages: Sequence[BaseMessage], notes: Sequence[Note], store: BaseStore, user_id: str) -> list[str]:

@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.ledger.record import now
 from everthread.state import State, namespaces
-from everthread.state.marks import is_recalled, is_synthetic, marks
+from everthread.state.marks import is_recalled, is_synthetic, marks, of_others
 from everthread.state.places import (
     Place,
     Places,
@@ -55,6 +55,7 @@ class ThreadView:
             thread_id: the thread.
             sent: the messages of the agent's state, oldest first, each with an id.
         """
+        sent = of_others(sent)
         space, names = namespaces.calls(thread_id), [str(message.id) for message in sent]
         found: list[Any] = store.batch([GetOp(space, name) for name in names])
         records = {name: item.value for name, item in zip(names, found, strict=True) if item is not None}

@@ -14,10 +14,12 @@ Providers ignore unknown `additional_kwargs`, checkpoints keep them, and people 
 | `kind` | synthetic messages | what they carry; they have no place in the thread |
 | `before`, `shows`, `notes` | recalled messages | id of their question; ids and note lines that they show |
 
-The reducer of `state.messages` gives `seq`, `previous` and `counted`, the nodes give the others.
+The reducer of `state.messages` gives `seq`, `previous` and `counted`, the nodes give the others. What a caller sends
+has none of its own: `graph.inputs` takes them off before anything reads them.
 """
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -52,6 +54,19 @@ def marked(message: MessageT, **values: Any) -> MessageT:
     return message.model_copy(update={"additional_kwargs": kwargs})
 
 
+def marked_only(message: MessageT, ours: Mapping[str, Any]) -> MessageT:
+    """Copy a message with these marks and no others: what somebody else has written there is not ours."""
+    if not ours and MARK not in message.additional_kwargs:
+        return message
+    kwargs = {name: value for name, value in message.additional_kwargs.items() if name != MARK}
+    return message.model_copy(update={"additional_kwargs": {**kwargs, **({MARK: dict(ours)} if ours else {})}})
+
+
+def of_others(messages: Iterable[MessageT]) -> list[MessageT]:
+    """Copy messages of somebody else's state, where we mark replies and results only: other marks are a client's."""
+    return [one if one.type in ("ai", "tool") else marked_only(one, {}) for one in messages]
+
+
 def synthetic(kind: str, content: str, **values: Any) -> "HumanMessage":
     """Make a message that carries memory or a request of ours and never counts as a user's turn."""
     # Taken when called: marks are read without LangChain too.
@@ -84,6 +99,11 @@ def is_synthetic(message: Marked) -> bool:
 def is_recalled(message: Marked) -> bool:
     """Tell whether a message holds passages and notes that were recalled for the question behind it."""
     return marks(message).get("kind") == RECALLED
+
+
+def recalled_id(question_id: str | None) -> str:
+    """Return the id of what was recalled for a question."""
+    return f"{RECALLED}-{question_id}"
 
 
 def is_masked(message: Marked) -> bool:

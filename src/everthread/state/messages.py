@@ -24,7 +24,7 @@ from langgraph.channels.delta import DeltaChannel
 from everthread.errors import UnreadableError
 from everthread.state.reducer import clean, clean_content, reduced
 
-__all__ = ["SNAPSHOT_EVERY", "Messages", "clean", "clean_content", "reduce_messages"]
+__all__ = ["SNAPSHOT_EVERY", "Messages", "clean", "clean_content", "read_messages", "reduce_messages"]
 
 SNAPSHOT_EVERY = 5
 """Writes between two full snapshots: a longer walk back costs time at load, a shorter one bytes."""
@@ -49,14 +49,15 @@ def reduce_messages(current: Sequence[Any] | None, writes: Sequence[Any]) -> lis
     messages = list(current or [])
     if messages and not isinstance(messages[0], BaseMessage):
         messages = list(map(_revived, messages))
-    return reduced(messages, _flatten(writes))
+    return reduced(messages, read_messages(writes))
 
 
 Messages = Annotated[list[AnyMessage], DeltaChannel(reduce_messages, snapshot_frequency=SNAPSHOT_EVERY)]
 """The working set as a state channel."""
 
 
-def _flatten(writes: Iterable[Any]) -> Iterable[BaseMessage]:
+def read_messages(writes: Iterable[Any]) -> Iterable[BaseMessage]:
+    """Read writes to the channel as messages: each is one, something like one, or a list of these."""
     for write in writes:
         for value in write if isinstance(write, list) else [write]:
             message = _revived(value)

@@ -152,8 +152,8 @@ def _appended(message: M, last: M | None) -> M:
 def _replacing(message: M, old: M) -> M:
     content = clean_content(message.content)
     # Other words under a known id are a new question; the same words are the one that has its answer.
-    kept = ("seq", "previous", "at", "counted") if content == old.content else ("seq", "previous")
-    merged = {**{key: value for key, value in marks(old).items() if key in kept}, **marks(message)}
+    is_same = content == old.content
+    merged = {key: value for key, value in marks(old).items() if is_same or key in ("seq", "previous")} | marks(message)
     kwargs = {**message.additional_kwargs, MARK: merged}
     return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 

@@ -17,7 +17,7 @@ from langgraph.types import Interrupt
 from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError, SettingsError
-from everthread.state.marks import MARK, marks
+from everthread.state.marks import marked_only, marks
 from everthread.state.messages import Messages
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.kept_checkpoints import OWN_GRAPH
@@ -61,7 +61,7 @@ def messages_of(storage: Storage, thread_id: str) -> list[BaseMessage]:
         raise SettingsError(f"thread {thread_id!r} has no `messages` in its state, so there is nothing to begin with")
     dates = _dates(reader, config, [str(message.id) for message in messages])
     return [
-        _marked(message, {"at": marks(message).get("at") or dates[str(message.id)], ADOPTED: thread_id})
+        marked_only(message, {"at": marks(message).get("at") or dates[str(message.id)], ADOPTED: thread_id})
         for message in messages
         if not isinstance(message, SystemMessage)
     ]
@@ -100,7 +100,7 @@ def new_messages(storage: Storage, thread_id: str, ours: str) -> list[BaseMessag
         raise SettingsError(
             f"thread {thread_id!r} waits for an approval, which would be dropped; answer it in its own app first"
         )
-    return [_marked(message, {}) for message in messages if ADOPTED not in marks(message)]
+    return [marked_only(message, {}) for message in messages if ADOPTED not in marks(message)]
 
 
 def refuse_foreign(checkpointer: Checkpointer, thread_id: str, channels: Collection[str]) -> None:
@@ -173,12 +173,6 @@ def _dates(
         oldest = snapshot.created_at or oldest
         dates.update((name, oldest) for name in names if name not in earlier and name not in dates)
     return {name: dates.get(name, oldest) for name in names}
-
-
-def _marked(message: BaseMessage, ours: Mapping[str, Any]) -> BaseMessage:
-    """Return a message with these marks of ours and no others."""
-    kwargs = {name: value for name, value in message.additional_kwargs.items() if name != MARK}
-    return message.model_copy(update={"additional_kwargs": {**kwargs, **({MARK: dict(ours)} if ours else {})}})
 
 
 def _config(thread_id: str) -> RunnableConfig:
