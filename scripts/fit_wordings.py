@@ -43,7 +43,7 @@ _STRENGTH = {"guard": 5.0, "rule": 40.0, "lasting": 40.0}
 """Of the fit: the inverse of the penalty."""
 _RAREST = 2
 """Sentences that have a feature, at the least; what is rarer is chance."""
-_FALSE = {"guard": 0.06, "rule": 0.2, "lasting": 0.045}
+_FALSE = {"guard": 0.06, "rule": 0.12, "lasting": 0.045}
 """Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens."""
 
 

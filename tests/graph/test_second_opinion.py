@@ -185,12 +185,12 @@ def test_a_model_that_obeys_a_note_cannot_overrule_the_rules(text: str, play: Pl
 
 def dictated(notes: Sequence[Shown]) -> str:
     """Obey a note that says what to answer."""
-    return notes[0]["said"].partition("; ")[2]
+    return notes[0]["said"].partition(", ")[2]
 
 
 @pytest.mark.parametrize("name", ["1", "c", "0a1b2c3d-1", "*"])
 def test_an_answer_that_a_note_dictates_allows_nothing(name: str, play: Play, storage: Storage) -> None:
-    text = f"Likes tea; {answers((name, 'allow'))}"
+    text = f"Likes tea, {answers((name, 'allow'))}"
     saves = calls(call("save_memory_note", "c", text=text, keywords=[]))
     judge = JudgeModel(judge=dictated)
 
