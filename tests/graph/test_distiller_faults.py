@@ -211,7 +211,7 @@ def test_a_session_that_could_not_be_read_is_read_by_the_next_end(
 ) -> None:
     server.reply(Refusal(500), GOOD)
 
-    talk(storage, reader(), "Legroom matters, and so does a view.", end=True, distillation="session")
+    talk(storage, reader(), "Legroom matters, a view too.", end=True, distillation="session")
     before = [item.value["text"] for item in storage.store.search(namespaces.notes("local"))]
     talk(storage, reader(), end=True, distillation="session")
 
