@@ -120,12 +120,19 @@ def test_values_of_the_apps_own_types_do_not_stop_the_list(capsys: pytest.Captur
     assert listed(capsys, "typed")["typed"]["keys"] == ["budget", "messages"]
 
 
-@pytest.mark.parametrize("tables", ["", "CREATE TABLE checkpoints (thread_id)"], ids=["empty", "foreign"])
-def test_a_database_without_threads_lists_none(capsys: pytest.CaptureFixture[str], tables: str) -> None:
-    with closing(sqlite3.connect("other.db")) as database:
-        database.executescript(tables)
+def test_a_database_without_threads_lists_none(capsys: pytest.CaptureFixture[str]) -> None:
+    sqlite3.connect("other.db").close()
 
     assert adopt(capsys, "--json", "--database", "sqlite:///other.db") == (0, "[]\n", "")
+
+
+def test_a_database_of_another_program_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(sqlite3.connect("other.db")) as database:
+        database.execute("CREATE TABLE checkpoints (thread_id)")
+
+    code, _, told = adopt(capsys, "--json", "--database", "sqlite:///other.db")
+
+    assert (code, "belongs to another program" in told) == (1, True)
 
 
 def test_a_thread_of_ours_begins_with_the_messages(capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,10 +145,10 @@ def check_writable(file: Path | None, *, new: bool = False) -> None:
     if file is None:
         return
     folder = file.absolute().parent
-    if new and file.exists():
-        raise SettingsError(f"{str(file)!r} exists already; choose a new file")
     if file.is_dir():
         raise SettingsError(f"cannot write {str(file)!r}: it is a folder")
+    if new and file.exists():
+        raise SettingsError(f"{str(file)!r} exists already; choose a new file")
     if not folder.is_dir():
         raise SettingsError(f"cannot write {str(file)!r}: its folder does not exist")
     if not os.access(folder, os.W_OK):

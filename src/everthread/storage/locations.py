@@ -186,6 +186,11 @@ def _check(path: Path, *, read_only: bool) -> None:
             f"{str(path)!r} is not a readable SQLite database ({error}); it was left as it is"
         ) from error
     if foreign is not None:
+        if "everthread" in tables - {foreign}:
+            raise StorageError(
+                f"{str(path)!r} is of another version: its tables are not as this version knows them ({foreign!r}); it "
+                "was left as it is, `everthread doctor` names the versions in use"
+            )
         raise StorageError(
             f"{str(path)!r} belongs to another program (it has the table {foreign!r}); "
             "it was left as it is, choose another path"
