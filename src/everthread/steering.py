@@ -14,7 +14,7 @@ from everthread.calls import state_messages
 from everthread.errors import NotFoundError, SettingsError
 from everthread.ledger.events import PromptAssembled, Steered
 from everthread.ledger.record import events_of_turns, now, record
-from everthread.memory.guard import check
+from everthread.memory.guard import check, phrase
 from everthread.memory.rendering import quotable
 from everthread.state import namespaces
 from everthread.state.marks import is_masked, is_synthetic, marks
@@ -127,7 +127,7 @@ def pin_sentence(storage: Storage, thread_id: str, text: str, *, actor: str = ""
     if not text:
         raise SettingsError("there is nothing to pin: the sentence is empty")
     if not (verdict := check(text)).allowed:
-        raise SettingsError(f"the sentence looks like {verdict.category.replace('_', ' ')}, which is never pinned")
+        raise SettingsError(f"the sentence looks like {phrase(verdict.category)}, which is never pinned")
     return _ask(storage, thread_id, Steering("", "pin", text=text), actor)
 
 
@@ -156,7 +156,7 @@ def pin_message(storage: Storage, thread_id: str, message_id: str, *, actor: str
         raise SettingsError(f"message {message_id!r} has no text to pin")
     verdict = check(text, is_own=message.type == "human")
     if verdict.category in _ATTACKS:
-        raise SettingsError(f"the message looks like {verdict.category.replace('_', ' ')}, which is never pinned")
+        raise SettingsError(f"the message looks like {phrase(verdict.category)}, which is never pinned")
     speaker = f"{role} {message.name}" if role == "tool" and message.name else role
     date = str(marks(message).get("at", ""))[:10]
     return _ask(storage, thread_id, Steering("", "pin", message_id, text, speaker, date), actor)

@@ -129,7 +129,7 @@ def test_nobody_is_asked_unless_the_dial_says_so(replies: list[Any], play: Play,
     ("judge", "kept", "told"),
     [
         (allow, NOTES[1:], "Saved and kept after this session"),
-        (refuse, [], "looks like instruction payload"),
+        (refuse, [], "looks like an instruction to the assistant"),
         (fail, [], "could not be checked (RuntimeError)"),
     ],
 )

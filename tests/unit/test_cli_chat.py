@@ -110,7 +110,7 @@ def test_a_note_that_is_not_kept_is_told(chat: Chat) -> None:
 
     _, _, err = chat("Remember it.", model=ScriptedModel([leak, "I do not keep that."]))
 
-    assert err == "a note was not kept: it looks like ssn\n"
+    assert err == "a note was not kept: it looks like a social security number\n"
 
 
 @pytest.mark.parametrize(

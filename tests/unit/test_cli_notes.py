@@ -93,7 +93,7 @@ def test_an_edit_cannot_store_what_the_guard_refuses(storage: Storage, run: Run)
     code, _, err = run("notes", "ada", "edit", "n-prefers", "Pays with 4111 1111 1111 1111")
 
     assert code == 2
-    assert "never stored" in err
+    assert "never kept as a note" in err
     assert list(stored(storage)) == [AISLE]
 
 

@@ -100,7 +100,7 @@ async def test_the_guard_refuses_a_note(worker: MakeWorker) -> None:
     refused = await worker().client().post("/notes", json={"text": "The card number is 4111 1111 1111 1111."})
 
     assert refused.status_code == 422
-    assert "never stored" in refused.json()["detail"]
+    assert "never kept as a note" in refused.json()["detail"]
 
 
 async def test_a_session_ends_and_its_notes_become_long_term(worker: MakeWorker) -> None:

@@ -37,6 +37,7 @@ from everthread.graph.agent import build_graph, node_deps
 from everthread.graph.ending import end_thread
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
+from everthread.memory.guard import phrase
 from everthread.memory.text.consent import approves
 from everthread.models.provider import describe, resolve
 from everthread.nodes.prompt_plan import make_plan, read_memory
@@ -320,7 +321,7 @@ class Screen(Watcher):
         elif event.get("event") == "note_blocked":
             self.close()
             is_unjudged = event["guard"] == "model" and event["category"] == "unreadable"
-            looks = f"looks like {str(event['category']).replace('_', ' ')}"
+            looks = f"looks like {phrase(event['category'])}"
             what = f"was not judged ({event['rule']})" if is_unjudged else looks
             note(f"a note was not kept: it {what}")
 

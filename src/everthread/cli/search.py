@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl
-from everthread.cli.output import hanging, note, print_json, progress, shortened
+from everthread.cli.output import counted, hanging, note, print_json, progress, shortened
 from everthread.cli.reading import when
 from everthread.errors import NotFoundError, SettingsError
 from everthread.storage.open import Storage, open_storage
@@ -46,7 +46,7 @@ def search(
         fields = ("thread", "seq", "date", "role", "speaker", "text", "score")
         print_json([{name: getattr(passage, name) for name in fields} for passage in passages])
     elif not passages:
-        note(f"nothing was said of it in the {len(sessions):,} threads of user {user!r}")
+        note(f"nothing was said of it in the {counted(len(sessions), 'thread')} of user {user!r}")
     else:
         for passage in passages:
             hanging(f"{passage.thread}  {when(passage.date)}  {passage.speaker}: ", shortened(passage.text))

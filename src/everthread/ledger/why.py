@@ -21,6 +21,7 @@ from everthread.ledger.events import (
     Refetch,
 )
 from everthread.ledger.lineage import LineageItem, ThreadHistory, words_of
+from everthread.memory.guard.verdict import phrase
 from everthread.state.marks import is_masked, marks
 from everthread.state.notes import Note
 from everthread.state.summary import STANDING
@@ -157,7 +158,7 @@ def _of_message(history: ThreadHistory, message_id: str) -> Iterator[Fact]:
 
 def _refusal(event: NoteBlocked) -> str:
     """Say who refused a note, and why."""
-    category = event.category.replace("_", " ") or "no note"
+    category = phrase(event.category)
     if event.is_unjudged:
         return f"because the model that has to allow it did not judge it ({event.rule})"
     if event.guard == "model":

@@ -14,7 +14,7 @@ from langgraph.store.base import BaseStore, PutOp, SearchOp
 from everthread.ledger.events import Event, NoteBlocked, NoteSaved
 from everthread.ledger.record import record
 from everthread.memory.capture import capture
-from everthread.memory.guard import Verdict
+from everthread.memory.guard import Verdict, phrase
 from everthread.memory.guard.opinion import unanswered
 from everthread.memory.provenance import Said, Shown, own_keywords, shown_by, tool_behind
 from everthread.memory.rules import BUILT_IN, Rules
@@ -200,7 +200,7 @@ def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Context,
         )
     if note is None:
         return (
-            f"Not saved: the note looks like {verdict.category.replace('_', ' ')}, which is never kept as a note. "
+            f"Not saved: the note looks like {phrase(verdict.category)}, which is never kept as a note. "
             "Tell the user so and carry on without it."
         )
     if note.is_waiting:

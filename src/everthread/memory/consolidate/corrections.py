@@ -8,7 +8,7 @@ from everthread.memory.consolidate.plan import MOST_CONFIRMATIONS
 from everthread.memory.consolidate.promotion import is_promoted
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.third_person import keywords
-from everthread.memory.guard import check
+from everthread.memory.guard import check, phrase
 from everthread.state.notes import Note, note_id
 
 __all__ = ["confirmed_by_hand", "edited", "retracted", "written"]
@@ -60,7 +60,7 @@ def _checked(text: str) -> str:
     if not text:
         raise SettingsError("a note needs a text")
     if not (verdict := check(text)).allowed:
-        raise SettingsError(f"the text looks like {verdict.category.replace('_', ' ')}, which is never stored")
+        raise SettingsError(f"the text looks like {phrase(verdict.category)}, which is never kept as a note")
     return text
 
 
