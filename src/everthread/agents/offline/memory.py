@@ -44,7 +44,7 @@ def memory_steps(prompt: Prompt, *, wishes: bool = False) -> tuple[list[Step], s
         return [], prompt.text
     statements = [
         one
-        for one in candidates(prompt.text, question=prompt.last_answer[-500:])
+        for one in candidates(prompt.text, question=prompt.last_answer[-500:], is_strict=True)
         if wishes or one.scope == "durable" or is_for_this_time(one.quote)
     ]
     steps: list[Step] = []
