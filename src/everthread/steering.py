@@ -126,7 +126,7 @@ def pin_sentence(storage: Storage, thread_id: str, text: str, *, actor: str = ""
     text = " ".join(quotable(text).split())
     if not text:
         raise SettingsError("there is nothing to pin: the sentence is empty")
-    if not (verdict := check(text)).allowed:
+    if not (verdict := check(text, is_own=True)).allowed:
         raise SettingsError(f"the sentence looks like {phrase(verdict.category)}, which is never pinned")
     return _ask(storage, thread_id, Steering("", "pin", text=text), actor)
 
