@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -198,9 +199,26 @@ def _interruptible(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]
 
         signal.signal(signal.SIGINT, stop)
     try:
-        return loop.run_until_complete(task)
+        with _woken_by_signals(loop) if is_heard else nullcontext():
+            return loop.run_until_complete(task)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         if is_heard:
             signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Wake a loop that waits when a signal comes: one that comes just before it waits would be heard after it only."""
+    heard, told = socket.socketpair()
+    with heard, told:
+        heard.setblocking(False)
+        told.setblocking(False)
+        loop.add_reader(heard, heard.recv, 4_096)
+        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            loop.remove_reader(heard)
