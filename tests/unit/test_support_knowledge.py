@@ -275,3 +275,10 @@ def test_no_hit_is_said_and_not_invented() -> None:
 @pytest.mark.parametrize("when", ["since this morning", "since yesterday", "for two days", "today", "since Monday"])
 def test_when_a_problem_began_does_not_hide_its_article(when: str) -> None:
     assert bundled_knowledge().search(f"My VPN does not connect {when}.")[0].id == "KB-1001"
+
+
+@pytest.mark.parametrize(
+    "words", ["VPN does not connect", "VPN is broken", "VPN down", "can't reach the VPN", "trouble with the VPN", "vpn"]
+)
+def test_a_problem_is_found_by_its_product_however_it_is_put(words: str) -> None:
+    assert bundled_knowledge().search(words)[0].id == "KB-1001"

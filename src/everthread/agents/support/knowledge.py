@@ -41,7 +41,8 @@ _WORD = re.compile(r"[^\W_]+")
 # match on one of them would otherwise look rare, and so important, to BM25.
 _STOP_WORDS = frozenset(
     _WORD.findall(
-        # The second part says when something happens: "since this morning" must not find "New joiner, first day".
+        # The second part says that something fails, whatever it is: "my VPN is broken" must not find "broken packages".
+        # The third says when: "since this morning" must not find "New joiner, first day".
         """a about after again all also always am an and any anything are as at be been before being but by can cannot
     cant could did do does doing don dont every for from get gets getting give go goes got had has have having hello
     help her here hey hi him his how i if im in into is isn isnt it its ive just keep keeps know let like me my need
@@ -49,6 +50,9 @@ _STOP_WORDS = frozenset(
     she should since so some something still than thanks that the their them then there these they thing this those
     though to today too trying try up us use used using very want was way we well were what when where which while
     who why will with won wont would you your
+
+        broke broken down fail failed failing fails issue issues reach reached stop stopped stops trouble work worked
+        working works wrong
 
         afternoon ago day days evening friday lately monday morning mornings recently saturday sudden
         suddenly sunday thursday tomorrow tonight tuesday wednesday week weeks yesterday"""
@@ -206,20 +210,21 @@ class KnowledgeBase:
         weights = ", ".join(str(weight) for weight in _COLUMNS.values())
         symptoms = list(_COLUMNS).index("symptoms")
         statement = (
-            f"SELECT id, snippet(articles, {symptoms}, '', '', '…', 40), bm25(articles, {weights}) AS rank "
-            "FROM articles WHERE articles MATCH ? ORDER BY rank, id LIMIT ?"
+            f"SELECT id, snippet(articles, {symptoms}, '', '', '…', 40), bm25(articles, {weights}) AS distance "
+            # Of articles that match as well, the one with the lowest number is the most general.
+            "FROM articles WHERE articles MATCH ? ORDER BY round(distance, 1), id LIMIT ?"
         )
         with self._lock:
-            rows = self._connection.execute(statement, (" OR ".join(terms), max(1, limit))).fetchall()
+            rows = self._connection.execute(statement, (_expression(terms), max(1, limit))).fetchall()
         return [self._hit(*row) for row in rows]
 
-    def _hit(self, article_id: str, snippet: str, rank: float) -> Hit:
+    def _hit(self, article_id: str, snippet: str, distance: float) -> Hit:
         article = self._articles[article_id]
         return Hit(
             id=article.id,
             title=article.title,
             snippet=snippet,
-            score=round(-rank, 3),
+            score=round(-distance, 3),
             steps=article.steps,
             verify=article.verify,
             escalate_when=article.escalate_when,
@@ -267,6 +272,12 @@ def _terms(query: str) -> list[str]:
             (word, None) for word in words if word not in _STOP_WORDS and (len(word) > 1 or not word.isascii())
         )
     return [f'"{term}"' for term in list(terms)[:_TERMS]]
+
+
+def _expression(terms: list[str]) -> str:
+    """Ask for any term, and once more in what an article is about: a word of many bodies is rare in titles, as `vpn`."""
+    anywhere = " OR ".join(terms)
+    return f"({anywhere}) OR {{title tags}} : ({anywhere})"
 
 
 def render(query: str, hits: list[Hit]) -> str:
