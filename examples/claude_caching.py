@@ -3,8 +3,8 @@
     python examples/claude_caching.py [DATABASE]
 
 With `ANTHROPIC_API_KEY` set it talks to Claude. Without, to a small server in this process that keeps what stands
-ahead of each `cache_control` mark, as the API does; it answers every message alike. Needs `pip install
-'.[anthropic]' in a clone of Everthread`.
+ahead of each `cache_control` mark, as the API does; it answers every message alike. In a clone of Everthread
+it needs `pip install '.[anthropic]'`.
 """
 
 import json
@@ -16,11 +16,16 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from langchain_anthropic import ChatAnthropic
 from langchain_core.runnables import RunnableConfig
 from pydantic import SecretStr
 
 from everthread import Agent, Context, build_graph, open_storage
+from everthread.errors import installing
+
+try:
+    from langchain_anthropic import ChatAnthropic
+except ModuleNotFoundError as error:
+    sys.exit(f"{error.name!r} is not installed: {installing('anthropic')}")
 
 MODEL = "claude-sonnet-5"
 TURNS = 6

@@ -9,19 +9,24 @@ The header `x-user` stands for the login of a real service: whoever sets it is t
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import httpx
-from fastapi import FastAPI, Header, HTTPException, Request
-from fastapi.responses import StreamingResponse
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 
 from everthread import Context, build_graph, open_storage
 from everthread.agents import support
 from everthread.errors import EverthreadError, SettingsError
+
+try:
+    from fastapi import FastAPI, Header, HTTPException, Request
+    from fastapi.responses import StreamingResponse
+except ModuleNotFoundError as error:
+    sys.exit(f"{error.name!r} is not installed: pip install fastapi uvicorn")
 
 
 @asynccontextmanager

@@ -9,7 +9,6 @@ from langchain_core.messages import (
     MessageLikeRepresentation,
     SystemMessage,
     ToolMessage,
-    convert_to_messages,
 )
 
 from everthread.errors import BudgetError, SettingsError
@@ -17,6 +16,7 @@ from everthread.models.provider import tokenizer_name
 from everthread.models.wrapped import ChatModel, check_chat_model, input_limit
 from everthread.state import Context
 from everthread.state.marks import marks
+from everthread.state.messages import as_messages
 from everthread.window.assembly import Parts, assemble, reserved
 from everthread.window.budget import Budget, reply_reserve, safety_fraction_for
 from everthread.window.eviction import plan_trim
@@ -95,7 +95,7 @@ def fit(
         keep_last_turns=keep_last_turns,
         keep_last_messages=keep_last_messages,
     )
-    given = convert_to_messages(list(messages))
+    given = as_messages(messages)
     # A block of pins from an earlier call is made again.
     rest = [message for message in given if marks(message).get("kind") != "session_notes"]
     system = rest.pop(0) if rest and isinstance(rest[0], SystemMessage) else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from langchain_core.messages import BaseMessage, MessageLikeRepresentation, SystemMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, MessageLikeRepresentation, SystemMessage
 from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.errors import SettingsError
@@ -14,7 +14,7 @@ from everthread.memory.recall import Question
 from everthread.state import namespaces
 from everthread.state.context import RecallThreads
 from everthread.state.marks import MARK, marked, sequence
-from everthread.state.messages import reduce_messages
+from everthread.state.messages import as_messages, reduce_messages
 from everthread.storage.recall import Search, other_threads, recall_passages
 from everthread.storage.said import said_operations
 from everthread.storage.transcript import append_operations, archived
@@ -65,7 +65,7 @@ class Transcript:
         session, at = self._session(), at or datetime.now(UTC).isoformat(timespec="milliseconds")
         if session["turns"] and "tail" not in session:
             raise SettingsError(f"thread {self.thread_id!r} is run by Everthread, which keeps its transcript itself")
-        given = convert_to_messages(list(messages))
+        given = as_messages(messages)
         namespace = namespaces.transcript(self.thread_id)
         last_id, last_place = session.get("tail") or (None, -1)
         reads = [GetOp(namespace, str(message.id)) for message in given if message.id is not None]

@@ -39,3 +39,18 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert all(words in done.stdout for words in SAYS[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "package"), [("claude_caching", "langchain_anthropic"), ("fastapi_service", "fastapi")]
+)
+def test_an_example_says_which_package_it_needs(name: str, package: str, tmp_path: Path) -> None:
+    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError('gone', name={package!r})", encoding="utf-8")
+    code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(EXAMPLES)!r}]; import {name}"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith(f"{package!r} is not installed: ")
+    assert "pip install" in done.stderr

@@ -336,7 +336,7 @@ def test_new_words_for_a_note_are_judged_as_a_note(play: Play, storage: Storage)
     [
         (refuse, "blocked in turn 1 because a model, asked after the rules had allowed it, took it for an instruction"),
         (fail, "blocked in turn 1 because the model that has to allow it did not judge it (RuntimeError)"),
-        (allow, "saved as a session note by rules after the turn, in turn 1; the rules and a model allowed it"),
+        (allow, "saved by rules after the turn, in turn 1; the rules and a model allowed it"),
     ],
 )
 def test_why_says_who_decided(judge: Any, fact: str, play: Play, storage: Storage) -> None:

@@ -105,6 +105,12 @@ def test_what_is_in_the_summary_is_quoted_from_there(storage: Storage) -> None:
     assert any(account.kind == "entry" and account.has("in_prompt") for account in accounts)
 
 
+def test_what_was_compacted_is_called_so(storage: Storage) -> None:
+    talk(storage, ("Hello.", "Hi."), ("My locker code is 4711.", "Noted."), *[(FILLER, FILLER)] * 4, window=4_000)
+
+    assert "It was compacted in turn" in fact(why(storage, "My locker code"), "compacted")
+
+
 def test_what_is_masked_names_its_handle(storage: Storage) -> None:
     talk(storage, ("table", [AIMessage("", tool_calls=[call("look", "c", n=400)]), "done"]), tool_output_tokens=100)
     result = next(m for m in read_thread(storage, "t").messages if m.type == "tool")

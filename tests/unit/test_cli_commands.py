@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -478,7 +479,9 @@ def test_doctor_warns_when_others_can_read_the_database(run: Run) -> None:
     assert "chmod 600" in checks["database"]["detail"]
 
 
-@pytest.mark.parametrize(("found", "status"), [((3, 51, 2), "warn"), ((3, 51, 3), "ok")])
+@pytest.mark.parametrize(
+    ("found", "status"), [((3, 51, 2), "warn"), ((3, 51, 3), "ok"), ((3, 50, 6), "warn"), ((3, 50, 7), "ok")]
+)
 def test_doctor_warns_of_an_sqlite_that_can_damage_files(
     run: Run, monkeypatch: pytest.MonkeyPatch, found: tuple[int, ...], status: str
 ) -> None:
@@ -569,6 +572,40 @@ def test_steer_pins_lists_and_withdraws(run: Run) -> None:
     assert "The quay closes at noon." in run("steer", "t")[1]
     assert told(run, "steer", "t", "withdraw", pinned["id"])["withdrawn"] is True
     assert told(run, "steer", "t") == []
+
+
+def test_what_is_done_by_hand_names_the_person_at_the_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "olga")
+    talk(remember("Is vegetarian."), "Noted.", says="I am vegetarian.")
+    pinned = told(run, "steer", "t", "pin", "The quay closes at noon.")
+    run("steer", "t", "withdraw", pinned["id"])
+    run("steer", "t", "fork", "1")
+    run("end", "t")
+    note = told(run, "notes", "ada")["long_term"][0]
+    run("notes", "ada", "confirm", note["id"])
+
+    _, out, _ = run("ledger", "t", "--kind", "steered", "--kind", "note_changed", "--json")
+
+    assert pinned["actor"] == "olga"
+    assert [json.loads(line)["actor"] for line in out.splitlines()] == ["olga"] * 5
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["chat --user", "end t --user", "search x --user", "export --user", "threads --user", "notes", "serve-key"],
+)
+def test_an_empty_user_is_refused_by_the_name_of_its_option(run: Run, command: str) -> None:
+    name = "--user" if command.endswith("--user") else "USER"
+
+    assert run(*command.split(), "") == (2, "", f"error: `{name}` must be a non-empty text, got ''\n")
+
+
+def test_times_of_steering_and_of_the_ledger_name_their_zone(run: Run) -> None:
+    talk("Noted.")
+    run("steer", "t", "pin", "The quay closes at noon.")
+
+    assert all(re.search(r"\d\d:\d\d:\d\dZ", line) for line in run("ledger", "t")[1].splitlines())
+    assert re.search(r"\d\d:\d\d:\d\dZ", run("steer", "t")[1])
 
 
 def test_steer_forks_from_a_call(run: Run) -> None:

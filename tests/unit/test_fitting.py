@@ -150,6 +150,21 @@ def test_an_argument_that_cannot_be_is_refused(arguments: dict[str, Any], words:
         fit([HumanMessage("hello")], **arguments)
 
 
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ({"role": "wizard", "content": "x"}, "Unexpected message type: 'wizard'"),
+        ({"role": "tool", "content": "x"}, "it has no 'tool_call_id'"),
+    ],
+)
+def test_what_is_no_message_is_refused_in_one_sentence_without_a_link(message: Any, words: str) -> None:
+    with pytest.raises(SettingsError, match=words) as refused:
+        fit([message], window=4_000)
+
+    assert "http" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
 def test_a_conversation_without_a_user_is_refused() -> None:
     with pytest.raises(SettingsError, match="no message of a user"):
         fit([SYSTEM, AIMessage("hello")], window=1_000)

@@ -95,6 +95,17 @@ def test_a_file_that_is_no_price_list_is_refused_by_name(tmp_path: Path, text: s
         read_price_list(file)
 
 
+@pytest.mark.parametrize("name", ["missing.yaml", "bad.yaml"])
+def test_a_price_list_that_the_environment_names_is_refused_with_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "bad.yaml").write_text("models: 3", encoding="utf-8")
+    monkeypatch.setenv("EVERTHREAD_PRICES", str(tmp_path / name))
+
+    with pytest.raises(SettingsError, match=f"EVERTHREAD_PRICES='.*{name}'"):
+        read_price_list(Spend().price_file)
+
+
 @pytest.mark.parametrize(
     ("reported", "usage"),
     [

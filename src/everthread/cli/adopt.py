@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AgentName, AsJson, DatabaseUrl, agent_of
+from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AgentName, AsJson, DatabaseUrl, agent_of, user_option
 from everthread.cli.output import counted, note, print_json, print_table, say
 from everthread.cli.reading import when
 from everthread.errors import NotFoundError, SettingsError
@@ -34,7 +34,7 @@ def adopt(
     back: Annotated[
         bool, typer.Option("--back", help="With --into: what was said in NEW since, to hand it back to THREAD.")
     ] = False,
-    user: Annotated[str, typer.Option("--user", metavar="USER", help="Whose thread NEW is.")] = Context.user_id,
+    user: Annotated[str, user_option("Whose thread NEW is.")] = Context.user_id,
     agent: AgentName = None,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,

@@ -26,6 +26,7 @@ from everthread.cli.options import (
     ModelName,
     SpendLimits,
     load_agent,
+    user_option,
     with_spend,
 )
 from everthread.cli.output import counted, error, note, out, plain, say, shortened
@@ -70,7 +71,7 @@ def chat(
     agent: AgentName = None,
     user: Annotated[
         str | None,
-        typer.Option("--user", metavar="USER", help="Who is talking.  [default: the thread's user, else local]"),
+        user_option("Who is talking.  [default: the thread's user, else local]"),
     ] = None,
     thread: Annotated[
         str | None, typer.Option("--thread", metavar="ID", help="Go on with a thread.  [default: a new one]")

@@ -43,8 +43,8 @@ _NEEDED = {
 _OPTIONAL = {"langgraph-cli": "studio", "langgraph-checkpoint-postgres": "postgres", "psycopg": "postgres"}
 """Packages and the extra that installs each."""
 
-_SAFE_SQLITE = (3, 51, 3)
-"""First version without the WAL-reset bug. Source: sqlite.org/wal.html, "The WAL-Reset Bug"."""
+_SAFE_SQLITE = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
+"""First version without the WAL-reset bug, and the older ones that have its fix. Source: sqlite.org/wal.html."""
 
 _TRACING = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
 
@@ -127,15 +127,15 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _sqlite() -> _Findings:
-    if sqlite3.sqlite_version_info >= _SAFE_SQLITE:
+    installed, (safe, *patched) = sqlite3.sqlite_version_info, _SAFE_SQLITE
+    if installed >= safe or any(one <= installed and one[:2] == installed[:2] for one in patched):
         yield "sqlite", "ok", sqlite3.sqlite_version
     else:
-        safe = ".".join(map(str, _SAFE_SQLITE))
         yield (
             "sqlite",
             "warn",
-            f"{sqlite3.sqlite_version}; before {safe} a rare bug can damage a file when two processes write or "
-            "checkpoint at the same instant; with many writers take a newer SQLite, or Postgres",
+            f"{sqlite3.sqlite_version}; before {'.'.join(map(str, safe))} a rare bug can damage a file when two "
+            "processes write or checkpoint at the same instant; with many writers take a newer SQLite, or Postgres",
         )
     with closing(sqlite3.connect(":memory:")) as connection:
         try:

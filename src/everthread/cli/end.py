@@ -12,6 +12,8 @@ from everthread.cli.options import (
     DatabaseUrl,
     ThreadId,
     agent_of,
+    operator,
+    user_option,
 )
 from everthread.cli.output import print_json, say
 from everthread.cli.reading import check_owner
@@ -37,9 +39,7 @@ _SIGNS = {
 
 def end(
     thread: ThreadId,
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="USER", help="Whose notes change.  [default: the thread's user]")
-    ] = None,
+    user: Annotated[str | None, user_option("Whose notes change.  [default: the thread's user]")] = None,
     agent: AgentName = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and change nothing.")] = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
@@ -60,7 +60,7 @@ def end(
             ending = planned(storage, thread, owner)
         else:
             graph = build_graph(agent_of(record, agent), model="offline", storage=storage)
-            ending = end_thread(graph, storage, thread, owner)
+            ending = end_thread(graph, storage, thread, owner, actor=operator())
     if as_json:
         print_json(ending.as_json())
     else:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl
+from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, user_option
 from everthread.cli.output import check_writable, counted, note, print_json, progress, write_json
 from everthread.storage.export import document
 from everthread.storage.to_read import storage_to_read
@@ -14,7 +14,7 @@ __all__ = ["export"]
 
 
 def export(
-    user: Annotated[str, typer.Option("--user", metavar="USER", help="Whose data.")],
+    user: Annotated[str, user_option("Whose data.")],
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="A new file to write.  [default: print it]")
     ] = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, Yes
+from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, Yes, user_option
 from everthread.cli.output import check_writable, confirm, counted, note, print_json, progress, say, write_json
 from everthread.errors import SettingsError, StorageError
 from everthread.storage.erasure import Receipt, erase, held
@@ -17,9 +17,7 @@ __all__ = ["forget", "in_words"]
 
 
 def forget(
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="USER", help="Erase everything of this user, all threads included.")
-    ] = None,
+    user: Annotated[str | None, user_option("Erase everything of this user, all threads included.")] = None,
     thread: Annotated[
         str | None, typer.Option("--thread", metavar="THREAD", help="Erase this thread and what came only from it.")
     ] = None,

@@ -6,7 +6,7 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, Page
 from everthread.cli.output import check_writable, note, print_json, say, shortened, write_page
-from everthread.cli.reading import explained
+from everthread.cli.reading import explained, when
 from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.ledger import schema as event_schema
@@ -75,7 +75,7 @@ def ledger(
         if as_json:
             print_json(value)
         else:
-            say(f"turn {value['turn']}  {value['at'][:19]}  {value['event']}  {_figures(value)}")
+            say(f"turn {value['turn']}  {when(value['at'])}  {value['event']}  {_figures(value)}")
     if not chosen and not as_json:
         note(f"thread {thread!r} has no such events")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, Yes
+from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, UserId, Yes, operator
 from everthread.cli.output import confirm, note, print_json, say
 from everthread.cli.reading import note_text
 from everthread.errors import NotFoundError, SettingsError
@@ -24,7 +24,7 @@ _ACTIONS = ("edit", "confirm", "retract", "forget", "why")
 
 
 def notes(
-    user: Annotated[str, typer.Argument(metavar="USER", help="Whose notes.")],
+    user: UserId,
     action: Annotated[
         str | None, typer.Argument(metavar="[edit|confirm|retract|forget|why]", help="What to do with one note.")
     ] = None,
@@ -65,9 +65,9 @@ def notes(
             if not yes:
                 note(f"{subject.id}  {note_text(subject)}")
                 confirm("Delete this note and its history? It cannot be undone (`--yes` skips this question).")
-            change = forget_note(storage, user, subject.id)
+            change = forget_note(storage, user, subject.id, actor=operator())
         else:
-            change = change_note(storage, user, action, str(note_id), text or "")
+            change = change_note(storage, user, action, str(note_id), text or "", actor=operator())
     _print_change(user, change, as_json=as_json)
 
 

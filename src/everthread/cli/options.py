@@ -1,7 +1,8 @@
 """Options that several commands share, and how their values are read."""
 
+import getpass
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePath
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from everthread.errors import SettingsError
-from everthread.state import Agent, Spend
+from everthread.state import Agent, Spend, namespaces
 
 __all__ = [
     "DEFAULT_DATABASE",
@@ -29,11 +30,14 @@ __all__ = [
     "SpendLimits",
     "ThreadId",
     "Toolkits",
+    "UserId",
     "Yes",
     "agent_of",
     "duration_seconds",
     "load_agent",
     "load_attribute",
+    "operator",
+    "user_option",
     "with_spend",
 ]
 
@@ -41,6 +45,25 @@ DEFAULT_DATABASE = "sqlite:///everthread.db"
 
 WAIT_SECONDS = 20.0
 """How long a command waits for another run on its thread, or for another change of the same user's notes."""
+
+
+def _checked(name: str) -> Callable[[str | None], str | None]:
+    """Return a check that refuses an id which no store can hold, by the name of its option or argument."""
+    return lambda user: None if user is None else namespaces.checked(name, user)
+
+
+def user_option(text: str) -> Any:
+    """Return `--user`, which says in the help what it is for."""
+    return typer.Option("--user", metavar="USER", callback=_checked("--user"), help=text)
+
+
+def operator() -> str:
+    """Return who sits at the command line, for the ledger; empty where the system does not know."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
 
 DatabaseUrl = Annotated[
     str, typer.Option("--database", envvar="EVERTHREAD_DATABASE", metavar="URL", help="Database of the threads.")
@@ -62,7 +85,8 @@ AgentName = Annotated[
 ]
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="Id of the thread.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
-OneUser = Annotated[str | None, typer.Option("--user", metavar="USER", help="Only this user's.")]
+OneUser = Annotated[str | None, user_option("Only this user's.")]
+UserId = Annotated[str, typer.Argument(metavar="USER", callback=_checked("USER"), help="Id of the user.")]
 RetentionPolicy = Annotated[
     str | None,
     typer.Option(

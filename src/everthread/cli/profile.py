@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, load_agent
+from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, UserId, load_agent
 from everthread.cli.output import print_json, say
 from everthread.errors import NotFoundError, RecordError, SettingsError
-from everthread.state import Agent, Context, namespaces
+from everthread.state import Agent, namespaces
 from everthread.storage.reader import open_reader
 
 __all__ = ["profile", "read_profile"]
@@ -20,12 +20,10 @@ profile = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Import or show a user's profile."
 )
 
-User = Annotated[str, typer.Argument(metavar="USER", help="Whose profile.")]
-
 
 @profile.command("import")
 def import_profile(
-    user: User,
+    user: UserId,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON or YAML with the fields of the agent's schema.")],
     agent: Annotated[
         str,
@@ -41,7 +39,6 @@ def import_profile(
     from everthread.profiles import set_profile
     from everthread.storage.open import open_storage
 
-    Context(user_id=user)  # refuses an unusable id before a file is made
     value = read_profile(file, load_agent(agent))
     with open_storage(database, lock_timeout_seconds=WAIT_SECONDS) as storage:
         set_profile(storage, user, value)
@@ -52,7 +49,7 @@ def import_profile(
 
 
 @profile.command("show")
-def show_profile(user: User, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
+def show_profile(user: UserId, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
     """Show a user's profile."""
     with open_reader(database) as reader:
         item = reader.get(namespaces.profile(user), "profile")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl
+from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, user_option
 from everthread.cli.output import counted, hanging, note, print_json, progress, shortened
 from everthread.cli.reading import when
 from everthread.errors import NotFoundError, SettingsError
@@ -20,7 +20,7 @@ __all__ = ["search"]
 
 def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, names or a date.")],
-    user: Annotated[str, typer.Option("--user", metavar="USER", help="Whose threads.")],
+    user: Annotated[str, user_option("Whose threads.")],
     limit: Annotated[int, typer.Option("--limit", min=1, max=1_000, metavar="K", help="Messages at most.")] = 20,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="First add last replies, and what older versions left out.")

@@ -20,6 +20,7 @@ from everthread.cli.options import (
     SpendLimits,
     duration_seconds,
     load_agent,
+    user_option,
     with_spend,
 )
 from everthread.cli.output import note
@@ -58,7 +59,7 @@ JwtSecret = Annotated[
 Jwks = Annotated[str | None, typer.Option("--jwks", metavar="FILE|URL", help="Public keys of an identity provider.")]
 OnlyUser = Annotated[
     str | None,
-    typer.Option("--user", metavar="USER", help="Whose threads these are without sign-in.  [default: local]"),
+    user_option("Whose threads these are without sign-in.  [default: local]"),
 ]
 """Options that `dashboard` has too."""
 

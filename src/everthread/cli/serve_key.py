@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from everthread.cli.options import UserId
 from everthread.cli.output import note, say
 from everthread.cli.serve import needs_web
 from everthread.errors import SettingsError
@@ -14,7 +15,7 @@ __all__ = ["serve_key"]
 
 
 def serve_key(
-    user: Annotated[str, typer.Argument(metavar="USER", help="Whose key.")],
+    user: UserId,
     api_keys: Annotated[
         Path | None,
         typer.Option("--api-keys", metavar="FILE", help="Add its line to this file.  [default: print the line]"),

@@ -7,19 +7,29 @@ from typing import Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AgentName, AsJson, DatabaseUrl, ThreadId, agent_of
+from everthread.cli.options import (
+    DEFAULT_DATABASE,
+    WAIT_SECONDS,
+    AgentName,
+    AsJson,
+    DatabaseUrl,
+    ThreadId,
+    agent_of,
+    operator,
+)
 from everthread.cli.output import note, print_json, say, shortened
+from everthread.cli.reading import when
 from everthread.errors import SettingsError
 from everthread.forks import fork
 from everthread.graph.agent import build_graph
 from everthread.steering import Steering, bring_back, mask_result, pin_message, pin_sentence, steering, withdraw
-from everthread.storage.open import Storage, open_storage
+from everthread.storage.open import open_storage
 from everthread.storage.reading import record_of
 from everthread.storage.to_read import storage_to_read
 
 __all__ = ["steer"]
 
-_ACTIONS: Mapping[str, Callable[[Storage, str, str], Steering]] = {
+_ACTIONS: Mapping[str, Callable[..., Steering]] = {
     "bring-back": bring_back,
     "mask": mask_result,
     "pin": pin_sentence,
@@ -69,7 +79,8 @@ def steer(
             graph = build_graph(
                 agent_of(record_of(storage.store, thread) or {}, agent), model="offline", storage=storage
             )
-            made = fork(graph, thread, int(what) if what.lstrip("-").isdigit() and len(what) < 12 else what)
+            call = int(what) if what.lstrip("-").isdigit() and len(what) < 12 else what
+            made = fork(graph, thread, call, actor=operator())
             if as_json:
                 print_json({"thread_id": thread, "call": made.call, "left_call": made.left_call})
             else:
@@ -77,7 +88,7 @@ def steer(
                     f"the thread goes on from call {made.call}; `fork {made.left_call}` goes back to the branch it left"
                 )
         else:
-            asked = _ACTIONS[action](storage, thread, what)
+            asked = _ACTIONS[action](storage, thread, what, actor=operator())
             if as_json:
                 print_json({**asdict(asked), "withdrawn": action == "withdraw"})
             else:
@@ -92,4 +103,4 @@ def _list(thread: str, asked: list[Steering], *, as_json: bool) -> None:
         note(f"nothing is pinned in thread {thread!r}, and nothing waits for its next message")
     for one in asked:
         what = f"{one.speaker}: {one.text}" if one.speaker else one.text or f"message {one.message_id}"
-        say(f"  {one.id}  {one.action.replace('_', ' '):<10}  {shortened(what, 80)}  ({one.actor}, {one.at[:16]})")
+        say(f"  {one.id}  {one.action.replace('_', ' '):<10}  {shortened(what, 80)}  ({one.actor}, {when(one.at)})")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.channels import BinaryOperatorAggregate, DeltaChannel
@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from everthread.errors import SettingsError
 from everthread.graph.holds import is_guarded
 from everthread.state.marks import is_recalled, marked_only, marks, of_others, recalled_id
-from everthread.state.messages import clean_content, read_messages
+from everthread.state.messages import as_messages, clean_content, read_messages, reason
 
 __all__ = ["AnyGraph", "Intake", "can_take_saved", "check_values", "read_input", "with_known_marks"]
 
@@ -53,16 +53,9 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
     if values.get("messages", []) == []:
         return values
     given = values["messages"] if isinstance(values["messages"], list) else [values["messages"]]
-    try:
-        messages = convert_to_messages(given)
-    except (ValueError, TypeError, NotImplementedError) as error:
-        raise SettingsError(
-            f"`messages` cannot be read: {_reason(error)}; send a text, {{'role': 'user', 'content': 'a text'}}, "
-            "a message of LangChain, or a list of these"
-        ) from error
     # A crashed run may have left its wish to end the session in the state.
     ending = {"end_session": False} if "end_session" in taken else {}
-    return {**ending, **values, "messages": [_identified(message) for message in messages]}
+    return {**ending, **values, "messages": [_identified(message) for message in as_messages(given)]}
 
 
 def with_known_marks(sent: Any, state: Mapping[str, Any]) -> Any:
@@ -125,7 +118,7 @@ def check_values(graph: AnyGraph, sent: Mapping[str, Any], state: Mapping[str, A
         try:
             tried.update([value])
         except Exception as error:
-            raise SettingsError(f"`{name}` of the input cannot be added to the state: {_reason(error)}") from error
+            raise SettingsError(f"`{name}` of the input cannot be added to the state: {reason(error)}") from error
 
 
 def can_take_saved(graph: AnyGraph, snapshot: StateSnapshot) -> bool:
@@ -174,11 +167,6 @@ def _as_dict(graph: AnyGraph, sent: Any) -> dict[str, Any]:
 def _kind(value: Any) -> str:
     is_short = isinstance(value, str) and len(value) < 40
     return f"the text {value!r}" if is_short else f"a value of type {type(value).__name__}"
-
-
-def _reason(error: Exception) -> str:
-    """Return the first line of an error; LangChain and LangGraph put links behind it."""
-    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _identified(message: BaseMessage) -> BaseMessage:

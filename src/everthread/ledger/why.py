@@ -184,8 +184,8 @@ def _left(history: ThreadHistory, message_id: str, events: Sequence[Event]) -> I
         by = f"policy `{event.policy}`, {event.reason}" if isinstance(event, Evicted) else event.reason
         sizes = f"the history went from {event.tokens_before:,} to {event.tokens_after:,} tokens"
         limit = f", budget {event.budget:,}" if event.budget else ""
-        text = f"It was evicted in turn {event.turn}: {by} ({sizes}{limit}); the transcript has it in full."
-        yield Fact("evicted", text, event.turn)
+        text = f"It was {event.event} in turn {event.turn}: {by} ({sizes}{limit}); the transcript has it in full."
+        yield Fact(event.event, text, event.turn)
     entries = [entry for entry in history.entries if message_id in entry.sources]
     for entry in entries:
         yield Fact("in_summary", f"It is in the summary as “{entry.text}” ({_section(entry.section)}).")
@@ -213,7 +213,7 @@ def _of_note(history: ThreadHistory, note_id: str) -> Iterator[Fact]:
     for event in events:
         if isinstance(event, NoteSaved):
             allowed = "; the rules and a model allowed it" if event.guard == "model" else ""
-            text = f"It was saved as a session note {_SAVERS[event.by]}, {_turn(history, event)}{allowed}."
+            text = f"It was saved {_SAVERS[event.by]}, {_turn(history, event)}{allowed}."
             yield Fact("saved", text, event.turn)
     note = history.note(note_id)
     if note is None:

@@ -1,5 +1,6 @@
 """What models cost: the packaged list, with the user's own file over it."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -120,7 +121,9 @@ def read_price_list(path: Path | None = None) -> PriceList:
     """
     if path is None:
         return _packaged()
-    own = _validated(_loaded(path), repr(str(path)))
+    is_from_environment = str(path) == os.environ.get("EVERTHREAD_PRICES")
+    where = f"EVERTHREAD_PRICES={str(path)!r}" if is_from_environment else repr(str(path))
+    own = _validated(_loaded(path, where), where)
     # Amounts of two currencies cannot be added up.
     packaged = _packaged().models if own.currency == _packaged().currency else {}
     return PriceList(currency=own.currency, models={**packaged, **own.models})
@@ -132,13 +135,13 @@ def _packaged() -> PriceList:
     return _validated(yaml.safe_load(source.read_text(encoding="utf-8")), "the packaged prices")
 
 
-def _loaded(path: Path) -> Any:
+def _loaded(path: Path, where: str) -> Any:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingsError(f"cannot read {str(path)!r}: {error.strerror}") from error
+        raise SettingsError(f"cannot read {where}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read {str(path)!r}: it is not YAML: {str(error).splitlines()[0]}") from error
+        raise SettingsError(f"cannot read {where}: it is not YAML: {str(error).splitlines()[0]}") from error
 
 
 def _validated(values: Any, where: str) -> PriceList:

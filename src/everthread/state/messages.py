@@ -21,10 +21,19 @@ from langchain_core.messages import (
 from langchain_core.messages.base import BaseMessageChunk
 from langgraph.channels.delta import DeltaChannel
 
-from everthread.errors import UnreadableError
+from everthread.errors import SettingsError, UnreadableError
 from everthread.state.reducer import clean, clean_content, reduced
 
-__all__ = ["SNAPSHOT_EVERY", "Messages", "clean", "clean_content", "read_messages", "reduce_messages"]
+__all__ = [
+    "SNAPSHOT_EVERY",
+    "Messages",
+    "as_messages",
+    "clean",
+    "clean_content",
+    "read_messages",
+    "reason",
+    "reduce_messages",
+]
 
 SNAPSHOT_EVERY = 5
 """Writes between two full snapshots: a longer walk back costs time at load, a shorter one bytes."""
@@ -74,6 +83,10 @@ _KINDS: dict[object, type[BaseMessage]] = {
 }
 
 
+_NO_MESSAGE = (ValueError, TypeError, LookupError, NotImplementedError)
+"""What LangChain raises for a value that is no message."""
+
+
 def _revived(value: Any) -> BaseMessage:
     """Return a value as a message: LangGraph's servers keep one as the JSON of its fields."""
     if isinstance(value, BaseMessage):
@@ -81,5 +94,27 @@ def _revived(value: Any) -> BaseMessage:
     kind = _KINDS.get(value.get("type")) if isinstance(value, dict) and "additional_kwargs" in value else None
     try:
         return kind.model_validate(value) if kind is not None else convert_to_messages([value])[0]
-    except (ValueError, TypeError, LookupError, NotImplementedError) as error:
-        raise UnreadableError(f"what is given or saved as a message is none ({str(error).splitlines()[0]})") from error
+    except _NO_MESSAGE as error:
+        raise UnreadableError(f"what is given or saved as a message is none ({reason(error)})") from error
+
+
+def as_messages(given: Iterable[Any]) -> list[BaseMessage]:
+    """Return what a caller gave as messages.
+
+    Raises:
+        SettingsError: one of them is nothing that LangChain reads as a message.
+    """
+    try:
+        return convert_to_messages(list(given))
+    except _NO_MESSAGE as error:
+        raise SettingsError(
+            f"`messages` cannot be read: {reason(error)}; send a text, {{'role': 'user', 'content': 'a text'}}, "
+            "a message of LangChain, or a list of these"
+        ) from error
+
+
+def reason(error: Exception) -> str:
+    """Return the first line of an error; LangChain and LangGraph put links behind it."""
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    return (str(error) or type(error).__name__).splitlines()[0]

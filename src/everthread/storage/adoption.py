@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
-from langchain_core.messages import BaseMessage, SystemMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError, SettingsError
 from everthread.state.marks import marked_only, marks
-from everthread.state.messages import Messages
+from everthread.state.messages import Messages, as_messages
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.open import Storage
@@ -157,8 +157,8 @@ def _messages(values: Mapping[str, Any]) -> list[BaseMessage]:
     """Return the messages of a state; of a state that has other things under that name, none."""
     found = values.get("messages")
     try:
-        return convert_to_messages(found) if isinstance(found, list) else []
-    except (ValueError, TypeError, NotImplementedError):
+        return as_messages(found) if isinstance(found, list) else []
+    except SettingsError:
         return []
 
 

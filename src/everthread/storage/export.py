@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from langchain_core.messages import BaseMessage, RemoveMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, RemoveMessage
 
+from everthread.errors import SettingsError
 from everthread.state import namespaces
+from everthread.state.messages import as_messages
 from everthread.storage import user_data
 from everthread.storage.decoded import checkpoint_values
 from everthread.storage.open import Storage
@@ -89,6 +91,6 @@ def _messages(channel: str, value: Any) -> Iterator[BaseMessage]:
     for one in given if isinstance(given, list) else [given]:
         if one is not None and not isinstance(one, RemoveMessage):
             try:
-                yield one if isinstance(one, BaseMessage) else convert_to_messages([one])[0]
-            except (ValueError, NotImplementedError):
+                yield one if isinstance(one, BaseMessage) else as_messages([one])[0]
+            except SettingsError:
                 continue

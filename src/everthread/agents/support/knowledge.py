@@ -275,7 +275,7 @@ def _terms(query: str) -> list[str]:
 
 
 def _expression(terms: list[str]) -> str:
-    """Ask for any term, and once more in what an article is about: a word of many bodies is rare in titles, as `vpn`."""
+    """Ask for any term, and once more in title and tags: a word such as `vpn` is in many bodies and in few titles."""
     anywhere = " OR ".join(terms)
     return f"({anywhere}) OR {{title tags}} : ({anywhere})"
 
