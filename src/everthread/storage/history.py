@@ -25,17 +25,18 @@ def thread_history(reader: Reader, view: ThreadView) -> ThreadHistory:
     """
     thread_id, user = view.thread_id, (view.record or {}).get("user_id")
     others = [str(record["thread_id"]) for record in records(reader, user)] if user else []
+    messages = ThreadSource(reader, view)
     last_prompt, last_injection = (newest_event(reader, thread_id, one) for one in ("prompt_assembled", "injected"))
     elsewhere = (event for one in reversed(others) if one != thread_id for event in events_of(reader, one, NOTE_KINDS))
     return ThreadHistory(
         thread_id=thread_id,
         turns=view.turns,
-        messages=ThreadSource(reader, view),
+        messages=messages,
         working_set=view.working_set,
         summary=Summary.model_validate(view.summary) if view.summary else None,
         session_notes={one.id: one for one in view.notes},
         notes={one.id: one for one in long_term_notes(reader, user)} if user else {},
-        note_events=[*elsewhere, *events_of(reader, thread_id, [*NOTE_KINDS, "memory_full"])],
+        note_events=[*elsewhere, *messages.note_events],
         last_prompt=last_prompt if isinstance(last_prompt, PromptAssembled) else None,
         last_injection=last_injection if isinstance(last_injection, Injected) else None,
     )
@@ -92,7 +93,7 @@ def note_history(reader: Reader, user_id: str, note: Note, thread_id: str | None
 def _events(reader: Reader, thread_id: str, note_id: str) -> Iterator[dict[str, Any]]:
     """Yield a thread's events that name a note; the prompts that it was injected into are too many to list."""
     space = namespaces.ledger(thread_id)
-    rows = reader.decoded(space, reader.tables.holding(space, words=words_in(note_id)))
+    rows = reader.decoded(space, reader.tables.holding(space, words_in(note_id)))
     for event in readable_events(reader, thread_id, rows):
         value = event.model_dump(mode="json")
         if event.event not in ("injected", "prompt_assembled") and _names(value, note_id):

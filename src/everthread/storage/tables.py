@@ -77,19 +77,26 @@ class Tables(Protocol):
     ) -> list[tuple[str, bytes]]:
         """Return items of exactly one namespace by key, as key and value, without the keys to skip."""
 
+    def keys(self, namespace: Namespace) -> list[str]:
+        """Return the keys of exactly one namespace, in no order."""
+
     def holding(
-        self, namespace: Namespace, *, words: Sequence[str] = (), kinds: Sequence[str] = ()
+        self, namespace: Namespace, words: Sequence[str], *, limit: int | None = None, offset: int = 0
     ) -> list[tuple[str, bytes]]:
-        """Return the items of exactly one namespace whose values hold all of some words, by key.
+        """Return the items of exactly one namespace whose values hold all of some words.
 
         Args:
             namespace: where they are.
             words: ASCII letters and digits, or others without upper and lower case; in any case, also inside of words.
-            kinds: only events of these; empty for items of any kind.
+            limit: most messages of a transcript, those of the last places first; None: all items, in no order.
+            offset: messages to leave out ahead of them.
         """
 
-    def places(self, namespace: Namespace) -> list[tuple[str, int, str]]:
-        """Return key, place and role of every record of a transcript."""
+    def events(self, namespace: Namespace, kinds: Sequence[str]) -> list[tuple[str, bytes]]:
+        """Return the events of a ledger of some kinds, or of all when none is named, oldest first."""
+
+    def places(self, namespace: Namespace, role: str) -> list[tuple[str, int]]:
+        """Return key and place of every record of a transcript that is of a role, in no order."""
 
     def below(self, prefix: str) -> list[tuple[str, str, bytes]]:
         """Return the items of a namespace and of all below it, in order: namespace text, key, value."""

@@ -27,7 +27,11 @@ NOTE_KINDS = (
 )
 """Events about notes; `why` asks for those of a user's other threads too."""
 
+_OWN_NOTE_KINDS = (*NOTE_KINDS, "memory_full")
+
 _MESSAGE_KINDS = ("evicted", "compacted", "masked", "offloaded", "recalled", "note_blocked", "regret")
+
+_PAGE = 5_000
 
 _MOST_LIKE = 200
 """Messages with words of a text that are looked at closely."""
@@ -69,22 +73,24 @@ class ThreadSource:
         if " " in query:
             # No handle, and no id of a call; the words of a question need not be looked for twice.
             return [query] if self.message(query) is not None else []
-        quoted = json.dumps(query, ensure_ascii=False).encode("utf-8", "replace")
-        rows = [row for row in self._holding(words_in(query)) if quoted in row[1]]
+        quoted = json.dumps(query, ensure_ascii=False)
+        words = [quoted] if words_in(query) == [query] else words_in(query)
+        rows = [row for row in self._holding(words) if quoted.encode("utf-8", "replace") in row[1]]
         every = [*self._read(self._reader.decoded(self._space, rows)), *self._here.values()]
         answers = {str(one.id) for one in every if one.tool_call_id == query}
-        return [key for key, *_ in self._places if query in (key, handle_of(key)) or key in answers]
+        may_be_handle = len(query) == len(handle_of(""))
+        named = (key for key in self._ids if key == query or (may_be_handle and query == handle_of(key)))
+        return self._oldest_first([*answers, *named])
 
     def beginning(self, query: str) -> list[str]:
         """Return the ids that begin with a text, oldest first."""
-        return [key for key, *_ in self._places if key.startswith(query)]
+        return self._oldest_first(key for key in self._ids if key.startswith(query))
 
     def saying(self, text: str, most: int) -> list[StoredMessage]:
         """Return the newest messages that say a text, in any case and spacing, oldest first."""
         wanted = folded(text)
-        rows = [one for one in self._holding(words_in(text)) if one[0] not in self._here]
-        archived = sorted(self._reader.decoded(self._space, rows), key=_place, reverse=True)
-        saying = (one for one in self._read(archived) if wanted in folded(words_of(one)))
+        rows = (one for one in self._newest_holding(words_in(text)) if one[0] not in self._here)
+        saying = (one for one in self._read(self._reader.decoded(self._space, rows)) if wanted in folded(words_of(one)))
         here = [one for one in self._here.values() if wanted in folded(words_of(one))]
         return sorted([*islice(saying, most), *here], key=sequence)[-most:]
 
@@ -107,27 +113,51 @@ class ThreadSource:
         """Return the events that name a message, oldest first."""
         needle = max(words_in(message_id), key=len, default="").encode()
         # Those of version 0.1, without a time, have a hash in place of the id.
-        rows = [row for row in self._message_rows if needle in row[1] or b'"at"' not in row[1]]
-        items = self._reader.decoded(namespaces.ledger(self._id), rows)
-        return [event for event in readable_events(self._reader, self._id, items) if is_about(event, message_id)]
+        rows = [row for row in self._event_rows if needle in row[1] or b'"at"' not in row[1]]
+        about = (event for event in self._events(rows) if event.event in _MESSAGE_KINDS)
+        return [event for event in about if is_about(event, message_id)]
+
+    @property
+    def note_events(self) -> list[Event]:
+        """The events about notes, oldest first."""
+        kinds = [f'"{kind}"'.encode() for kind in _OWN_NOTE_KINDS]
+        rows = [row for row in self._event_rows if any(kind in row[1] for kind in kinds)]
+        return [event for event in self._events(rows) if event.event in _OWN_NOTE_KINDS]
 
     @cached_property
-    def _message_rows(self) -> list[tuple[str, bytes]]:
-        return self._reader.tables.holding(namespaces.ledger(self._id), kinds=_MESSAGE_KINDS)
+    def _event_rows(self) -> list[tuple[str, bytes]]:
+        kinds = dict.fromkeys([*_MESSAGE_KINDS, *_OWN_NOTE_KINDS])
+        return self._reader.tables.events(namespaces.ledger(self._id), [*kinds])
+
+    def _events(self, rows: Iterable[tuple[str, bytes]]) -> list[Event]:
+        return readable_events(self._reader, self._id, self._reader.decoded(namespaces.ledger(self._id), rows))
 
     @cached_property
-    def _places(self) -> list[tuple[str, int, str]]:
-        """Id, place and role of every message, oldest first."""
-        archived = [one for one in self._reader.tables.places(self._space) if one[0] not in self._here]
-        own = [(key, sequence(one), one.type) for key, one in self._here.items() if not is_synthetic(one)]
-        return sorted([*archived, *own], key=lambda one: one[1])
+    def _ids(self) -> list[str]:
+        """Ids of all messages."""
+        archived = (key for key in self._reader.tables.keys(self._space) if key not in self._here)
+        return [*archived, *(key for key, one in self._here.items() if not is_synthetic(one))]
+
+    def _oldest_first(self, ids: Iterable[str]) -> list[str]:
+        messages = {key: self.message(key) for key in dict.fromkeys(ids)}
+        return sorted(messages, key=lambda key: sequence(one) if (one := messages[key]) else -1)
 
     @cached_property
     def _questions(self) -> list[int]:
-        return [place for _, place, role in self._places if role == "human"]
+        """Places of the user's messages, in order."""
+        archived = (place for key, place in self._reader.tables.places(self._space, "human") if key not in self._here)
+        here = (sequence(one) for one in self._here.values() if one.type == "human" and not is_synthetic(one))
+        return sorted([*archived, *here])
+
+    def _newest_holding(self, words: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the rows of messages that hold some words, the newest first, a page at a time."""
+        offset = 0
+        while rows := self._reader.tables.holding(self._space, words, limit=_PAGE, offset=offset):
+            yield from rows
+            offset += len(rows)
 
     def _holding(self, words: Sequence[str]) -> list[tuple[str, bytes]]:
-        return self._reader.tables.holding(self._space, words=words)
+        return self._reader.tables.holding(self._space, words)
 
     def _read(self, items: Iterable[Record]) -> Iterator[StoredMessage]:
         """Yield archived messages but for results of steps that were never saved, since a crash came in between."""
@@ -151,7 +181,7 @@ def newest_event(reader: Reader, thread_id: str, kind: str) -> Event | None:
 def events_of(reader: Reader, thread_id: str, kinds: Sequence[str]) -> list[Event]:
     """Return the events of some kinds in a thread's ledger, oldest first."""
     space = namespaces.ledger(thread_id)
-    rows = reader.tables.holding(space, kinds=kinds)
+    rows = reader.tables.events(space, kinds)
     return readable_events(reader, thread_id, reader.decoded(space, rows))
 
 
@@ -171,7 +201,7 @@ def page_of_events(
         The events, and how many there are in all.
     """
     space = namespaces.ledger(thread_id)
-    rows = reader.tables.holding(space, kinds=kinds)
+    rows = reader.tables.events(space, kinds)
     end = max(len(rows) - offset, 0)
     page = reader.decoded(space, rows[max(end - limit, 0) : end])
     return readable_events(reader, thread_id, page), len(rows)
@@ -180,8 +210,3 @@ def page_of_events(
 def words_in(text: str) -> list[str]:
     """Return the runs of a text by which to look for it, the longest first."""
     return sorted(dict.fromkeys(_WORD.findall(text)), key=len, reverse=True)[:_MOST_WORDS]
-
-
-def _place(item: Record) -> int:
-    place = item.value.get("seq")
-    return place if isinstance(place, int) else -1

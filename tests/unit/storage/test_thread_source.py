@@ -7,6 +7,7 @@ from everthread import Transcript, open_storage
 from everthread.ledger.events import Masked, NoteBlocked
 from everthread.ledger.record import record
 from everthread.state.marks import handle_of
+from everthread.storage import thread_source
 from everthread.storage.open import Storage
 from everthread.storage.reading import read_thread, reader_of
 from everthread.storage.thread_source import ThreadSource, events_of, newest_event, page_of_events
@@ -46,8 +47,13 @@ def test_a_text_is_found_as_it_was_said_in_any_case(database_url: str, text: str
         assert [one.id for one in source(storage).saying(text, 8)] == ids
 
 
-def test_the_newest_are_taken_of_many_that_say_it(database_url: str) -> None:
+@pytest.mark.parametrize("page", [1, 9])
+def test_the_newest_are_taken_of_many_that_say_it(
+    database_url: str, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread_source, "_PAGE", page)
     with open_storage(database_url) as storage:
+        assert [one.id for one in source(storage).saying("meet", 2)] == ["m-1", "x-6"]
         assert [one.id for one in source(storage).saying("meet", 1)] == ["x-6"]
 
 

@@ -70,7 +70,11 @@ _STORED = "SELECT channel, type, blob FROM checkpoint_blobs WHERE thread_id = %s
 _WRITTEN = "SELECT channel, type, blob FROM checkpoint_writes WHERE thread_id = %s"
 _SAID = "channel IN ('messages', '__start__')"
 _PAGE = "SELECT key, value::text FROM store WHERE prefix = %s"
-_PLACES = "SELECT key, value -> 'seq', value ->> 'role' FROM store WHERE prefix = %s"
+_PLACES = "SELECT key, value -> 'seq' FROM store WHERE prefix = %s AND value ->> 'role' = %s"
+_LAST_PLACES = (
+    " ORDER BY CASE WHEN jsonb_typeof(value -> 'seq') = 'number' THEN (value ->> 'seq')::numeric END DESC NULLS LAST"
+    " LIMIT %s OFFSET %s"
+)
 _BELOW = (
     "SELECT prefix, key, value::text FROM store WHERE prefix = %s OR (prefix ~>~ %s AND prefix ~<~ %s)"
     ' ORDER BY prefix COLLATE "C", key COLLATE "C"'
@@ -173,20 +177,31 @@ class PostgresTables:
             rows = self._stored(sql, prefix, [*skip], limit, offset)
         return [(text_out(name), _plain(value)) for name, value in rows]
 
+    def keys(self, namespace: Namespace) -> list[str]:
+        """Return the keys of exactly one namespace, in no order."""
+        rows = self._stored("SELECT key FROM store WHERE prefix = %s", text_in(".".join(namespace)))
+        return [text_out(key) for (key,) in rows]
+
     def holding(
-        self, namespace: Namespace, *, words: Sequence[str] = (), kinds: Sequence[str] = ()
+        self, namespace: Namespace, words: Sequence[str], *, limit: int | None = None, offset: int = 0
     ) -> list[tuple[str, bytes]]:
-        """Return the items of exactly one namespace whose values hold all of some words, by key."""
-        of_kinds = " AND value ->> 'event' = ANY(%s)" if kinds else ""
-        sql = f'{_PAGE}{of_kinds} AND value::text ILIKE ALL(%s::text[]) ORDER BY key COLLATE "C"'
-        patterns = [f"%{word}%" for word in words]
-        rows = self._stored(sql, text_in(".".join(namespace)), *([[*kinds]] if kinds else ()), patterns)
+        """Return the items of exactly one namespace whose values hold all of some words."""
+        sql = f"{_PAGE} AND value::text ILIKE ALL(%s::text[]){'' if limit is None else _LAST_PLACES}"
+        page = () if limit is None else (limit, offset)
+        rows = self._stored(sql, text_in(".".join(namespace)), [f"%{word}%" for word in words], *page)
         return [(text_out(name), _plain(value)) for name, value in rows]
 
-    def places(self, namespace: Namespace) -> list[tuple[str, int, str]]:
-        """Return key, place and role of every record of a transcript."""
-        rows = self._stored(_PLACES, text_in(".".join(namespace)))
-        return [(text_out(key), seq, str(role)) for key, seq, role in rows if isinstance(seq, int)]
+    def events(self, namespace: Namespace, kinds: Sequence[str]) -> list[tuple[str, bytes]]:
+        """Return the events of a ledger of some kinds, or of all when none is named, oldest first."""
+        of_kinds = " AND value ->> 'event' = ANY(%s)" if kinds else ""
+        sql = f'{_PAGE}{of_kinds} ORDER BY key COLLATE "C"'
+        rows = self._stored(sql, text_in(".".join(namespace)), *([[*kinds]] if kinds else ()))
+        return [(text_out(name), _plain(value)) for name, value in rows]
+
+    def places(self, namespace: Namespace, role: str) -> list[tuple[str, int]]:
+        """Return key and place of every record of a transcript that is of a role, in no order."""
+        rows = self._stored(_PLACES, text_in(".".join(namespace)), role)
+        return [(text_out(key), seq) for key, seq in rows if isinstance(seq, int)]
 
     def below(self, prefix: str) -> list[tuple[str, str, bytes]]:
         """Return the items of a namespace and of all below it, in order."""

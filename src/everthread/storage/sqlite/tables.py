@@ -30,14 +30,20 @@ _WRITES = (
     " WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ? ORDER BY {path}task_id, idx"
 )
 _ITEM = "SELECT key, CAST(value AS BLOB) FROM store WHERE prefix = ?"
+# What the first bytes tell to be something else need not be parsed; a quotation mark in somebody's words is escaped.
+_SKIPPED = " AND instr(substr(value, 1, 128), CAST('{}' AS BLOB)) = 0"
 # A value that is no JSON would stop the whole query; who decodes it names it.
 _OF_KINDS = (
     " AND CASE WHEN json_valid(CAST(value AS TEXT)) THEN"
     " json_extract(CAST(value AS TEXT), '$.event') IN (SELECT value FROM json_each(?)) ELSE 1 END"
 )
 _PLACES = (
-    "SELECT key, json_extract(CAST(value AS TEXT), '$.seq'), json_extract(CAST(value AS TEXT), '$.role') FROM store"
-    " WHERE prefix = ? AND json_valid(CAST(value AS TEXT))"
+    "SELECT key, json_extract(CAST(value AS TEXT), '$.seq') FROM store"
+    " WHERE prefix = ?{} AND json_valid(CAST(value AS TEXT)) AND json_extract(CAST(value AS TEXT), '$.role') = ?"
+)
+_LAST_PLACES = (
+    " ORDER BY CASE WHEN json_valid(CAST(value AS TEXT)) THEN json_extract(CAST(value AS TEXT), '$.seq') END DESC"
+    " LIMIT ? OFFSET ?"
 )
 _BELOW = (
     "SELECT prefix, key, CAST(value AS BLOB) FROM store WHERE prefix = ? OR (prefix > ? AND prefix < ?)"
@@ -166,18 +172,34 @@ class SqliteTables:
         sql = f"{_ITEM} AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ? OFFSET ?"
         return self._rows("store", sql, prefix, json.dumps([*skip]), limit, offset)
 
-    def holding(
-        self, namespace: Namespace, *, words: Sequence[str] = (), kinds: Sequence[str] = ()
-    ) -> list[tuple[str, bytes]]:
-        """Return the items of exactly one namespace whose values hold all of some words, by key."""
-        sql = f"{_ITEM}{_OF_KINDS if kinds else ''}{' AND CAST(value AS TEXT) LIKE ?' * len(words)} ORDER BY key"
-        patterns = (f"%{word}%" for word in words)
-        return self._rows("store", sql, ".".join(namespace), *([json.dumps([*kinds])] if kinds else ()), *patterns)
+    def keys(self, namespace: Namespace) -> list[str]:
+        """Return the keys of exactly one namespace, in no order."""
+        return [
+            str(key) for (key,) in self._rows("store", "SELECT key FROM store WHERE prefix = ?", ".".join(namespace))
+        ]
 
-    def places(self, namespace: Namespace) -> list[tuple[str, int, str]]:
-        """Return key, place and role of every record of a transcript."""
-        rows = self._rows("store", _PLACES, ".".join(namespace))
-        return [(str(key), seq, str(role)) for key, seq, role in rows if isinstance(seq, int)]
+    def holding(
+        self, namespace: Namespace, words: Sequence[str], *, limit: int | None = None, offset: int = 0
+    ) -> list[tuple[str, bytes]]:
+        """Return the items of exactly one namespace whose values hold all of some words."""
+        sql = f"{_ITEM}{' AND CAST(value AS TEXT) LIKE ?' * len(words)}{'' if limit is None else _LAST_PLACES}"
+        page = () if limit is None else (limit, offset)
+        return self._rows("store", sql, ".".join(namespace), *(f"%{word}%" for word in words), *page)
+
+    def events(self, namespace: Namespace, kinds: Sequence[str]) -> list[tuple[str, bytes]]:
+        """Return the events of a ledger of some kinds, or of all when none is named, oldest first."""
+        if not kinds:
+            return self._rows("store", f"{_ITEM} ORDER BY key", ".".join(namespace))
+        # Most events are of these kinds.
+        skipped = (_SKIPPED.format(f'"event":"{one}"') for one in ("prompt_assembled", "injected") if one not in kinds)
+        sql = f"{_ITEM}{''.join(skipped)}{_OF_KINDS} ORDER BY key"
+        return self._rows("store", sql, ".".join(namespace), json.dumps([*kinds]))
+
+    def places(self, namespace: Namespace, role: str) -> list[tuple[str, int]]:
+        """Return key and place of every record of a transcript that is of a role, in no order."""
+        skipped = (_SKIPPED.format(f'"role":"{one}"') for one in ("human", "ai", "tool") if one != role)
+        rows = self._rows("store", _PLACES.format("".join(skipped)), ".".join(namespace), role)
+        return [(str(key), seq) for key, seq in rows if isinstance(seq, int)]
 
     def below(self, prefix: str) -> list[tuple[str, str, bytes]]:
         """Return the items of a namespace and of all below it, in order."""
