@@ -3,7 +3,8 @@
     python benchmarks/postgres.py URL [--items 100000] [--turns 1000] [--json]
 
 URL names an empty database or schema, such as `postgresql://postgres@127.0.0.1:5432/postgres?schema=bench`. The text
-is that of `stores.py`; the model of the long thread answers from a list, so what is measured is all but the model.
+that is searched is that of `stores.py`; the long thread is that of `threads.py`, and its bytes are those after pruning
+and vacuum.
 """
 
 import argparse
@@ -13,14 +14,11 @@ import time
 from typing import Any
 
 from stores import Texts, records
+from threads import Talk, config, costs
 
-from everthread import Context, build_graph, open_storage
-from everthread.models.scripted import ScriptedModel
-from everthread.state import Agent
+from everthread import open_storage
 from everthread.storage.open import Storage
 
-AGENT = Agent(name="bench", title="Bench", instructions="Be brief.")
-CONFIG: Any = {"configurable": {"thread_id": "long"}}
 SPACE = ("threads", "t-0", "transcript")
 
 
@@ -53,23 +51,16 @@ def recall(storage: Storage, items: int) -> dict[str, Any]:
 
 
 def long_thread(storage: Storage, turns: int) -> dict[str, Any]:
-    texts = Texts()
     before = storage.eraser.size()
-    graph = build_graph(AGENT, model=ScriptedModel(["Noted."] * turns), summarizer="offline", storage=storage)
-    dials = Context(user_id="u", window=8_000, max_output_tokens=500)
-    cpu: list[float] = []
-    for _ in range(turns):
-        start = time.process_time()
-        graph.invoke({"messages": texts.message()}, CONFIG, context=dials)
-        cpu.append(time.process_time() - start)
-    tenth = max(turns // 10, 1)
+    talk = Talk(storage, "sync")
+    for number in range(1, turns + 1):
+        talk.turn("long", number)
     storage.checkpointer.prune_turns("long", 3)
     storage.eraser.reclaim()
-    opened = [timed(lambda: graph.get_state(CONFIG)) for _ in range(20)]
+    opened = [timed(lambda: talk.graph.get_state(config("long"))) for _ in range(20)]
     return {
         "turns": turns,
-        "cpu_ms_second_tenth": round(statistics.median(cpu[tenth : 2 * tenth]) * 1e3, 1),
-        "cpu_ms_last_tenth": round(statistics.median(cpu[-tenth:]) * 1e3, 1),
+        **costs(talk.costs),
         "bytes_a_turn": round((storage.eraser.size() - before) / turns),
         "open": milliseconds(opened),
     }

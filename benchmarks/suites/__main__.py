@@ -34,13 +34,15 @@ SUITES = {
 }
 """Names of the suites, each a module of this package, with the question that it answers."""
 
+ON_POSTGRES = ("retention", "threads")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a suite, print its report, and return 1 when a requirement is missed, 2 when it was used wrongly."""
     options = _parser().parse_args(arguments)
     try:
         requirements = [Requirement.parse(text) for text in options.require]
-        report = run(options.suite, options.paths, Options(options.budget, options.limit, options.jobs))
+        report = run(options.suite, options.paths, _options(options))
         print(json.dumps(report.document(), indent=2) if options.json else markdown(report))
         if options.html is not None:
             options.html.write_text(render_report(report), encoding="utf-8")
@@ -51,6 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for failure in failures:
         print(f"error: {failure}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _options(given: argparse.Namespace) -> Options:
+    if given.database is not None and given.suite not in ON_POSTGRES:
+        raise SettingsError(f"--database is for {' and '.join(ON_POSTGRES)}; {given.suite} keeps nothing in Postgres")
+    return Options(given.budget, given.limit, given.jobs, given.database)
 
 
 def run(name: str, paths: Sequence[Path], options: Options) -> Report:
@@ -103,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--budget", metavar="N", type=int, help="tokens to fill (default: the suite's own)")
     parser.add_argument("--limit", metavar="K", type=int, help="only the first K records")
     parser.add_argument("--jobs", metavar="N", type=int, default=cores(), help="processes (default: one a core)")
+    parser.add_argument("--database", metavar="URL", help="keep the conversations in this Postgres, not in memory")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--html", metavar="FILE", type=Path, help="write a page to open in a browser")
     return parser

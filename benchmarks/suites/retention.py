@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import ExecutionInfo, Runtime
@@ -93,7 +94,8 @@ def measured(suite: str, archive: type["OneThread"], paths: Sequence[Path], opti
     picked = read_conversations(paths, options.limit)
     conversations = picked.records
     budgets = [budget, *(other for other in OTHER_BUDGETS if other != budget)]
-    results = spread(partial(scored, budgets=budgets, archive=archive), conversations, options.jobs, tick)
+    score = partial(scored, budgets=budgets, archive=archive, database=options.database)
+    results = spread(score, conversations, options.jobs, tick)
     scores: Scores = defaultdict(list)
     for parts, _ in results:
         for key, values in parts.items():
@@ -115,11 +117,14 @@ def measured(suite: str, archive: type["OneThread"], paths: Sequence[Path], opti
     )
 
 
-def scored(conversation: Conversation, budgets: Sequence[int], archive: type["OneThread"]) -> tuple[Scores, int]:
+def scored(
+    conversation: Conversation, budgets: Sequence[int], archive: type["OneThread"], database: str | None
+) -> tuple[Scores, int]:
     """Return the scores of one conversation, and the most tokens that a prompt took of the first budget."""
     scores: Scores = defaultdict(list)
     most = 0
-    with archive.of(conversation) as thread:
+    with empty_storage(database) as storage:
+        thread = archive(conversation, storage)
         for question in conversation.questions:
             for limit in budgets:
                 for method in METHODS:
@@ -158,6 +163,25 @@ def _row(name: str, scores: Sequence[Score]) -> tuple[str | int | float, ...]:
     return (name, *_means(scores).values(), len(scores))
 
 
+@contextmanager
+def empty_storage(database: str | None) -> Iterator[Storage]:
+    """Open an empty storage that goes when it is closed: in memory, or as a schema of its own in Postgres."""
+    if database is None:
+        with open_storage("sqlite://") as storage:
+            yield storage
+        return
+    import psycopg  # Of the extra `postgres`, which the other databases do without.
+    from psycopg.sql import SQL, Identifier
+
+    schema = f"suite_{uuid4().hex[:12]}"
+    try:
+        with open_storage(f"{database}{'&' if '?' in database else '?'}schema={schema}") as storage:
+            yield storage
+    finally:
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute(SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(Identifier(schema)))
+
+
 class OneThread:
     """One conversation in a database of its own, all of it evicted."""
 
@@ -176,13 +200,6 @@ class OneThread:
         agent = Agent(name="retention", title="Retention", instructions="Answer from the conversation.")
         self._deps = node_deps(agent, self._model)
         self.keep(conversation.messages)
-
-    @classmethod
-    @contextmanager
-    def of(cls, conversation: Conversation) -> Iterator["OneThread"]:
-        """Keep a conversation in an empty database."""
-        with open_storage("sqlite://") as storage:
-            yield cls(conversation, storage)
 
     def keep(self, messages: Sequence[BaseMessage]) -> None:
         """Write the conversation into the database."""

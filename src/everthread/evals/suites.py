@@ -44,6 +44,8 @@ class Options:
     """Only the first so many records."""
     jobs: int = 1
     """Processes to use, by suites that replay conversations."""
+    database: str | None = None
+    """URL of a Postgres database for what a suite keeps, in schemas of its own; None keeps it in memory."""
     a: str = ""
     """Dials of the first configuration, such as `policy=salience,recall_tokens=0`; `compare` only."""
     b: str = ""

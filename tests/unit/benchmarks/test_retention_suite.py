@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from benchmarks.suites import retention, threads
+from benchmarks.suites.__main__ import main
 from benchmarks.suites.annotations import iso_date
 from benchmarks.suites.conversations import read_conversations
 from everthread.errors import RecordError
@@ -140,3 +142,22 @@ def test_a_malformed_line_is_named(tmp_path: Path) -> None:
 )
 def test_recorded_dates_are_read(text: str | None, iso: str | None) -> None:
     assert iso_date(text) == iso
+
+
+@pytest.mark.postgres
+def test_postgres_shows_what_sqlite_shows_and_keeps_no_schema(tmp_path: Path, postgres: str) -> None:
+    paths = [folder(tmp_path, record())]
+
+    found = retention.run(paths, Options(budget=200, database=postgres), lambda done, total, name: None)
+
+    assert found.figures == retention.run(paths, Options(budget=200), lambda done, total, name: None).figures
+    with psycopg.connect(postgres) as connection:
+        left = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'suite\\_%'").fetchall()
+    assert left == []
+
+
+def test_only_suites_that_keep_conversations_take_a_database(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["guard", str(folder(tmp_path, record())), "--database", "postgresql://nowhere"]) == 2
+    assert "--database is for retention and threads" in capsys.readouterr().err
