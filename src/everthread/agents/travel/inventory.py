@@ -4,14 +4,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from everthread.agents.travel.options import (
-    Cabin,
-    CarOption,
-    FlightOption,
-    HotelOption,
-    InsuranceOption,
-    Option,
-)
+from everthread.agents.travel.options import Cabin, FlightOption, HotelOption, Option
 
 OptionT_co = TypeVar("OptionT_co", bound=Option, covariant=True)
 
@@ -79,20 +72,15 @@ class Inventory(Protocol):
 
     def flights(self, query: FlightQuery) -> Offers[FlightOption]:
         """Find flights."""
-        ...
 
     def hotels(self, query: HotelQuery) -> Offers[HotelOption]:
         """Find rooms."""
-        ...
 
-    def cars(self, query: CarQuery) -> Offers[CarOption]:
+    def cars(self, query: CarQuery) -> Offers[Option]:
         """Find rental cars."""
-        ...
 
-    def insurance(self, query: InsuranceQuery) -> Offers[InsuranceOption]:
+    def insurance(self, query: InsuranceQuery) -> Offers[Option]:
         """Find insurance."""
-        ...
 
     def option(self, option_id: str) -> Option:
         """Look an option up again, with its present price; what a model says about it is never trusted."""
-        ...

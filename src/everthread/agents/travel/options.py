@@ -1,9 +1,8 @@
-"""What can be booked: typed options that describe themselves."""
+"""What can be booked, described in words, and the journeys of a flight."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import ClassVar, Literal
+from typing import Literal
 
 Cabin = Literal["economy", "premium_economy", "business", "first"]
 """Cabins, the cheapest first."""
@@ -12,12 +11,21 @@ Kind = Literal["flight", "hotel", "car", "insurance"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Option(ABC):
+class Option:
     """Something that can be booked under its id."""
 
-    kind: ClassVar[Kind]
-
+    kind: Kind
     option_id: str
+    headline: str
+    """What, where and when, in one line."""
+    facts: tuple[str, ...]
+    """What distinguishes the option, one fact a line."""
+    starts: date
+    """First day, local."""
+    ends: date
+    """Last day, local; of a flight, the day of the last departure."""
+    names_needed: tuple[int, int]
+    """Fewest and most travellers that a booking may name."""
     price: float
     """Total for everyone and for the whole time, in `currency`."""
     currency: str
@@ -26,31 +34,6 @@ class Option(ABC):
     """What changing and cancelling costs."""
     source: str
     """Where the option comes from, such as `sandbox inventory, not a real offer`."""
-
-    @property
-    @abstractmethod
-    def headline(self) -> str:
-        """What and where, in one line."""
-
-    @property
-    @abstractmethod
-    def starts(self) -> date:
-        """First day, local."""
-
-    @property
-    @abstractmethod
-    def ends(self) -> date:
-        """Last day, local."""
-
-    @property
-    @abstractmethod
-    def facts(self) -> tuple[str, ...]:
-        """What distinguishes the option, one fact a line."""
-
-    @property
-    @abstractmethod
-    def names_needed(self) -> tuple[int, int]:
-        """Fewest and most travellers that a booking may name."""
 
     @property
     def total(self) -> str:
@@ -119,191 +102,16 @@ class Journey:
 class FlightOption(Option):
     """A journey, with the way back when one was asked for, for all travellers."""
 
-    kind: ClassVar[Kind] = "flight"
-
-    origin: str
-    """City and code, such as `Paris (CDG)`."""
-    destination: str
     outbound: Journey
     inbound: Journey | None
-    cabin: Cabin
-    fare: str
-    baggage: str
-    travellers: int
-
-    @property
-    def headline(self) -> str:
-        """Route, dates and cabin."""
-        trip = f"{self.starts} one way" if self.inbound is None else f"{self.starts} to {self.ends}"
-        cabin = self.cabin.replace("_", " ")
-        return f"flight {self.origin} → {self.destination}, {trip}, {cabin}, {counted(self.travellers, 'traveller')}"
-
-    @property
-    def starts(self) -> date:
-        """Day of departure, local."""
-        return self.outbound.departure.date()
-
-    @property
-    def ends(self) -> date:
-        """Day of the last departure: the way back if there is one."""
-        return (self.inbound or self.outbound).departure.date()
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """Both journeys, price for each traveller, fare and bags."""
-        back = (f"back {self.inbound}",) if self.inbound else ()
-        each = money(self.price / self.travellers, self.currency)
-        return f"out {self.outbound}", *back, f"{self.fare} fare, {each} each; {self.baggage}"
-
-    @property
-    def names_needed(self) -> tuple[int, int]:
-        """One name for each seat."""
-        return self.travellers, self.travellers
 
 
 @dataclass(frozen=True, kw_only=True)
 class HotelOption(Option):
     """Rooms in a hotel for a stay."""
 
-    kind: ClassVar[Kind] = "hotel"
-
-    hotel: str
-    city: str
-    area: str
-    stars: int
-    """From 1 to 5."""
-    features: tuple[str, ...]
-    check_in: date
-    check_out: date
-    guests: int
-    rooms: int
     nightly_rate: float
     """For one room, in `currency`."""
-
-    @property
-    def headline(self) -> str:
-        """Hotel, city and dates."""
-        return (
-            f"{self.hotel}, {self.city}, {self.check_in} to {self.check_out} "
-            f"({counted(self.nights, 'night')}), {counted(self.guests, 'guest')}"
-        )
-
-    @property
-    def nights(self) -> int:
-        """Length of the stay."""
-        return (self.check_out - self.check_in).days
-
-    @property
-    def starts(self) -> date:
-        """Day of arrival."""
-        return self.check_in
-
-    @property
-    def ends(self) -> date:
-        """Day of departure."""
-        return self.check_out
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """Class, area, features and rate."""
-        rate = money(self.nightly_rate, self.currency)
-        return (
-            f"{self.stars} stars, {self.area}; {', '.join(self.features)}",
-            f"{counted(self.rooms, 'room')}, {rate} a night and room",
-        )
-
-    @property
-    def names_needed(self) -> tuple[int, int]:
-        """At least the guest who checks in."""
-        return 1, self.guests
-
-
-@dataclass(frozen=True, kw_only=True)
-class CarOption(Option):
-    """A rental car."""
-
-    kind: ClassVar[Kind] = "car"
-
-    supplier: str
-    location: str
-    category: str
-    seats: int
-    bags: int
-    transmission: str
-    collision_waiver: str
-    """What is covered when the car is damaged, so that it can be compared with the traveller's own cover."""
-    pick_up: date
-    drop_off: date
-    daily_rate: float
-
-    @property
-    def headline(self) -> str:
-        """Category, supplier, place and dates."""
-        return f"rental car ({self.category}), {self.supplier}, {self.location}, {self.pick_up} to {self.drop_off}"
-
-    @property
-    def starts(self) -> date:
-        """Day of pick-up."""
-        return self.pick_up
-
-    @property
-    def ends(self) -> date:
-        """Day of return."""
-        return self.drop_off
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """Size, rate and cover."""
-        rate = money(self.daily_rate, self.currency)
-        return (
-            f"{self.seats} seats, {counted(self.bags, 'bag')}, {self.transmission}; {rate} a day, unlimited mileage",
-            f"collision waiver: {self.collision_waiver}",
-        )
-
-    @property
-    def names_needed(self) -> tuple[int, int]:
-        """The driver, and further drivers up to the seats."""
-        return 1, self.seats
-
-
-@dataclass(frozen=True, kw_only=True)
-class InsuranceOption(Option):
-    """Travel insurance for one trip."""
-
-    kind: ClassVar[Kind] = "insurance"
-
-    plan: str
-    destination: str
-    start: date
-    end: date
-    covered_cost: float
-    """Cost of the trip that is insured, in `currency`."""
-    covers: tuple[str, ...]
-
-    @property
-    def headline(self) -> str:
-        """Plan, destination and dates."""
-        return f"{self.plan} travel insurance, {self.destination}, {self.start} to {self.end}"
-
-    @property
-    def starts(self) -> date:
-        """First insured day."""
-        return self.start
-
-    @property
-    def ends(self) -> date:
-        """Last insured day."""
-        return self.end
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What is covered and up to how much."""
-        return f"trip cost {money(self.covered_cost, self.currency)}", "; ".join(self.covers)
-
-    @property
-    def names_needed(self) -> tuple[int, int]:
-        """Everyone who is insured."""
-        return 1, 9
 
 
 def money(amount: float, currency: str) -> str:

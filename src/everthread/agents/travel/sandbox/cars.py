@@ -5,7 +5,7 @@ from datetime import date
 
 from everthread.agents.travel.errors import TravelError
 from everthread.agents.travel.inventory import CarQuery, Offers
-from everthread.agents.travel.options import CarOption
+from everthread.agents.travel.options import Option, counted, money
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports, city_by_airport
 from everthread.agents.travel.sandbox.dice import draw, pick
@@ -42,7 +42,7 @@ _CLASSES = {
 """Classes of car by the letter that ends an option id."""
 
 
-def search(query: CarQuery, today: date) -> Offers[CarOption]:
+def search(query: CarQuery, today: date) -> Offers[Option]:
     """Find rental cars, the cheapest first.
 
     Raises:
@@ -59,7 +59,7 @@ def search(query: CarQuery, today: date) -> Offers[CarOption]:
     return Offers(tuple(options), reading(query.city, place))
 
 
-def rebuild(parts: list[str], today: date) -> CarOption | None:
+def rebuild(parts: list[str], today: date) -> Option | None:
     """Make the option of a decoded id again; None when there is none.
 
     Raises:
@@ -77,7 +77,7 @@ def _check(query: CarQuery, today: date) -> None:
     calendar.check_end(query.pick_up, query.drop_off, roles, least=0, most=LONGEST_RENTAL_DAYS)
 
 
-def _option(query: CarQuery, airport: Airport, letter: str) -> CarOption:
+def _option(query: CarQuery, airport: Airport, letter: str) -> Option:
     car = _CLASSES[letter]
     known = city_by_airport().get(airport.code)
     # Cars vary less with the place than rooms do.
@@ -86,20 +86,20 @@ def _option(query: CarQuery, airport: Airport, letter: str) -> CarOption:
     rate = round(car.daily_rate * level * luck * calendar.season(query.pick_up))
     days = max(1, (query.drop_off - query.pick_up).days)
     covered = draw("waiver", airport.code, letter) < 0.35
-    return CarOption(
+    cover = "included, excess USD 500" if covered else "not included, USD 18 a day at the desk"
+    supplier = pick(_SUPPLIERS, "supplier", airport.code, letter)
+    size = f"{car.seats} seats, {counted(car.bags, 'bag')}, {car.transmission}"
+    return Option(
+        kind="car",
         option_id=option_ids.encode(KIND, airport.code, query.pick_up, query.drop_off, letter),
+        headline=f"rental car ({car.name}), {supplier}, {airport} airport, {query.pick_up} to {query.drop_off}",
+        facts=(f"{size}; {money(rate, CURRENCY)} a day, unlimited mileage", f"collision waiver: {cover}"),
+        starts=query.pick_up,
+        ends=query.drop_off,
+        # The driver, and further drivers up to the seats.
+        names_needed=(1, car.seats),
         price=float(rate * days),
         currency=CURRENCY,
         terms=_TERMS,
         source=LABEL,
-        supplier=pick(_SUPPLIERS, "supplier", airport.code, letter),
-        location=f"{airport} airport",
-        category=car.name,
-        seats=car.seats,
-        bags=car.bags,
-        transmission=car.transmission,
-        collision_waiver="included, excess USD 500" if covered else "not included, USD 18 a day at the desk",
-        pick_up=query.pick_up,
-        drop_off=query.drop_off,
-        daily_rate=float(rate),
     )

@@ -8,7 +8,7 @@ from typing import get_args
 
 from everthread.agents.travel.errors import TravelError
 from everthread.agents.travel.inventory import FlightQuery, Offers
-from everthread.agents.travel.options import Cabin, FlightOption, Journey, Segment
+from everthread.agents.travel.options import Cabin, FlightOption, Journey, Segment, counted, money
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports, distance_km
 from everthread.agents.travel.sandbox.dice import between, draw, pick
@@ -117,22 +117,25 @@ def _option(query: FlightQuery, origin: Airport, destination: Airport, letter: s
     fare, _ = _PLANS[letter]
     days = (query.date, query.return_date) if query.return_date else (query.date,)
     last = f"{query.cabin[0].upper()}{query.travellers}{letter}"
+    each = _price_each(query, (outbound, inbound), distance_km(origin, destination), letter)
+    starts, ends = outbound.departure.date(), (inbound or outbound).departure.date()
+    trip = f"{starts} to {ends}" if inbound else f"{starts} one way"
+    cabin, people = query.cabin.replace("_", " "), counted(query.travellers, "traveller")
+    back = (f"back {inbound}",) if inbound else ()
     return FlightOption(
+        kind="flight",
         option_id=option_ids.encode(KIND, origin.code, destination.code, *days, last),
-        price=float(
-            query.travellers * _price_each(query, (outbound, inbound), distance_km(origin, destination), letter)
-        ),
+        headline=f"flight {origin} → {destination}, {trip}, {cabin}, {people}",
+        facts=(f"out {outbound}", *back, f"{fare.name} fare, {money(each, CURRENCY)} each; {fare.baggage}"),
+        starts=starts,
+        ends=ends,
+        names_needed=(query.travellers, query.travellers),
+        price=float(query.travellers * each),
         currency=CURRENCY,
         terms=fare.terms,
         source=LABEL,
-        origin=str(origin),
-        destination=str(destination),
         outbound=outbound,
         inbound=inbound,
-        cabin=query.cabin,
-        fare=fare.name,
-        baggage=fare.baggage,
-        travellers=query.travellers,
     )
 
 

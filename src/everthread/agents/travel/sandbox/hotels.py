@@ -6,7 +6,7 @@ from math import ceil
 
 from everthread.agents.travel.errors import TravelError
 from everthread.agents.travel.inventory import HotelQuery, Offers
-from everthread.agents.travel.options import HotelOption, money
+from everthread.agents.travel.options import HotelOption, counted, money
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports, cities
 from everthread.agents.travel.sandbox.dice import between, draw, pick
@@ -101,21 +101,24 @@ def _option(query: HotelQuery, airport: Airport, letter: str) -> HotelOption:
     rate = round(usual * house.rate_factor * factor * luck * calendar.season(query.check_in))
     rooms = ceil(query.guests / 2)
     nights = (query.check_out - query.check_in).days
+    hotel = f"{pick(_FIRST_WORDS, 'name', city.code, letter)} {house.last_word}"
+    stay = f"{query.check_in} to {query.check_out} ({counted(nights, 'night')})"
     return HotelOption(
+        kind="hotel",
         option_id=option_ids.encode(KIND, city.code, query.check_in, query.check_out, f"{query.guests}{letter}"),
+        headline=f"{hotel}, {city.city}, {country_name(city.country)}, {stay}, {counted(query.guests, 'guest')}",
+        facts=(
+            f"{house.stars} stars, {house.area}; {', '.join(_features(city, letter))}",
+            f"{counted(rooms, 'room')}, {money(rate, CURRENCY)} a night and room",
+        ),
+        starts=query.check_in,
+        ends=query.check_out,
+        # At least the guest who checks in.
+        names_needed=(1, query.guests),
         price=float(rate * nights * rooms),
         currency=CURRENCY,
         terms=terms,
         source=LABEL,
-        hotel=f"{pick(_FIRST_WORDS, 'name', city.code, letter)} {house.last_word}",
-        city=f"{city.city}, {country_name(city.country)}",
-        area=house.area,
-        stars=house.stars,
-        features=_features(city, letter),
-        check_in=query.check_in,
-        check_out=query.check_out,
-        guests=query.guests,
-        rooms=rooms,
         nightly_rate=float(rate),
     )
 

@@ -5,7 +5,7 @@ from datetime import date
 
 from everthread.agents.travel.errors import TravelError
 from everthread.agents.travel.inventory import InsuranceQuery, Offers
-from everthread.agents.travel.options import InsuranceOption, money
+from everthread.agents.travel.options import Option, money
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports
 from everthread.agents.travel.sandbox.label import CURRENCY, LABEL
@@ -51,7 +51,7 @@ _PLANS = {
 """What can be bought, by the letter that ends an option id."""
 
 
-def search(query: InsuranceQuery, today: date) -> Offers[InsuranceOption]:
+def search(query: InsuranceQuery, today: date) -> Offers[Option]:
     """Find insurance, the cheapest first.
 
     Raises:
@@ -63,7 +63,7 @@ def search(query: InsuranceQuery, today: date) -> Offers[InsuranceOption]:
     return Offers(options, reading(query.destination, place))
 
 
-def rebuild(parts: list[str], today: date) -> InsuranceOption | None:
+def rebuild(parts: list[str], today: date) -> Option | None:
     """Make the option of a decoded id again; None when there is none.
 
     Raises:
@@ -85,28 +85,31 @@ def _check(query: InsuranceQuery, today: date) -> None:
         )
 
 
-def _option(query: InsuranceQuery, airport: Airport, letter: str) -> InsuranceOption:
+def _option(query: InsuranceQuery, airport: Airport, letter: str) -> Option:
     plan = _PLANS[letter]
     city = city_airport(airport)
     # The id holds whole dollars, and the price must follow from the id alone.
     cost = round(query.trip_cost)
     days = (query.end - query.start).days + 1
     price = plan.share * cost + plan.daily * days * (1.6 if city.country in _DEAR_CARE else 1.0)
-    return InsuranceOption(
+    covers = (
+        f"cancellation for illness or accident up to {money(cost, CURRENCY)}",
+        f"medical up to {money(plan.medical, CURRENCY)}",
+        f"baggage up to {money(plan.baggage, CURRENCY)}",
+        *plan.extras,
+    )
+    place = f"{city.city}, {country_name(city.country)}"
+    return Option(
+        kind="insurance",
         option_id=option_ids.encode(KIND, city.code, query.start, query.end, cost, letter),
+        headline=f"{plan.name} travel insurance, {place}, {query.start} to {query.end}",
+        facts=(f"trip cost {money(cost, CURRENCY)}", "; ".join(covers)),
+        starts=query.start,
+        ends=query.end,
+        # Everyone who is insured.
+        names_needed=(1, 9),
         price=round(price, 2),
         currency=CURRENCY,
         terms=_TERMS,
         source=LABEL,
-        plan=plan.name,
-        destination=f"{city.city}, {country_name(city.country)}",
-        start=query.start,
-        end=query.end,
-        covered_cost=float(cost),
-        covers=(
-            f"cancellation for illness or accident up to {money(cost, CURRENCY)}",
-            f"medical up to {money(plan.medical, CURRENCY)}",
-            f"baggage up to {money(plan.baggage, CURRENCY)}",
-            *plan.extras,
-        ),
     )

@@ -3,14 +3,8 @@
 from collections.abc import Callable
 from datetime import date
 
-from everthread.agents.travel.inventory import (
-    CarQuery,
-    FlightQuery,
-    HotelQuery,
-    InsuranceQuery,
-    Offers,
-)
-from everthread.agents.travel.options import CarOption, FlightOption, HotelOption, InsuranceOption, Option
+from everthread.agents.travel.inventory import CarQuery, FlightQuery, HotelQuery, InsuranceQuery, Offers
+from everthread.agents.travel.options import FlightOption, HotelOption, Option
 from everthread.agents.travel.sandbox import cars, flights, hotels, insurance, option_ids
 
 _REBUILD: dict[str, Callable[[list[str], date], Option | None]] = {
@@ -39,11 +33,11 @@ class SandboxInventory:
         """Find rooms."""
         return hotels.search(query, self._today())
 
-    def cars(self, query: CarQuery) -> Offers[CarOption]:
+    def cars(self, query: CarQuery) -> Offers[Option]:
         """Find rental cars."""
         return cars.search(query, self._today())
 
-    def insurance(self, query: InsuranceQuery) -> Offers[InsuranceOption]:
+    def insurance(self, query: InsuranceQuery) -> Offers[Option]:
         """Find insurance."""
         return insurance.search(query, self._today())
 
