@@ -180,3 +180,15 @@ def test_a_profile_survives_a_round_trip_through_json() -> None:
 def test_a_profile_with_a_wrong_or_unknown_value_is_refused(key: str, value: object) -> None:
     with pytest.raises(ValidationError, match=key):
         SupportProfile.model_validate(PROFILE | {key: value})
+
+
+def test_a_user_whom_another_apps_context_names_gets_the_ticket() -> None:
+    graph = StateGraph(MessagesState, context_schema=dict)
+    graph.add_node("tools", ToolNode(support_tools(clock=lambda: NOW)))
+    graph.set_entry_point("tools")
+    opened = {"name": "open_ticket", "args": {"title": "No sound", "description": "In Teams."}, "id": "c"}
+    store = InMemoryStore()
+
+    graph.compile(store=store).invoke({"messages": [AIMessage("", tool_calls=[opened])]}, context={"user_id": "bob"})
+
+    assert len(store.search(("users", "bob", "tickets"))) == 1

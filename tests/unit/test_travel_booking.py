@@ -192,6 +192,16 @@ def test_a_user_without_bookings_gets_a_clear_answer() -> None:
     assert said(result) == ["There are no bookings for this user."]
 
 
+def test_a_user_whom_only_the_config_names_books_for_themselves() -> None:
+    graph = desk(store := InMemoryStore())
+    config = {"configurable": {"thread_id": "t-1", "user_id": "bob"}}
+    graph.invoke(calls(booking()), config)
+
+    graph.invoke(Command(resume=True), config)
+
+    assert (len(trips(store, "bob")), trips(store, "local")) == (1, [])
+
+
 def test_all_bookings_are_listed_by_date_and_only_the_user_s_own() -> None:
     graph = desk(store := InMemoryStore())
     # More than the ten records that a store returns when it is not asked for more.

@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from langgraph.store.base import BaseStore, SearchItem
+from langgraph.store.base import BaseStore
 
 from everthread.errors import RecordError, SettingsError
 from everthread.evals.baselines import BASELINES, play_baseline
@@ -39,13 +39,13 @@ from everthread.ledger import events
 from everthread.memory.consolidate.duplicates import says_the_same
 from everthread.memory.text.wording import wording
 from everthread.state import Context, Note, namespaces
+from everthread.state.records import items
 from everthread.storage.to_read import storage_to_read
 from everthread.window.tokens import counter_for
 
 __all__ = ["Measured", "measure", "run"]
 
 WINDOW = 16_000
-_PAGE = 500
 _MEMORY = ("profile", "notes", "session_notes", "summary", "recalled")
 _THIRD_PERSON = frozenset({"they're", "they've", "they'll", "they'd", "themselves"})
 """What "I'm", "I've", "I'll", "I'd" and "myself" become in a note."""
@@ -121,7 +121,7 @@ def _database(path: Path) -> Iterator[Measured]:
     """Measure every thread of a database, and the long-term notes of every user once."""
     users: set[str] = set()
     with storage_to_read(f"sqlite:///{path}") as storage:
-        for thread in _items(storage.store, namespaces.SESSIONS):
+        for thread in items(storage.store, namespaces.SESSIONS):
             user_id = str(thread.value.get("user_id", ""))
             log = [event.model_dump(mode="json") for event in events(storage.store, thread.key)]
             notes = [] if user_id in users else _notes(storage.store, user_id=user_id)
@@ -130,14 +130,7 @@ def _database(path: Path) -> Iterator[Measured]:
 
 
 def _notes(store: BaseStore, *, user_id: str) -> list[Note]:
-    return [Note.model_validate(item.value) for item in _items(store, namespaces.notes(user_id))]
-
-
-def _items(store: BaseStore, namespace: tuple[str, ...]) -> list[SearchItem]:
-    items: list[SearchItem] = []
-    while page := store.search(namespace, limit=_PAGE, offset=len(items)):
-        items += page
-    return items
+    return [Note.model_validate(item.value) for item in items(store, namespaces.notes(user_id))]
 
 
 def measure(log: Sequence[Mapping[str, Any]], notes: Sequence[Note], *, turns: int) -> Measured:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol, cast
+from typing import Any, cast
 from uuid import uuid4
 
 from langgraph.store.base import BaseStore, GetOp, Op, PutOp, SearchOp
@@ -24,13 +24,6 @@ _ROUNDING = 1e-9
 """Amounts are sums of fractions; two that differ by less are the same."""
 
 Record = dict[str, Any]
-
-
-class _Changing(Protocol):
-    """A store that reads and writes in one transaction."""
-
-    def change(self, key: str, reads: Sequence[Op], make: Callable[[list[Any]], Sequence[PutOp]]) -> None:
-        """See `SearchStore.change`."""
 
 
 def _today() -> str:
@@ -196,7 +189,7 @@ class Counters:
             *values, before = [None if one is None else one.value for one in found]
             puts = []
             is_counted = before is not None and asked is not None and before.get("granted", 0) > number
-            for limit, space, value in zip(("user_day", "thread"), self._places(day), values, strict=True):
+            for limit, space, value in zip(("user_day", "thread"), self._places(), values, strict=True):
                 record = self._record(value, is_thread=limit == "thread")
                 if limit in amounts and not is_counted and name not in record["granted"]:
                     record["granted"] = {**record["granted"], name: amounts[limit]}
@@ -213,7 +206,7 @@ class Counters:
         self, day: str, user: Record | None, thread: Record | None, change: Callable[[Record], Record]
     ) -> list[PutOp]:
         records = (self._record(user, is_thread=False), self._record(thread, is_thread=True))
-        return [_put(space, day, change(one)) for space, one in zip(self._places(day), records, strict=True)]
+        return [_put(space, day, change(one)) for space, one in zip(self._places(), records, strict=True)]
 
     def _record(self, value: Record | None, *, is_thread: bool) -> Record:
         if value is not None:
@@ -221,15 +214,16 @@ class Counters:
         name = {"thread_id": self.thread_id} if is_thread else {"user_id": self.user_id}
         return {**name, "currency": self.currency, "models": {}, "open": {}, "granted": {}}
 
-    def _places(self, day: str) -> tuple[namespaces.Namespace, namespaces.Namespace]:
+    def _places(self) -> tuple[namespaces.Namespace, namespaces.Namespace]:
         return namespaces.spent_by(self.user_id), namespaces.spent_in(self.thread_id)
 
     def _reads(self, day: str) -> list[Op]:
-        return [GetOp(space, day) for space in self._places(day)]
+        return [GetOp(space, day) for space in self._places()]
 
     def _change(self, reads: Sequence[Op], make: Callable[[list[Any]], Sequence[PutOp]]) -> None:
-        if hasattr(self.store, "change"):
-            cast(_Changing, self.store).change(f"spend/{namespaces.label(self.user_id)}", reads, make)
+        change = getattr(self.store, "change", None)
+        if change is not None:
+            change(f"spend/{namespaces.label(self.user_id)}", reads, make)
             return
         # A store of somebody else, such as a LangGraph server's: exact within this process.
         with _in_process:

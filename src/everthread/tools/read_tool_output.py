@@ -8,6 +8,7 @@ from langgraph.prebuilt import ToolRuntime
 from everthread.state import Context, State, namespaces
 from everthread.state.marks import handle_of, is_masked
 from everthread.storage.transcript import full_text
+from everthread.tools.runtime import dials_of, thread_of
 from everthread.window.encoding import encoding
 
 __all__ = ["read_tool_output"]
@@ -24,7 +25,7 @@ def read_tool_output(
     limit: Annotated[int, "Tokens to return."] = 1000,
 ) -> str:
     """Read a part of a long text that was shortened in this conversation."""
-    thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
+    thread_id = thread_of(runtime)
     text = None
     if runtime.store is not None:
         pointer = runtime.store.get(namespaces.thread(thread_id, "handles"), handle)
@@ -36,10 +37,9 @@ def read_tool_output(
         text = next(whole, None)
     if text is None:
         raise ToolException(f"there is no handle {handle!r} in this conversation; copy it exactly as shown")
-    context = runtime.context if isinstance(runtime.context, Context) else Context()
     encoder = encoding("o200k_base")
     tokens = encoder.encode_ordinary(text)
-    limit = max(1, min(limit, context.tool_output_tokens - _MARGIN))
+    limit = max(1, min(limit, dials_of(runtime).tool_output_tokens - _MARGIN))
     if not 0 <= offset < max(len(tokens), 1):
         raise ToolException(f"`offset` must be from 0 to {len(tokens) - 1}, got {offset}")
     part = tokens[offset : offset + limit]

@@ -14,6 +14,7 @@ from everthread.memory.rendering import escape
 from everthread.state import Context, State, namespaces
 from everthread.state.context import RecallThreads
 from everthread.storage.recall import candidates, other_threads, search_of, within_days
+from everthread.tools.runtime import dials_of, thread_of
 from everthread.window.encoding import encoding
 
 __all__ = ["recall_history"]
@@ -36,7 +37,7 @@ def recall_history(
     if runtime.store is None:
         raise ToolException("this conversation has no store, so nothing can be searched")
     first, last = _day("after", after), _day("before", before)
-    thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
+    thread_id = thread_of(runtime)
     item = runtime.store.get(namespaces.SESSIONS, thread_id)
     session = item.value if item else {}
     messages = (runtime.state or {}).get("messages", [])
@@ -50,8 +51,7 @@ def recall_history(
         passages, question = candidates(within_days(search, first, last), question)
         found += passages.values()
     best = sorted(found, key=lambda one: (-one.score, -one.seq))[: max(1, min(limit, _MOST))]
-    context = runtime.context if isinstance(runtime.context, Context) else Context()
-    text, shown = _block(best, question, context.tool_output_tokens - _MARGIN)
+    text, shown = _block(best, question, dials_of(runtime).tool_output_tokens - _MARGIN)
     if shown:
         _record(runtime, thread_id, shown, len(found), text)
     return text

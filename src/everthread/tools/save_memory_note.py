@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Protocol
+from itertools import takewhile
+from typing import Annotated, Any, Literal, Protocol, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
@@ -26,6 +27,7 @@ from everthread.state.marks import is_synthetic
 from everthread.state.notes import Note, NoteOrigin, Source
 from everthread.storage.recall import passage_of
 from everthread.storage.refetches import restated_blocked
+from everthread.tools.runtime import thread_of
 
 __all__ = ["SecondOpinion", "memory_tool", "save_memory_note"]
 
@@ -126,7 +128,7 @@ def _drafted(
     rules: Rules,
 ) -> _Draft:
     """Find out whose words a note is made of, and let the rules decide on it; nothing is written."""
-    thread_id = _thread_of(runtime)
+    thread_id = thread_of(runtime)
     messages = runtime.state.get("messages", [])
     origin, said, is_lasting = _author(text, messages, runtime.store, thread_id)
     message_ids = (said.id,) if said else ()
@@ -188,7 +190,7 @@ def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Context,
     else:
         saved = NoteSaved(note_id=note.id, scope=note.scope, kind=note.kind, by="tool", message_ids=ids, guard=guard)
         events.append(saved)
-    thread_id, messages = _thread_of(runtime), runtime.state.get("messages", [])
+    thread_id, messages = thread_of(runtime), runtime.state.get("messages", [])
     if note is None and (asked := _asked(messages)) is not None:
         events += filter(None, [restated_blocked(store, thread_id, asked, messages)])
     turn, operations = int(runtime.state.get("turns", 0)), draft.operations if note else ()
@@ -218,10 +220,6 @@ def _unasked(runtime: ToolRuntime[Context, State]) -> Verdict | None:
     return unanswered("no model to ask") if getattr(runtime.context, "guard", "rules") == "model" else None
 
 
-def _thread_of(runtime: ToolRuntime[Context, State]) -> str:
-    return str(runtime.config.get("configurable", {}).get("thread_id", ""))
-
-
 def _author(
     text: str, messages: Sequence[BaseMessage], store: BaseStore | None, thread_id: str
 ) -> tuple[NoteOrigin, Said | None, bool]:
@@ -246,22 +244,19 @@ def _author(
     return ("tool", behind, True) if behind is not None else ("assistant", own[0] if own else None, True)
 
 
+def _is_users(message: BaseMessage) -> TypeGuard[HumanMessage]:
+    return isinstance(message, HumanMessage) and not is_synthetic(message)
+
+
 def _asked(messages: Sequence[BaseMessage]) -> HumanMessage | None:
     """Return the user's message of the current turn."""
-    for message in reversed(messages):
-        if isinstance(message, HumanMessage) and not is_synthetic(message):
-            return message
-    return None
+    return next(filter(_is_users, reversed(messages)), None)
 
 
 def _has_results(messages: Sequence[BaseMessage]) -> bool:
     """Tell whether a tool has returned something in the current turn."""
-    for message in reversed(messages):
-        if isinstance(message, HumanMessage) and not is_synthetic(message):
-            return False
-        if message.type == "tool" and message.name not in _REPEATING:
-            return True
-    return False
+    turn = takewhile(lambda message: not _is_users(message), reversed(messages))
+    return any(message.type == "tool" and message.name not in _REPEATING for message in turn)
 
 
 def _own(messages: Sequence[BaseMessage]) -> list[Said]:
@@ -271,7 +266,7 @@ def _own(messages: Sequence[BaseMessage]) -> list[Said]:
     for message in messages:
         if isinstance(message, AIMessage):
             asked = "" if message.tool_calls else str(message.text)
-        elif isinstance(message, HumanMessage) and not is_synthetic(message):
+        elif _is_users(message):
             text = str(message.text)
             said.append(Said(str(message.id), text, asked if agrees(text, asked) else ""))
             asked = ""

@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, Va
 
 from everthread.errors import NotFoundError, SettingsError, StorageError
 from everthread.state import namespaces
+from everthread.state.records import items
 
 Priority = Literal["low", "normal", "high", "urgent"]
 """How soon somebody must act."""
@@ -35,7 +36,6 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
 
 REMOVED = "[secret removed]"
 
-_PAGE = 100
 _ID = re.compile(r"INC-[A-Z2-7]{8}")
 
 # What follows must look like a secret (a digit in it), so that "password is expired" stays readable.
@@ -194,12 +194,9 @@ class Tickets:
 
     def find(self, status: Status | None = None) -> list[Ticket]:
         """Return all tickets, or those in one status, last changed first."""
-        found: list[Ticket] = []
-        offset = 0
-        while items := self._store.search(self._namespace, limit=_PAGE, offset=offset):
-            offset += len(items)
-            # A search takes a prefix; records in a namespace below this one are not tickets.
-            found += [_parse(item.key, item.value) for item in items if item.namespace == self._namespace]
+        # A search takes a prefix; records in a namespace below this one are not tickets.
+        own = [item for item in items(self._store, self._namespace) if item.namespace == self._namespace]
+        found = [_parse(item.key, item.value) for item in own]
         wanted = [ticket for ticket in found if status is None or ticket.status == status]
         return sorted(wanted, key=lambda ticket: (-ticket.updated_at.timestamp(), ticket.id))
 

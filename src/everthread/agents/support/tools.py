@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 from langchain_core.tools import BaseTool, ToolException, tool
 from langgraph.prebuilt import ToolRuntime
@@ -14,7 +14,7 @@ from everthread.agents.support.knowledge import render as render_hits
 from everthread.agents.support.tickets import Clock, Priority, Status, Tickets, render_line, utc_now
 from everthread.agents.support.tickets import render as render_ticket
 from everthread.errors import EverthreadError
-from everthread.state import Context, State
+from everthread.tools.runtime import thread_of, user_of
 
 # No `from __future__ import annotations` here: the tool decorator reads annotations as objects, and those of
 # nested functions cannot be resolved from text.
@@ -24,7 +24,7 @@ _CHECKS = (
     "time_sync, device_compliance, share_access or windows_update; an unknown name returns the list"
 )
 
-Runtime = ToolRuntime[Context, State]
+Runtime = ToolRuntime[Any, Any]
 
 
 def support_tools(
@@ -133,10 +133,7 @@ def _ticket_tools(clock: Clock) -> list[BaseTool]:
 def _tickets(runtime: Runtime, clock: Clock) -> Tickets:
     if runtime.store is None:
         raise ToolException("tickets need a store and this graph has none; build the graph with `storage=…`")
-    # A run without `context=` has none; its dials are then the defaults.
-    user_id = (runtime.context or Context()).user_id
-    thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
-    return Tickets(runtime.store, user_id, thread_id, clock=clock)
+    return Tickets(runtime.store, user_of(runtime), thread_of(runtime), clock=clock)
 
 
 @contextmanager

@@ -12,9 +12,7 @@ from langgraph.store.base import BaseStore
 
 from everthread.agents.travel.options import Option, money
 from everthread.state import namespaces
-
-_PAGE = 100
-"""Records read at once; stores return ten when they are not asked for more."""
+from everthread.state.records import items
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +109,8 @@ def find(store: BaseStore, user_id: str, key: str) -> Booking | None:
 def all_bookings(store: BaseStore, user_id: str) -> list[Booking]:
     """Return a user's bookings by first day; other records of past trips are left out."""
     namespace = namespaces.user(user_id, "trips")
-    found: list[Booking] = []
-    offset = 0
-    while page := store.search(namespace, limit=_PAGE, offset=offset):
-        found += [booking for item in page if item.namespace == namespace and (booking := _read(item.value))]
-        offset += len(page)
+    own = (item for item in items(store, namespace) if item.namespace == namespace)
+    found = [booking for item in own if (booking := _read(item.value))]
     return sorted(found, key=lambda booking: (booking.starts, booking.reference))
 
 

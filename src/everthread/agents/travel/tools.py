@@ -15,19 +15,12 @@ from langgraph.types import interrupt
 from everthread.agents.travel import bookings
 from everthread.agents.travel.approval import Approval, approval_request, read_approval
 from everthread.agents.travel.errors import TravelError
-from everthread.agents.travel.inventory import (
-    CarQuery,
-    FlightQuery,
-    HotelQuery,
-    InsuranceQuery,
-    Inventory,
-    Offers,
-)
+from everthread.agents.travel.inventory import CarQuery, FlightQuery, HotelQuery, InsuranceQuery, Inventory, Offers
 from everthread.agents.travel.options import Cabin, Option, counted
 from everthread.agents.travel.sandbox import SandboxInventory
-from everthread.state import Context
+from everthread.tools.runtime import thread_of, user_of
 
-Runtime = ToolRuntime[Context, Any]
+Runtime = ToolRuntime[Any, Any]
 
 LONGEST_NAME = 80
 """Characters of one traveller's name."""
@@ -125,8 +118,7 @@ class TravelDesk:
 
         Call it once for each option, only after the user chose that option; each call is approved on its own.
         """
-        store, user_id = _store(runtime), _user_id(runtime)
-        thread_id = str(runtime.config.get("configurable", {}).get("thread_id", ""))
+        store, user_id, thread_id = _store(runtime), user_of(runtime), thread_of(runtime)
         key = bookings.booking_key(thread_id, str(runtime.tool_call_id), option_id)
         booking = bookings.find(store, user_id, key)
         if booking:
@@ -151,7 +143,7 @@ class TravelDesk:
 
     def list_bookings(self, runtime: Runtime) -> str:
         """List the user's bookings with all details, the earliest first."""
-        found = bookings.all_bookings(_store(runtime), _user_id(runtime))
+        found = bookings.all_bookings(_store(runtime), user_of(runtime))
         if not found:
             return "There are no bookings for this user."
         today = self._today()
@@ -222,11 +214,6 @@ def _store(runtime: Runtime) -> BaseStore:
     if runtime.store is None:
         raise TravelError("this conversation has no store, so bookings can be neither kept nor listed; tell the user")
     return runtime.store
-
-
-def _user_id(runtime: Runtime) -> str:
-    context = runtime.context if isinstance(runtime.context, Context) else Context()
-    return context.user_id
 
 
 def _error_text(error: ToolException) -> str:
