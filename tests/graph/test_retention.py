@@ -464,6 +464,19 @@ def test_a_command_about_a_thread_that_went_says_so(run: Any, capsys: pytest.Cap
     assert "any more" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("value", ["{", "{}", "[]"])
+def test_a_damaged_receipt_hides_no_other_one(run: Any, capsys: pytest.CaptureFixture[str], value: str) -> None:
+    run(*OLD, "--yes")
+    receipts = run("--receipts")[1]
+    with closing(sqlite3.connect("everthread.db")) as database, database:
+        database.execute("INSERT INTO store (prefix, key, value) VALUES ('users.eve.receipts', 'r', ?)", (value,))
+
+    code = main(["show", "t"])
+
+    assert (code, "retention deleted it at" in capsys.readouterr().err) == (1, True)
+    assert run("--receipts")[:2] == (0, receipts)
+
+
 def test_a_command_without_a_policy_says_which_option(run: Any) -> None:
     code, _, err = run("--dry-run")
 

@@ -152,6 +152,17 @@ def test_a_text_in_a_place_nobody_knows_is_reported(storage: Storage, tmp_path: 
     assert (done.is_verified, done.left) == (False, ("copies",))
 
 
+def test_a_text_in_a_thread_of_which_nobody_knows_whose_it_is_is_reported(storage: Storage) -> None:
+    for thread in ("t", "t-2"):
+        talk(storage, "hello", thread_id=thread)
+    storage.database.connection.execute("UPDATE store SET value = '{' WHERE prefix = 'sessions' AND key = 't-2'")
+
+    done = erase(storage, user_id="ada")
+
+    assert (done.strangers, done.is_verified) == (("t-2",), False)
+    assert "checkpoints t-2" in done.left
+
+
 def test_a_note_that_was_said_elsewhere_too_loses_only_its_sources_in_a_forgotten_thread(storage: Storage) -> None:
     for thread in ("t", "t-2"):
         talk(storage, "hello", thread_id=thread, says=f"hi from {thread}")

@@ -14,7 +14,7 @@ from everthread.storage.stored_values import json_object
 from everthread.storage.tables import Tables
 from everthread.storage.unreadable import FAULTS, record_name
 
-__all__ = ["damaged_index_rows", "session_record", "unreadable"]
+__all__ = ["damaged_index_rows", "receipt", "session_record", "unreadable"]
 
 
 def session_record(item: StoredItem) -> dict[str, Any]:
@@ -32,11 +32,22 @@ def session_record(item: StoredItem) -> dict[str, Any]:
     return record
 
 
+def receipt(item: StoredItem) -> dict[str, Any]:
+    """Return a receipt of retention, once the fields that commands read are found to be there; see `session_record`."""
+    value = item.value
+    datetime.fromisoformat(value["at"])
+    missing = {"thread_id", "user_id", "whole", "erased", "bytes"} - value.keys()
+    if missing:
+        raise LookupError(f"it has no `{min(missing)}`")
+    return value
+
+
 _READERS: Mapping[str, Callable[[StoredItem], object]] = {
     "notes": lambda item: Note.model_validate(item.value),
     "transcript": lambda item: StoredMessage.of(item.value["message"]),
     "summaries": lambda item: Summary.model_validate(item.value),
     "sessions": session_record,
+    "receipts": receipt,
 }
 """By the last label of our namespaces; an application's own records need only be JSON objects."""
 

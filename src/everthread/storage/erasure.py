@@ -234,7 +234,10 @@ def _verify(storage: Storage, sought: list[bytes], user_id: str | None, spaces: 
 
 def _owner(tables: Tables) -> Callable[[Hit], str | None]:
     """Return what names the user that a row belongs to, as a label; None when nobody knows."""
-    users = {key: namespaces.label(user) for key, user in _users(tables)}
+    # A thread that is nobody's is still not theirs who are erased; of a damaged record nobody can say that.
+    users = {
+        key: namespaces.label(str(value["user_id"])) for key, value in user_data.sessions(tables) if "user_id" in value
+    }
     labels = {namespaces.label(thread_id): user for thread_id, user in users.items()}
 
     def owner(hit: Hit) -> str | None:
@@ -247,11 +250,6 @@ def _owner(tables: Tables) -> Callable[[Hit], str | None]:
         return label if kind == "users" else labels.get(label)
 
     return owner
-
-
-def _users(tables: Tables) -> Iterator[tuple[str, str]]:
-    """Return whose each thread is, where its record says so."""
-    return ((key, str(value.get("user_id"))) for key, value in user_data.sessions(tables))
 
 
 def _place(hit: Hit) -> str:

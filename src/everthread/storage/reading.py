@@ -12,9 +12,8 @@ from everthread.state.places import in_view, newest_record, placed, places_in, p
 from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, message_text, whole_thread
-from everthread.storage.damage import session_record
+from everthread.storage.damage import receipt, session_record
 from everthread.storage.reader import Reader, ThreadState
-from everthread.storage.stored_values import json_object
 from everthread.storage.unreadable import FAULTS, described, leave_out, readable, record_name
 
 if TYPE_CHECKING:
@@ -207,8 +206,9 @@ def gone(reader: Reader, thread_id: str) -> str | None:
     """
     spaces = (namespaces.user("")[0], RECEIPTS)
     rows = (row for space in spaces for row in reader.tables.below(space) if row[0].split(".")[-1] == RECEIPTS)
-    every = (json_object(blob) for _, _, blob in rows)
-    return max((str(one["at"]) for one in every if one["thread_id"] == thread_id and one["whole"]), default=None)
+    every = (one for prefix, key, blob in rows for one in reader.decoded(tuple(prefix.split(".")), [(key, blob)]))
+    receipts = readable(every, receipt)
+    return max((str(one["at"]) for one in receipts if one["thread_id"] == thread_id and one["whole"]), default=None)
 
 
 def read_thread(source: Source, thread_id: str, *, whole: bool = True) -> ThreadView:

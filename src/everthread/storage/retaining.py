@@ -12,12 +12,14 @@ from everthread.ledger import retention as events
 from everthread.state import namespaces
 from everthread.state.records import StoredItem, items
 from everthread.state.retention import Retention
+from everthread.storage.damage import receipt
 from everthread.storage.erasing import Doomed
 from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
 from everthread.storage.reading import RECEIPTS, session_notes
 from everthread.storage.said import said_in
+from everthread.storage.unreadable import readable
 from everthread.storage.user_data import UserData, kind_of
 
 __all__ = ["Deletion", "Kept", "due", "may_be_due", "receipts"]
@@ -68,22 +70,22 @@ class Deletion:
         """Return the rows that go, and the receipt that takes their place in the same transaction."""
         stamp = at.isoformat(timespec="milliseconds")
         owner = namespaces.user(self.user_id, RECEIPTS) if self.user_id else (RECEIPTS,)
-        receipt = orjson.dumps({"at": stamp, **self.as_json()})
+        written = orjson.dumps({"at": stamp, **self.as_json()})
         return Doomed(
             self.where.prefixes,
             self.where.records,
             self.where.threads,
             changed=(),
             shown=(),
-            added=((".".join(owner), f"{stamp} {namespaces.label(self.thread_id)}", receipt),),
+            added=((".".join(owner), f"{stamp} {namespaces.label(self.thread_id)}", written),),
         )
 
 
 def receipts(storage: Storage) -> list[dict[str, Any]]:
     """Return what retention has deleted, the latest first: of each deletion when it was, and its `as_json`."""
     spaces = storage.store.list_namespaces(suffix=(RECEIPTS,), limit=_MOST_NAMESPACES)
-    every = [item.value for space in spaces for item in items(storage.store, space)]
-    return sorted(every, key=lambda one: str(one.get("at")), reverse=True)
+    every = [one for space in spaces for one in readable(items(storage.store, space), receipt)]
+    return sorted(every, key=lambda one: str(one["at"]), reverse=True)
 
 
 def may_be_due(record: Mapping[str, Any], policy: Retention, at: datetime) -> bool:

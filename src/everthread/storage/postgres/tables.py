@@ -174,7 +174,7 @@ class PostgresTables:
         else:
             order = "DESC" if is_last_first else "ASC"
             sql = f'{_PAGE} AND key <> ALL(%s) ORDER BY key COLLATE "C" {order} LIMIT %s OFFSET %s'
-            rows = self._stored(sql, prefix, [*skip], limit, offset)
+            rows = self._stored(sql, prefix, [text_in(one) for one in skip], limit, offset)
         return [(text_out(name), _plain(value)) for name, value in rows]
 
     def keys(self, namespace: Namespace) -> list[str]:
