@@ -254,7 +254,7 @@ def test_a_block_of_several_lines_is_one_message(chat: Chat, capsys: pytest.Capt
         (("--model", "nope"), 2, "model 'nope' has no known form"),
         (("--model", "openai:gpt-4.1"), 2, "`OPENAI_API_KEY`"),
         (("--window", "10"), 2, "`window` must be"),
-        (("--user", ""), 2, "`user_id` must be"),
+        (("--user", ""), 2, "`--user` must be"),
         (("--database", "sqlite:///no/such/folder.db"), 1, "does not exist"),
     ],
 )

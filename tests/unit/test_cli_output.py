@@ -10,7 +10,7 @@ from rich.console import Console
 
 from everthread.agents import support, travel
 from everthread.cli import main
-from everthread.cli.chat import InputEnded, question, read_answer, read_message
+from everthread.cli.chat import InputEnded, read_answer, read_message
 from everthread.cli.options import duration_seconds
 from everthread.cli.output import (
     counted,
@@ -28,6 +28,7 @@ from everthread.cli.profile import read_profile
 from everthread.cli.prompt_view import bar, cells, headline, legend
 from everthread.cli.replay import _COLUMNS, _narrowed
 from everthread.errors import RecordError
+from everthread.graph.turn_parts import question
 
 EVENT = {
     "tokens": 600,

@@ -2,6 +2,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -18,7 +19,7 @@ from everthread.agents.support.knowledge import (
     read_article,
     render,
 )
-from everthread.errors import NotFoundError, RecordError, StorageError
+from everthread.errors import RecordError, StorageError
 
 QUESTIONS = [
     ("VPN won't connect from my hotel, it says Error 809", "KB-1001"),
@@ -111,7 +112,7 @@ def test_at_least_fifty_articles_with_unique_ids_are_bundled() -> None:
     ids = [one.id for one in bundled_articles()]
 
     assert len(ids) >= 50
-    assert len(set(ids)) == len(ids) == len(bundled_knowledge())
+    assert len(set(ids)) == len(ids)
 
 
 def test_every_article_has_every_section_and_a_readable_length() -> None:
@@ -134,11 +135,11 @@ def test_articles_hold_no_mail_addresses_and_no_phone_numbers() -> None:
 
 @pytest.mark.parametrize(("question", "expected"), QUESTIONS)
 def test_a_question_finds_its_article_among_the_first_three(question: str, expected: str) -> None:
-    assert expected in [hit.id for hit in bundled_knowledge().search(question)]
+    assert expected in [hit.article.id for hit in bundled_knowledge().search(question)]
 
 
 def test_the_first_hit_is_nearly_always_the_expected_one() -> None:
-    first = [bundled_knowledge().search(question, 1)[0].id == expected for question, expected in QUESTIONS]
+    first = [bundled_knowledge().search(question, 1)[0].article.id == expected for question, expected in QUESTIONS]
 
     assert sum(first) / len(first) >= 0.9
 
@@ -175,19 +176,19 @@ def test_a_query_without_a_telling_word_finds_nothing(query: str) -> None:
 
 
 def test_an_article_is_found_by_its_id() -> None:
-    assert bundled_knowledge().search("What does KB-1504 say?", 1)[0].id == "KB-1504"
+    assert bundled_knowledge().search("What does KB-1504 say?", 1)[0].article.id == "KB-1504"
 
 
 def test_diacritics_case_and_width_do_not_matter() -> None:
     knowledge = KnowledgeBase([article("Café printer"), article("Scanner", article_id="KB-9002")])
 
-    assert [knowledge.search(query, 1)[0].id for query in ("CAFE", "càfé", "ｃａｆｅ")] == ["KB-9001"] * 3
+    assert [knowledge.search(query, 1)[0].article.id for query in ("CAFE", "càfé", "ｃａｆｅ")] == ["KB-9001"] * 3
 
 
 def test_a_hyphenated_word_is_found_in_one_piece_and_in_two() -> None:
     knowledge = KnowledgeBase([article(symptoms="The Wi-Fi is gone."), article(article_id="KB-9002")])
 
-    assert all(knowledge.search(query)[0].id == "KB-9001" for query in ("wifi", "wi fi", "Wi-Fi"))
+    assert all(knowledge.search(query)[0].article.id == "KB-9001" for query in ("wifi", "wi fi", "Wi-Fi"))
 
 
 def test_the_title_weighs_more_than_the_symptoms() -> None:
@@ -197,7 +198,7 @@ def test_the_title_weighs_more_than_the_symptoms() -> None:
 
     hits = KnowledgeBase([in_symptoms, in_title, *others]).search("toner")
 
-    assert [hit.id for hit in hits] == ["KB-9002", "KB-9001"]
+    assert [hit.article.id for hit in hits] == ["KB-9002", "KB-9001"]
     assert hits[0].score > hits[1].score > 0
 
 
@@ -238,11 +239,6 @@ def test_two_articles_with_one_id_are_refused() -> None:
         KnowledgeBase([article(), article()])
 
 
-def test_an_unknown_article_is_named() -> None:
-    with pytest.raises(NotFoundError, match="KB-0000"):
-        bundled_knowledge().article("KB-0000")
-
-
 class WithoutFts5(sqlite3.Connection):
     """What SQLite says when it was built without FTS5."""
 
@@ -252,11 +248,11 @@ class WithoutFts5(sqlite3.Connection):
         return super().execute(sql, *args)
 
 
-def test_a_python_without_fts5_is_told_so() -> None:
-    connection = sqlite3.connect(":memory:", factory=WithoutFts5)
+def test_a_python_without_fts5_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=WithoutFts5))
 
     with pytest.raises(StorageError, match="without FTS5; install a Python"):
-        KnowledgeBase([article()], connection=connection)
+        KnowledgeBase([article()])
 
 
 def test_hits_are_rendered_with_steps_and_the_way_out() -> None:
@@ -274,11 +270,11 @@ def test_no_hit_is_said_and_not_invented() -> None:
 
 @pytest.mark.parametrize("when", ["since this morning", "since yesterday", "for two days", "today", "since Monday"])
 def test_when_a_problem_began_does_not_hide_its_article(when: str) -> None:
-    assert bundled_knowledge().search(f"My VPN does not connect {when}.")[0].id == "KB-1001"
+    assert bundled_knowledge().search(f"My VPN does not connect {when}.")[0].article.id == "KB-1001"
 
 
 @pytest.mark.parametrize(
     "words", ["VPN does not connect", "VPN is broken", "VPN down", "can't reach the VPN", "trouble with the VPN", "vpn"]
 )
 def test_a_problem_is_found_by_its_product_however_it_is_put(words: str) -> None:
-    assert bundled_knowledge().search(words)[0].id == "KB-1001"
+    assert bundled_knowledge().search(words)[0].article.id == "KB-1001"

@@ -5,18 +5,16 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from shlex import quote
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-import yaml
 from langchain_core.language_models import BaseChatModel
 from langgraph.types import Interrupt
 
 from everthread.calls import prompt_at, prompt_changes
 from everthread.cli.context import print_call, print_changes, print_preview
-from everthread.cli.conversation import Call, Conversation, Turn, Watcher
+from everthread.cli.conversation import Conversation, Turn
 from everthread.cli.end import print_ending
 from everthread.cli.options import (
     DEFAULT_DATABASE,
@@ -29,16 +27,17 @@ from everthread.cli.options import (
     user_option,
     with_spend,
 )
-from everthread.cli.output import counted, error, note, out, plain, say, shortened
+from everthread.cli.output import counted, error, note, out, say
 from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.reading import check_owner, print_notes
+from everthread.cli.screen import Screen, saved_line
 from everthread.compactions import preview
 from everthread.errors import EverthreadError
 from everthread.graph.agent import build_graph, node_deps
 from everthread.graph.ending import end_thread
+from everthread.graph.turn_parts import question
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
-from everthread.memory.guard import phrase
 from everthread.memory.text.consent import approves
 from everthread.models.provider import describe, resolve
 from everthread.nodes.prompt_plan import make_plan, read_memory
@@ -47,7 +46,7 @@ from everthread.state import Agent, Context
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.reading import exists, long_term_notes, read_thread, record_of, session_notes
 
-__all__ = ["InputEnded", "chat", "question", "read_answer", "read_message"]
+__all__ = ["InputEnded", "chat", "read_answer", "read_message"]
 
 _FENCE = '"""'
 """Opens and closes a message of several lines."""
@@ -214,7 +213,7 @@ class _Dialogue:
                 raise
         else:
             self._screen.close()
-            say(_saved_line(turn), "dim")
+            say(saved_line(turn), "dim")
 
     def _decide(self, interrupt: Interrupt) -> bool | str:
         self._screen.close()
@@ -290,78 +289,6 @@ def _check_window(agent: Agent, model: BaseChatModel, context: Context, storage:
     plan = make_plan(read_memory(store, thread_id, context, None), (), store, thread_id, context, deps)
     # As the first turn does: the readers of what left the prompt are not bound yet.
     PromptSize.of({}, plan, deps.model_for(context), reads_back=False)
-
-
-@dataclass
-class Screen(Watcher):
-    """Writes the reply as it comes, and one line for each tool call and result."""
-
-    in_line: bool = False
-
-    def text(self, text: str) -> None:
-        """Write the next piece of the reply at once."""
-        sys.stdout.write(plain(text))
-        sys.stdout.flush()
-        self.in_line = not text.endswith("\n")
-
-    def called(self, call: Call) -> None:
-        """Show a call with its arguments."""
-        self.close()
-        say(f"  → {as_code(call)}", "dim")
-
-    def returned(self, call: Call) -> None:
-        """Show the beginning of a result."""
-        self.close()
-        say(f"  {'✗' if call.failed else '←'} {shortened(call.result or '')}", "dim")
-
-    def event(self, event: Mapping[str, Any]) -> None:
-        """Mention what the user would otherwise wonder about."""
-        if event.get("event") == "overflow":
-            self.close()
-            note(f"the provider refused {event['tokens']:,} tokens as too many; trying with fewer")
-        elif event.get("event") == "note_blocked":
-            self.close()
-            is_unjudged = event["guard"] == "model" and event["category"] == "unreadable"
-            looks = f"looks like {phrase(event['category'])}"
-            what = f"was not judged ({event['rule']})" if is_unjudged else looks
-            note(f"a note was not kept: it {what}")
-
-    def close(self) -> None:
-        """End the line that is being written."""
-        if self.in_line:
-            self.in_line = False
-            say()
-
-
-def as_code(call: Call) -> str:
-    """Write a call as code, on one line."""
-    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-    return shortened(f"{call.name}({arguments})")
-
-
-def _saved_line(turn: Turn) -> str:
-    """Say that a turn is in the database, and how large its prompt was."""
-    prompt = turn.prompt
-    if prompt is None:
-        return "[saved]"
-    counts = {
-        "evicted": sum(len(event["message_ids"]) for event in turn.named("evicted")),
-        "masked": len(turn.named("masked")) + len(turn.named("offloaded")),
-        "summarised": sum(len(event["message_ids"]) for event in turn.named("compacted")),
-        "notes saved": len(turn.named("note_saved")),
-    }
-    parts = [headline(prompt), *(f"{what}: {count}" for what, count in counts.items() if count)]
-    return f"[turn {prompt['turn']} saved · {' · '.join(parts)}]"
-
-
-def question(value: Any) -> str:
-    """Return the text of an interrupt: the agent's own words, or every field of what it sent."""
-    if isinstance(value, Mapping):
-        summary = value.get("summary")
-        if isinstance(summary, str) and summary.strip():
-            return summary.strip()
-        return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True).strip()
-    return str(value)
 
 
 class InputEnded(Exception):

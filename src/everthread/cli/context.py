@@ -8,7 +8,16 @@ import typer
 
 from everthread.agents import AGENTS
 from everthread.calls import PromptChange, PromptPart, SentPrompt, prompt_at, prompt_changes
-from everthread.cli.options import DEFAULT_DATABASE, AgentName, AsJson, DatabaseUrl, ModelName, ThreadId, agent_of
+from everthread.cli.options import (
+    DEFAULT_DATABASE,
+    AgentName,
+    AsJson,
+    DatabaseUrl,
+    ModelName,
+    ThreadId,
+    agent_of,
+    call_named,
+)
 from everthread.cli.output import counted, note, out, print_json, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.reading import when
@@ -59,7 +68,7 @@ def context(
             told = _preview(storage, thread, agent, model, window)
             print_json(told.as_json()) if as_json else print_preview(told)
             return
-        sent = prompt_at(storage, thread, _named(call))
+        sent = prompt_at(storage, thread, -1 if call is None else call_named(call))
         before = prompt_at(storage, thread, sent.parent) if diff and sent.parent is not None else None
         changes = prompt_changes(before, sent, events(storage.store, thread)) if before else []
     if as_json:
@@ -70,13 +79,6 @@ def context(
         note(f"call {sent.number} of thread {thread!r} has no call before it in the ledger")
     else:
         print_changes(before, sent, changes)
-
-
-def _named(call: str | None) -> int | str:
-    """Return a number, or the name that the ledger has for a call."""
-    if call is None:
-        return -1
-    return int(call) if call.lstrip("-").isdigit() and len(call) < 12 else call
 
 
 def _preview(storage: Storage, thread: str, agent: str | None, model: str | None, window: int | None) -> Preview:
@@ -166,10 +168,10 @@ def print_changes(before: SentPrompt, sent: SentPrompt, changes: Sequence[Prompt
         part = change.after or change.before
         if part is None:
             continue
-        sign, why = _SIGNS[change.kind], f"  ({change.why})" if change.why else ""
+        sign = _SIGNS[change.kind]
         say(f"{sign} {_line(part)}", _COLOURS[sign])
-        if why:
-            say(f"  {'':<9}  {shortened(why.strip(), 80)}", "dim")
+        if change.why:
+            say(f"  {'':<9}  {shortened(f'({change.why})', 80)}", "dim")
         if change.kind == "changed":
             for line in _line_changes(change):
                 say(f"    {shortened(line, 90)}", _COLOURS[line[0]])

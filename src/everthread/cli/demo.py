@@ -13,12 +13,12 @@ import yaml
 
 from everthread.agents import travel
 from everthread.agents.travel import TravelProfile
-from everthread.cli.chat import as_code
 from everthread.cli.conversation import Conversation, Turn
 from everthread.cli.end import print_ending
 from everthread.cli.options import AsJson
 from everthread.cli.output import hanging, out, print_json, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
+from everthread.cli.screen import as_code
 from everthread.graph.agent import build_graph
 from everthread.graph.ending import Ending, end_thread
 from everthread.state import Context, Note, Source, namespaces

@@ -33,6 +33,7 @@ __all__ = [
     "UserId",
     "Yes",
     "agent_of",
+    "call_named",
     "duration_seconds",
     "load_agent",
     "load_attribute",
@@ -122,6 +123,12 @@ CountAs = Annotated[
     str | None, typer.Option("--count-as", metavar="NAME", help="Model whose tokens are counted.  [default: o200k]")
 ]
 Page = Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write a report to open in a browser.")]
+
+
+def call_named(text: str) -> int | str:
+    """Return a call's number, or the name that the ledger has for it."""
+    return int(text) if text.lstrip("-").isdigit() and len(text) < 12 else text
+
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

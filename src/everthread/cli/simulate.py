@@ -154,7 +154,7 @@ def _print(simulation: Simulation) -> None:
     has_pins = any(row.sum("pins") for row in simulation.rows)
     columns = ("policy", *headings, "rules", *(["pins"] if has_pins else []))
     rows = [_cells(row, simulation.prices.currency)[: len(columns)] for row in simulation.rows]
-    baselines = [place for place, row in enumerate(simulation.rows) if row.setting.context is None]
+    baselines = [place for place, row in enumerate(simulation.rows) if row.setting.is_baseline]
     print_table(columns, rows, dim=baselines)
     say(
         f"{simulation.compared:,} of {counted(simulation.records, 'conversation')} ran under every setting and "
@@ -175,22 +175,15 @@ def _print_refused(simulation: Simulation) -> None:
 
 
 def _cells(row: Row, currency: str) -> list[str]:
-    is_ours = row.setting.context is not None
-    needed = f"{row.kept_share:.1%}" if row.sum("needed") else "-"
-    missing = row.sum("by_handle") + row.sum("by_search")
+    is_ours = not row.setting.is_baseline
+    needed = f"{row.kept_share:.1%}" if row.sum("needed") else "–"
     return [
         row.setting.policy,
         *(f"{row.setting.window:,}", f"{row.sum('prompt_tokens'):,}", f"{row.cacheable_share:.0%}"),
         *(f"{row.cost.total:.4f} {currency}", f"{row.largest_prompt:,}", f"{row.sum('prompts_over_budget'):,}"),
-        *((f"{row.sum('evicted_messages'):,}", f"{row.sum('masked_results'):,}") if is_ours else ("-", "-")),
-        *(needed, f"{missing:,}" if is_ours else "-"),
-        *(_portion(row, "rules"), _portion(row, "pins")),
+        *((f"{row.sum('evicted_messages'):,}", f"{row.sum('masked_results'):,}") if is_ours else ("–", "–")),
+        *(needed, f"{row.recalls_needed:,}" if is_ours else "–", row.portion("rules"), row.portion("pins")),
     ]
-
-
-def _portion(row: Row, name: str) -> str:
-    total = row.sum(name)
-    return f"{row.sum(f'{name}_kept') / total:.1%}" if total else "-"
 
 
 def _print_trouble(simulation: Simulation) -> None:

@@ -15,6 +15,7 @@ from everthread.cli.options import (
     DatabaseUrl,
     ThreadId,
     agent_of,
+    call_named,
     operator,
 )
 from everthread.cli.output import note, print_json, say, shortened
@@ -79,8 +80,7 @@ def steer(
             graph = build_graph(
                 agent_of(record_of(storage.store, thread) or {}, agent), model="offline", storage=storage
             )
-            call = int(what) if what.lstrip("-").isdigit() and len(what) < 12 else what
-            made = fork(graph, thread, call, actor=operator())
+            made = fork(graph, thread, call_named(what), actor=operator())
             if as_json:
                 print_json({"thread_id": thread, "call": made.call, "left_call": made.left_call})
             else:

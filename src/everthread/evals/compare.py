@@ -128,7 +128,7 @@ MEASURES: dict[str, Measure] = {
 """What is compared, for one conversation each."""
 
 
-def bootstrap(differences: Sequence[float], seed: int, resamples: int = RESAMPLES) -> Interval:
+def bootstrap(differences: Sequence[float], seed: int) -> Interval:
     """Return the mean of paired differences with a percentile interval.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
@@ -137,9 +137,9 @@ def bootstrap(differences: Sequence[float], seed: int, resamples: int = RESAMPLE
     if not count:
         return Interval(0.0, 0.0, 0.0)
     dice = random.Random(seed)
-    means = sorted(sum(dice.choices(differences, k=count)) / count for _ in range(resamples))
+    means = sorted(sum(dice.choices(differences, k=count)) / count for _ in range(RESAMPLES))
     tail = (1 - _COVERED) / 2
-    low, high = means[int(tail * resamples)], means[min(int((1 - tail) * resamples), resamples - 1)]
+    low, high = means[int(tail * RESAMPLES)], means[int((1 - tail) * RESAMPLES)]
     return Interval(sum(differences) / count, low, high)
 
 

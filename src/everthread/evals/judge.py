@@ -51,19 +51,18 @@ class Judge:
     Args:
         model: the model.
         seed: decides which of two prompts stands first, since models favour a place.
-        output: a file that gets one JSON object a verdict; None keeps them in memory only.
+        output: a file that gets one JSON object a verdict.
     """
 
-    def __init__(self, model: BaseChatModel, *, seed: int = 7, output: Path | None = None) -> None:
+    def __init__(self, model: BaseChatModel, *, seed: int, output: Path) -> None:
         self.verdicts: list[Verdict] = []
         self._model = model
         self._dice = random.Random(seed)
         self._output = output
-        if output is not None:
-            try:
-                output.write_text("", encoding="utf-8")
-            except OSError as error:
-                raise SettingsError(f"cannot write {str(output)!r}: {error.strerror}") from error
+        try:
+            output.write_text("", encoding="utf-8")
+        except OSError as error:
+            raise SettingsError(f"cannot write {str(output)!r}: {error.strerror}") from error
 
     def compare(self, case: str, a: Sequence[BaseMessage], b: Sequence[BaseMessage], reply: str) -> Verdict:
         """Ask which prompt is better; a failing model gives a verdict that is `unreadable`."""
@@ -76,9 +75,8 @@ class Judge:
             answer = f"{type(error).__name__}: {error}"
         verdict = Verdict(case, _better(answer, a_came_first), a_came_first, answer)
         self.verdicts.append(verdict)
-        if self._output is not None:
-            with self._output.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(verdict), ensure_ascii=False) + "\n")
+        with self._output.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(verdict), ensure_ascii=False) + "\n")
         return verdict
 
     def shares(self) -> dict[str, float]:

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from everthread.evals.baselines import FULL
 from everthread.evals.simulate import Row, Simulation, by_call
-from everthread.evals.suites import Cell, Report, share, shown
+from everthread.evals.suites import Cell, Report, shown
 
 __all__ = ["render_report", "render_simulation"]
 
@@ -230,26 +230,13 @@ def _cells(row: Row, simulation: Simulation) -> dict[str, Cell]:
         "compactions": row.sum("compactions") if is_ours else "–",
         "needed kept": f"{row.kept_share:.1%}" if row.sum("needed") else "–",
         "recalls needed": row.recalls_needed if is_ours else "–",
-        "rules kept": _portion(row, "rules"),
-        "pins kept": _portion(row, "pins"),
+        "rules kept": row.portion("rules"),
+        "pins kept": row.portion("pins"),
     }
 
 
-def _portion(row: Row, name: str) -> str:
-    return f"{share(row.sum(f'{name}_kept'), row.sum(name)):.1%}" if row.sum(name) else "–"
-
-
 def _cases(simulation: Simulation) -> dict[str, Any]:
-    columns = (
-        "conversation",
-        "policy",
-        "window",
-        "calls",
-        "prompt tokens",
-        "largest prompt",
-        "needed",
-        "in the prompt",
-    )
+    columns = ("conversation", "policy", "window", "calls", "prompt tokens", "largest prompt", "needed")
     ours = [case for case in simulation.cases if not case.is_baseline]
     # Those that would have hurt come first.
     ours.sort(key=lambda case: (case.outcome == "replayed", case.in_prompt - case.needed, case.record))
@@ -260,7 +247,7 @@ def _cases(simulation: Simulation) -> dict[str, Any]:
         )
         for case in ours[:_MOST_CASES]
     ]
-    return {"columns": (*columns, "outcome"), "rows": rows, "total": len(ours)}
+    return {"columns": (*columns, "in the prompt", "outcome"), "rows": rows, "total": len(ours)}
 
 
 def _money(value: float, simulation: Simulation) -> str:

@@ -1,15 +1,13 @@
 """What prompts and replies cost at a provider's prices, net of its prompt cache."""
 
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from everthread.errors import SettingsError
-from everthread.spend.prices import read_price_list
+from everthread.spend.prices import read_price_list, read_yaml
 
 __all__ = ["Cost", "Prices", "read_prices"]
 
@@ -87,13 +85,7 @@ def read_prices(path: Path | None = None) -> Prices:
         own = found.model_dump(include={"input", "output", "cache_write"})
         return Prices(name=f"{path}, {found.date}", cached_input=cached, **own)
     where = "the example prices" if path is None else repr(str(path))
-    try:
-        source = files("everthread.evals") / "prices.yaml" if path is None else path
-        values = yaml.safe_load(source.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"cannot read {where}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read {where}: it is not YAML: {str(error).splitlines()[0]}") from error
+    values = read_yaml(Path(__file__).with_name("prices.yaml") if path is None else path, where)
     try:
         return Prices.model_validate(values if isinstance(values, dict) else {})
     except ValidationError as error:

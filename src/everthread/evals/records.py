@@ -62,7 +62,6 @@ class _Meta(_Lenient):
 
 class _Line(_Lenient):
     id: str = Field(min_length=1)
-    kind: str = ""
     toolkit: str | None = None
     messages: list[RecordedMessage] = Field(min_length=1)
     tools: list[dict[str, Any]] = []
@@ -81,7 +80,6 @@ class Record:
     """File and line, for messages to people."""
     messages: tuple[BaseMessage, ...]
     """In order, with the recorded ids."""
-    kind: str = ""
     toolkit: Toolkit = field(default_factory=Toolkit)
     gold: Mapping[str, Any] = field(default_factory=dict)
     """Annotations as they are recorded; who uses one checks its form."""
@@ -211,9 +209,7 @@ def _record(where: str, value: dict[str, Any], kits: _Toolkits) -> Record:
         kit = kit.model_copy(update={"system": "\n\n".join(filter(None, [kit.system, *instructions]))})
     gold = read.gold if isinstance(read.gold, dict) else {}
     messages = tuple(to_messages(where, read.messages))
-    return Record(
-        read.id, where, messages, kind=read.kind, toolkit=kit, gold=gold, session_ends=tuple(_ends(read.sessions))
-    )
+    return Record(read.id, where, messages, toolkit=kit, gold=gold, session_ends=tuple(_ends(read.sessions)))
 
 
 def without_instructions(value: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

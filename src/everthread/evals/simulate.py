@@ -146,6 +146,10 @@ class Row:
         """Return how often a needed value would have to be read back."""
         return self.sum("by_handle") + self.sum("by_search")
 
+    def portion(self, name: str) -> str:
+        """Return the share of `rules` or `pins` that was kept, as text; a dash where there were none."""
+        return f"{share(self.sum(f'{name}_kept'), self.sum(name)):.1%}" if self.sum(name) else "–"
+
     def document(self) -> dict[str, Any]:
         """Return the row as JSON."""
         return {

@@ -27,7 +27,7 @@ def record_of_thread(thread_id: str, messages: Sequence[BaseMessage], agent: str
     shipped = AGENTS.get(agent or "")
     tools = [convert_to_openai_tool(tool) for tool in shipped.tools] if shipped else []
     kit = Toolkit(system=shipped.instructions if shipped else "", tools=tools)
-    return Record(thread_id, f"thread {thread_id}", tuple(_replayable(messages)), kind="thread", toolkit=kit)
+    return Record(thread_id, f"thread {thread_id}", tuple(_replayable(messages)), toolkit=kit)
 
 
 def _replayable(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Interrupt
 
 from everthread.ledger.record import STREAM_KEY
 
-__all__ = ["STREAM_MODES", "Asked", "Call", "Decision", "NodeDone", "Part", "Result", "Text", "TurnReader"]
+__all__ = ["STREAM_MODES", "Asked", "Call", "Decision", "NodeDone", "Part", "Result", "Text", "TurnReader", "question"]
 
 STREAM_MODES = ["messages", "updates", "custom"]
 """What `TurnReader` reads."""
@@ -107,3 +108,13 @@ def _messages(update: Any) -> list[BaseMessage]:
     parts = update if isinstance(update, list) else [update]
     messages = [message for part in parts if isinstance(part, Mapping) for message in part.get("messages", [])]
     return [message for message in messages if isinstance(message, BaseMessage)]
+
+
+def question(value: Any) -> str:
+    """Return the text of an interrupt: the agent's own words, or every field of what it sent."""
+    if isinstance(value, Mapping):
+        summary = value.get("summary")
+        if isinstance(summary, str) and summary.strip():
+            return summary.strip()
+        return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True).strip()
+    return str(value)

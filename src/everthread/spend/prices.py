@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from everthread.errors import SettingsError
 from everthread.spend.usage import Usage
 
-__all__ = ["ModelPrice", "Price", "PriceList", "read_price_list"]
+__all__ = ["ModelPrice", "Price", "PriceList", "read_price_list", "read_yaml"]
 
 _MILLION = 1_000_000
 _DATED = re.compile(r"(?:-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8}|-latest)$")
@@ -123,7 +123,7 @@ def read_price_list(path: Path | None = None) -> PriceList:
         return _packaged()
     is_from_environment = str(path) == os.environ.get("EVERTHREAD_PRICES")
     where = f"EVERTHREAD_PRICES={str(path)!r}" if is_from_environment else repr(str(path))
-    own = _validated(_loaded(path, where), where)
+    own = _validated(read_yaml(path, where), where)
     # Amounts of two currencies cannot be added up.
     packaged = _packaged().models if own.currency == _packaged().currency else {}
     return PriceList(currency=own.currency, models={**packaged, **own.models})
@@ -135,7 +135,12 @@ def _packaged() -> PriceList:
     return _validated(yaml.safe_load(source.read_text(encoding="utf-8")), "the packaged prices")
 
 
-def _loaded(path: Path, where: str) -> Any:
+def read_yaml(path: Path, where: str) -> Any:
+    """Return what a file of prices holds.
+
+    Raises:
+        SettingsError: it cannot be read, or is not YAML; `where` says which file.
+    """
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from everthread.errors import NotFoundError, RecordError, StorageError
+from everthread.errors import RecordError, StorageError
 
 SECTIONS = ("Symptoms", "Cause", "Steps", "Verify", "Escalate when")
 """Headings of every article, in order."""
@@ -83,15 +83,11 @@ class Article(BaseModel):
 class Hit:
     """An article that matches a query."""
 
-    id: str
-    title: str
+    article: Article
     snippet: str
     """The part of the symptoms that matches best."""
     score: float
     """BM25 with column weights; higher is better, comparable within one query only."""
-    steps: tuple[str, ...]
-    verify: str
-    escalate_when: str
 
 
 def read_article(text: str, source: str) -> Article:
@@ -159,40 +155,24 @@ class KnowledgeBase:
 
     Args:
         articles: what can be found; ids must be unique.
-        connection: an SQLite connection to use instead of a new one in memory; the caller may not use it
-            any more, and it must have been opened with `check_same_thread=False`.
 
     Raises:
         StorageError: this SQLite has no FTS5.
         RecordError: two articles share an id.
     """
 
-    def __init__(self, articles: Iterable[Article], *, connection: sqlite3.Connection | None = None) -> None:
+    def __init__(self, articles: Iterable[Article]) -> None:
         self._articles: dict[str, Article] = {}
         for article in articles:
             if article.id in self._articles:
                 raise RecordError(f"two articles have the id {article.id!r}; give one of them another")
             self._articles[article.id] = article
         self._lock = threading.Lock()
-        self._connection = connection or sqlite3.connect(":memory:", check_same_thread=False)
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         # Python 3.13 warns about a connection that nobody closed; the finalizer also runs at exit.
         self.close = weakref.finalize(self, self._connection.close)
         """Close the connection; safe to call more than once."""
         self._index()
-
-    def __len__(self) -> int:
-        return len(self._articles)
-
-    def article(self, article_id: str) -> Article:
-        """Return one article.
-
-        Raises:
-            NotFoundError: there is no article with this id.
-        """
-        try:
-            return self._articles[article_id]
-        except KeyError:
-            raise NotFoundError(f"there is no article {article_id!r}; search for it by topic") from None
 
     def search(self, query: str, limit: int = 3) -> list[Hit]:
         """Find articles about a question, a code or an article id, best first.
@@ -216,19 +196,7 @@ class KnowledgeBase:
         )
         with self._lock:
             rows = self._connection.execute(statement, (_expression(terms), max(1, limit))).fetchall()
-        return [self._hit(*row) for row in rows]
-
-    def _hit(self, article_id: str, snippet: str, distance: float) -> Hit:
-        article = self._articles[article_id]
-        return Hit(
-            id=article.id,
-            title=article.title,
-            snippet=snippet,
-            score=round(-distance, 3),
-            steps=article.steps,
-            verify=article.verify,
-            escalate_when=article.escalate_when,
-        )
+        return [Hit(self._articles[name], snippet, round(-distance, 3)) for name, snippet, distance in rows]
 
     def _index(self) -> None:
         columns = ", ".join(_COLUMNS)
@@ -291,11 +259,12 @@ def render(query: str, hits: list[Hit]) -> str:
 
 
 def _render_hit(hit: Hit) -> str:
-    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(hit.steps, start=1))
+    article = hit.article
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(article.steps, start=1))
     return (
-        f"{hit.id} · {hit.title} (score {hit.score:.1f})\n"
+        f"{article.id} · {article.title} (score {hit.score:.1f})\n"
         f"Symptoms: {hit.snippet}\n"
         f"Steps:\n{steps}\n"
-        f"Verify: {hit.verify}\n"
-        f"Escalate when: {hit.escalate_when}"
+        f"Verify: {article.verify}\n"
+        f"Escalate when: {article.escalate_when}"
     )

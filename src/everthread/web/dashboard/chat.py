@@ -5,10 +5,10 @@ import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
+from everthread.graph.turn_parts import question
 from everthread.state.marks import is_masked, is_synthetic
 from everthread.storage.reading import role_of
 from everthread.web.dashboard.live import stream, watch
@@ -153,7 +153,7 @@ async def _turn(visit: Visit, own: OwnThread, live: LiveRun | None, shown: Colle
     if live is not None:
         return {"steps": _steps(live.events, shown), "state": "running", "asked": []}
     thread = await visit.service.thread(own)
-    asked = [{"id": one.id, "question": _question(one.value)} for one in thread.interrupts]
+    asked = [{"id": one.id, "question": question(one.value)} for one in thread.interrupts]
     return {"steps": [], "state": thread.status, "asked": asked}
 
 
@@ -179,13 +179,3 @@ def _steps(events: Sequence[Event], shown: Collection[str]) -> list[dict[str, An
             failed = data["status"] == "error"
             steps[data["id"]] = {"kind": "result", "name": data["name"], "text": data["content"], "has_failed": failed}
     return list(steps.values())
-
-
-def _question(value: Any) -> str:
-    """Return what is asked: the agent's own words, or every field of what it sent."""
-    if isinstance(value, Mapping):
-        summary = value.get("summary")
-        if isinstance(summary, str) and summary.strip():
-            return summary.strip()
-        return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True).strip()
-    return str(value)
