@@ -216,8 +216,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         chat = self._summarizer
         if chat is None:
             return None
-        name, served_by = tokenizer_name(chat), provider(chat)
-        model = ModelWithTools.of(chat, agent=self._agent, readers=READERS, name=name, provider=served_by)
+        name = tokenizer_name(chat)
+        model = ModelWithTools(chat, (), READERS, name or "unknown", provider(chat), counter_for(name))
         priced_as = self._summarizer_name(chat)
         return Judge(
             NodeDeps(self._agent, model, chat, lambda _: model, prices=self._prices, summarizer_name=priced_as)

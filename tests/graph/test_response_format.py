@@ -22,6 +22,7 @@ from everthread.nodes.deps import ModelWithTools
 from everthread.nodes.response_format import ResponseFormat
 from everthread.state import Agent
 from everthread.storage.open import Storage
+from everthread.window.tokens import counter_for
 from openai_chat import chats
 from server import OpenAIServer
 from small_agent import AGENT, CONFIG, calls
@@ -218,9 +219,8 @@ def test_the_same_words_are_a_new_question_after_an_answer(storage: Storage) -> 
 def test_the_schema_counts_in_the_budget(native: bool) -> None:
     def tokens(response: ResponseFormat | None) -> int:
         chat = ScriptedModel(profile={"structured_output": native})
-        model = ModelWithTools.of(
-            chat, agent=AGENT, readers=(), name="gpt-5-mini", provider="openai", response=response
-        )
+        counter = counter_for("gpt-5-mini")
+        model = ModelWithTools(chat, AGENT.tools, (), "gpt-5-mini", "openai", counter, response=response)
         return model.tool_tokens(reads_back=False)
 
     assert 20 < tokens(ResponseFormat(Weather)) - tokens(None) < 200

@@ -12,7 +12,6 @@ from langgraph.graph.state import CompiledStateGraph
 from everthread.errors import SettingsError
 from everthread.graph import routing
 from everthread.graph.guard import GuardedGraph
-from everthread.graph.holds import is_guarded
 from everthread.graph.inputs import Intake
 from everthread.graph.routing import Edge, Start
 from everthread.memory.rules import BUILT_IN, Rules
@@ -39,6 +38,7 @@ from everthread.state.schemas import with_answer, with_keys
 from everthread.storage.open import Storage
 from everthread.tools import READERS
 from everthread.tools.save_memory_note import memory_tool, save_memory_note
+from everthread.window.tokens import counter_for
 
 
 @overload
@@ -203,8 +203,9 @@ def node_deps(
     rules = Rules(agent.rules) if agent.rules else BUILT_IN
 
     def with_tools(chat: ChatModel) -> ModelWithTools:
-        name, served_by = tokenizer_name(chat), provider(chat)
-        return ModelWithTools.of(chat, agent=agent, readers=READERS, name=name, provider=served_by, response=response)
+        name = tokenizer_name(chat)
+        known = (name or "unknown", provider(chat), counter_for(name))
+        return ModelWithTools(chat, agent.tools, READERS, *known, response=response)
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))
@@ -281,7 +282,7 @@ def _wire_nodes(
 
     answered = ("summarize", "consolidate", END)
     decide = graph.add_conditional_edges
-    decide(after, Start(routing.after_start, is_guarded), to("refuse", "inject_memory", "consolidate", END))
+    decide(after, Start(routing.after_start), to("refuse", "inject_memory", "consolidate", END))
     graph.add_edge("refuse", "report_refusal")
     decide("inject_memory", Edge(routing.before_model, deps=deps), to("trim", "model"))
     graph.add_edge("trim", "model")

@@ -4,7 +4,7 @@ It never runs on the conversation's thread: a delayed job there would write over
 only the store, so the conversation goes on meanwhile.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -24,13 +24,12 @@ from everthread.graph.agent import ready_agents
 from everthread.nodes.consolidate import KEPT, end_session
 from everthread.nodes.deps import Lock, check_signed_in
 from everthread.state import Agent, State, namespaces
+from everthread.state.records import items
 from everthread.storage.open import Storage
 from everthread.storage.unreadable import FAULTS, described, readable, record_name
 
 IDLE_MINUTES = 30
 """A session without activity for this long counts as over."""
-
-_PAGE = 500
 
 
 @with_config(ConfigDict(title="Consolidation input"))
@@ -184,15 +183,9 @@ def end_sessions(
 
 def idle_sessions(store: BaseStore, since: datetime) -> list[Session]:
     """Return the open sessions without activity after `since`, the longest idle first."""
-    idle = [session for session in _sessions(store) if session.is_open and session.last_activity <= since]
+    sessions = readable(items(store, namespaces.SESSIONS), lambda item: Session.read(item.key, item.value))
+    idle = [session for session in sessions if session.is_open and session.last_activity <= since]
     return sorted(idle, key=lambda session: session.last_activity)
-
-
-def _sessions(store: BaseStore) -> Iterator[Session]:
-    read = 0
-    while page := store.search(namespaces.SESSIONS, limit=_PAGE, offset=read):
-        read += len(page)
-        yield from readable(page, lambda item: Session.read(item.key, item.value))
 
 
 def _named(store: BaseStore, thread_id: str, user_id: str | None) -> Session:

@@ -14,6 +14,7 @@ from langgraph.graph import END
 from langgraph.runtime import get_runtime
 from langgraph.types import Send
 
+from everthread.graph.holds import is_guarded
 from everthread.nodes.deps import NodeDeps
 from everthread.nodes.nested import own_state
 from everthread.nodes.refuse import is_of_another_user
@@ -53,20 +54,12 @@ class Start(Edge):
     """The edge at the beginning, which refuses the run of another user where no guard has done so.
 
     Only then does it ask the store, and takes a thread under `ainvoke`.
-
-    Args:
-        decide: what comes next for the owner.
-        is_guarded: tells whether a guarded run on a thread is under way.
     """
-
-    def __init__(self, decide: Callable[..., Next], is_guarded: Callable[[str], bool]) -> None:
-        super().__init__(decide)
-        self._is_guarded = is_guarded
 
     def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
         """Return the node that comes next."""
         config = ensure_config(config)
-        if not self._is_guarded(_thread_of(config)):
+        if not is_guarded(_thread_of(config)):
             with set_config_context(config) as context:
                 if is_of_another_user(context.run(get_runtime, Context)):
                     return "refuse"
@@ -74,7 +67,7 @@ class Start(Edge):
 
     async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
         """Return the node that comes next."""
-        if self._is_guarded(_thread_of(ensure_config(config))):
+        if is_guarded(_thread_of(ensure_config(config))):
             return super().invoke(input, config)
         return await asyncio.to_thread(self.invoke, input, config)
 

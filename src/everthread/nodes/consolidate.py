@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
-from langgraph.store.base import BaseStore, Item, PutOp
+from langgraph.store.base import BaseStore, PutOp
 from langgraph.types import StreamWriter
 from pydantic import BaseModel
 
@@ -60,9 +60,10 @@ from everthread.nodes.spending import metered
 from everthread.nodes.structured_output import content, structured
 from everthread.prompts import render
 from everthread.state import Context, Note, State, Update, namespaces
+from everthread.state.records import items
 from everthread.storage.said import said_since_question
 
-_PAGE = 500
+_MOST_SAVED = 5_000
 KEPT = "notes kept as is"
 """What a consolidation falls back to when no plan could be chosen."""
 
@@ -185,9 +186,9 @@ def preview(store: BaseStore, thread_id: str, user_id: str) -> Plan:
 
 def read_notes(store: BaseStore, thread_id: str, user_id: str) -> NotesSnapshot:
     """Read profile and notes of the user, and session notes of the thread."""
-    session = _items(store, namespaces.session_notes(thread_id))
-    long_term = _items(store, namespaces.notes(user_id))
-    saved = store.search(namespaces.ledger(thread_id), filter={"event": "note_saved"}, limit=10 * _PAGE)
+    session = items(store, namespaces.session_notes(thread_id))
+    long_term = items(store, namespaces.notes(user_id))
+    saved = store.search(namespaces.ledger(thread_id), filter={"event": "note_saved"}, limit=_MOST_SAVED)
     # The ledger's keys are exact in time; the store's own times are whole seconds.
     order = {str(item.value.get("note_id")): item.key for item in sorted(saved, key=lambda item: item.key)}
     notes = sorted(readable(session), key=lambda note: (order.get(note.id, ""), note.id))
@@ -421,15 +422,6 @@ def imported(store: BaseStore, user_id: str, profile: Mapping[str, Any]) -> list
 def _record(ending: Ending, events: Sequence[Event], writes: Sequence[PutOp]) -> None:
     operations = [*writes, *ending.said]
     record(ending.store, ending.thread_id, events, write=ending.write, turn=ending.turn, operations=operations)
-
-
-def _items(store: BaseStore, namespace: namespaces.Namespace) -> list[Item]:
-    found: list[Item] = []
-    while page := store.search(namespace, limit=_PAGE, offset=len(found)):
-        found.extend(page)
-        if len(page) < _PAGE:
-            break
-    return found
 
 
 def _session_closed(store: BaseStore, thread_id: str) -> list[PutOp]:

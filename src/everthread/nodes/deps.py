@@ -23,7 +23,7 @@ from everthread.state import Agent, Context
 from everthread.state.context import named_user
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.prompt_cache import SLOTS
-from everthread.window.tokens import TokenCounter, counter_for
+from everthread.window.tokens import TokenCounter
 
 Lock = Callable[[str], AbstractContextManager[None]]
 """Gives the block that holds a key, as `storage.locks.hold` does: nobody else is inside one of the same key."""
@@ -39,7 +39,7 @@ class ModelWithTools:
     readers: Sequence[BaseTool]
     """Tools that read what the prompt no longer shows; bound once something has left it."""
     name: str
-    """Such as `gpt-5-mini`."""
+    """Such as `gpt-5-mini`; `unknown` when it has none."""
     provider: str
     """Such as `openai`."""
     counter: TokenCounter
@@ -108,30 +108,6 @@ class ModelWithTools:
     def cache_slots(self) -> int:
         """Marks that messages may have beside those that the tools carry already."""
         return SLOTS - sum("cache_control" in (tool.extras or {}) for tool in (*self.tools, *self.readers))
-
-    @classmethod
-    def of(
-        cls,
-        chat: ChatModel,
-        *,
-        agent: Agent,
-        readers: Sequence[BaseTool],
-        name: str | None,
-        provider: str,
-        response: ResponseFormat | None = None,
-    ) -> "ModelWithTools":
-        """Put a model together with an agent's tools.
-
-        Args:
-            chat: the model.
-            agent: whose tools are bound.
-            readers: tools that read what the prompt no longer shows.
-            name: of the model, such as `gpt-5-mini`, by which its tokens are counted; None: they are estimated.
-            provider: such as `openai`.
-            response: schema of the answers.
-        """
-        counter = counter_for(name)
-        return cls(chat, tuple(agent.tools), tuple(readers), name or "unknown", provider, counter, response=response)
 
 
 @dataclass(frozen=True)

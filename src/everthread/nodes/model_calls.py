@@ -9,7 +9,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -29,8 +29,6 @@ class ModelCall:
 
     model: Runnable[Any, Any]
     prompt: Sequence[BaseMessage]
-    options: dict[str, Any] = field(default_factory=dict)
-    """Further arguments of the call, such as `max_tokens`."""
     is_reply: bool = False
     """The user reads its tokens: only these are streamed by `stream_mode="messages"`."""
     seconds: float | None = None
@@ -49,9 +47,7 @@ def make_calls(calls: ModelCalls[T], config: RunnableConfig) -> T:
     step = _advance(calls, None)
     while isinstance(step, ModelCall):
         try:
-            reply = _within(
-                step.seconds, partial(step.model.invoke, list(step.prompt), step.config(config), **step.options)
-            )
+            reply = _within(step.seconds, partial(step.model.invoke, list(step.prompt), step.config(config)))
         except Exception as error:  # noqa: BLE001 - the node decides what a failure means
             reply = error
         step = _advance(calls, reply)
@@ -64,7 +60,7 @@ async def amake_calls(calls: ModelCalls[T], config: RunnableConfig) -> T:
     while isinstance(step, ModelCall):
         try:
             async with asyncio.timeout(step.seconds):
-                reply = await step.model.ainvoke(list(step.prompt), step.config(config), **step.options)
+                reply = await step.model.ainvoke(list(step.prompt), step.config(config))
         except Exception as error:  # noqa: BLE001 - as in `make_calls`
             reply = error
         step = await asyncio.to_thread(_advance, calls, reply)

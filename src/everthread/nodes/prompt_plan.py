@@ -19,6 +19,7 @@ from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.prompts import render
 from everthread.state import Agent, Context, Note, PromptPlan, State, Summary, Update, namespaces
 from everthread.state.marks import sequence, synthetic
+from everthread.state.records import StoredItem
 from everthread.state.steering import Quote, Steering, steering_of
 from everthread.storage.owners import check_owner
 from everthread.storage.summaries import get_operation
@@ -191,7 +192,7 @@ def _owned(item: Item | None, thread_id: str, context: Context) -> dict[str, Any
     return session or {}
 
 
-def readable(items: Sequence[Item]) -> list[Note]:
+def readable(items: Sequence[StoredItem]) -> list[Note]:
     """Return the notes that can be read."""
     notes = []
     for item in items:

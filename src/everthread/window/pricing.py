@@ -22,7 +22,7 @@ def calls_until_full(*, room: int, used: int, growth: int) -> int:
     return max(2 * (room - used) // growth, 1)
 
 
-def pays(*, saved: int, reread: int, calls: int, cached_price: float = CACHED_PRICE) -> bool:
+def pays(*, saved: int, reread: int, calls: int) -> bool:
     """Tell whether making the prompt shorter costs less than keeping its head cached.
 
     A shorter prompt saves its tokens at the cached price in every later call; what follows the change
@@ -32,6 +32,5 @@ def pays(*, saved: int, reread: int, calls: int, cached_price: float = CACHED_PR
         saved: tokens that leave the prompt.
         reread: tokens behind the change that are no longer cached.
         calls: calls until the next change, at the rate the thread grows.
-        cached_price: price of a cached token, as a share of an uncached one.
     """
-    return saved * cached_price * calls >= reread * (1 - cached_price)
+    return saved * CACHED_PRICE * calls >= reread * (1 - CACHED_PRICE)
