@@ -232,7 +232,7 @@ def _content(path: Path) -> _Findings:
             integrity = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
             unfinished = _first(database, "erasures", "SELECT began FROM erasures ORDER BY began")
             index = _first(database, "lexical_meta", "SELECT value FROM lexical_meta WHERE name = 'version'") or ""
-            rows = list(unreadable(SqliteTables(database))) if integrity == "ok" else []
+            rows = list(unreadable(SqliteTables(database.execute))) if integrity == "ok" else []
             words = damaged_index_rows(database) if integrity == "ok" else 0
     except sqlite3.DatabaseError as error:
         integrity, unfinished, index, rows, words = str(error), None, "", [], 0

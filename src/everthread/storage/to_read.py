@@ -9,7 +9,7 @@ from typing import Any
 
 from everthread.storage.locations import is_file, is_writable, locate
 from everthread.storage.open import Storage, open_storage
-from everthread.storage.sqlite.tables import open_tables
+from everthread.storage.sqlite.tables import opened_to_read
 
 __all__ = ["storage_to_read"]
 
@@ -33,7 +33,7 @@ def storage_to_read(url: str, **options: Any) -> Iterator[Storage]:
         return
     with TemporaryDirectory(prefix="everthread-") as folder:
         copy = Path(folder) / path.name
-        with open_tables(url) as tables, closing(sqlite3.connect(copy)) as target:
-            tables.connection.backup(target)
+        with opened_to_read(url) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
         with open_storage(f"sqlite:///{copy}", create=False, **options) as storage:
             yield storage

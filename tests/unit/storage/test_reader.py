@@ -1,5 +1,7 @@
 """Reading a thread without LangChain gives what LangGraph reads."""
 
+import threading
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,7 +19,9 @@ from everthread.state import namespaces, reducer
 from everthread.state.marks import is_answer
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
+from everthread.storage.store import StoredRow
 
+NOW = datetime(2027, 3, 1, tzinfo=UTC)
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 BOOKING = ("Find me a flight from San Francisco to Paris on 2027-03-12.", "Book option 1 for Ada Lovelace.")
 LOOK = AIMessage("", tool_calls=[call("list_bookings", "c1")])
@@ -150,3 +154,20 @@ def test_a_write_that_removes_everything_has_langgraphs_name() -> None:
 def storage() -> Any:
     with open_storage("sqlite://") as opened:
         yield opened
+
+
+def test_what_is_not_committed_is_not_read(storage: Storage) -> None:
+    seen: list[Any] = []
+    look = threading.Thread(target=lambda: seen.append(Reader(storage.tables).get(("a",), "b")))
+
+    def work() -> None:
+        storage.store.restore([StoredRow("a", "b", {"n": 1}, NOW, NOW, None, None)])
+        look.start()
+        look.join(0.05)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        storage.database.write(work)
+    look.join()
+
+    assert seen == [None]

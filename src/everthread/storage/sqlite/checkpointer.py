@@ -59,7 +59,7 @@ class SqliteCheckpointRows:
         self._database = database
         self._saver = _Saver(database.connection)
         self._saver.setup()
-        self._tables = SqliteTables(database.connection)
+        self._tables = SqliteTables(database.rows)
 
     def saver(self, serde: SerializerProtocol) -> SqliteSaver:
         """Return LangGraph's saver on the connection."""

@@ -50,7 +50,8 @@ def open_sqlite(
         if isinstance(error, sqlite3.Error):
             raise _cannot_open(location.url, error) from error
         raise
-    tables, eraser = SqliteTables(database.connection), SqliteEraser(database, store)
+    tables = SqliteTables(lambda sql, values: database.read(database.rows, sql, values))
+    eraser = SqliteEraser(database, store)
     return Parts(location.url, database, checkpointer, store, locks, worker, tables, eraser)
 
 
