@@ -600,6 +600,14 @@ def test_an_empty_user_is_refused_by_the_name_of_its_option(run: Run, command: s
     assert run(*command.split(), "") == (2, "", f"error: `{name}` must be a non-empty text, got ''\n")
 
 
+@pytest.mark.parametrize("command", ["serve --wait", "serve --grace", "serve --idle", "worker --idle", "sweep --idle"])
+def test_a_time_in_another_form_is_refused_by_the_name_of_its_option(run: Run, command: str) -> None:
+    code, out, err = run(*command.split(), "5x", "--database", "postgresql://nowhere")
+
+    assert (code, out) == (2, "")
+    assert f"'{command.split()[1]}': '5x' is not a length of time" in err
+
+
 def test_times_of_steering_and_of_the_ledger_name_their_zone(run: Run) -> None:
     talk("Noted.")
     run("steer", "t", "pin", "The quay closes at noon.")

@@ -38,6 +38,7 @@ __all__ = [
     "load_agent",
     "load_attribute",
     "operator",
+    "time_option",
     "user_option",
     "with_spend",
 ]
@@ -147,6 +148,16 @@ def duration_seconds(text: str) -> float:
     if not 0 <= seconds < float("inf"):
         raise typer.BadParameter(f"{text!r} is not a length of time; write it as 30s, 30m, 2h or 1d")
     return seconds
+
+
+def time_option(name: str, text: str) -> Any:
+    """Return an option that takes a length of time as text, such as `30m`."""
+
+    def checked(value: str) -> str:
+        duration_seconds(value)
+        return value
+
+    return typer.Option(name, metavar="TIME", callback=checked, help=text)
 
 
 def load_agent(name: str) -> Agent:

@@ -20,6 +20,7 @@ from everthread.cli.options import (
     SpendLimits,
     duration_seconds,
     load_agent,
+    time_option,
     user_option,
     with_spend,
 )
@@ -81,13 +82,11 @@ def serve(
         str | None, typer.Option("--jwt-issuer", metavar="NAME", help="What `iss` of a token must be.")
     ] = None,
     user: OnlyUser = None,
-    wait: Annotated[str, typer.Option("--wait", metavar="TIME", help="For another run on the same thread.")] = "10s",
-    grace: Annotated[str, typer.Option("--grace", metavar="TIME", help="For runs to finish after SIGTERM.")] = "30s",
+    wait: Annotated[str, time_option("--wait", "For another run on the same thread.")] = "10s",
+    grace: Annotated[str, time_option("--grace", "For runs to finish after SIGTERM.")] = "30s",
     idle: Annotated[
         str,
-        typer.Option(
-            "--idle", metavar="TIME", help="After which a session ends, on Postgres by `everthread worker`; 0s: never."
-        ),
+        time_option("--idle", "After which a session ends, on Postgres by `everthread worker`; 0s: never."),
     ] = "30m",
     retention: RetentionPolicy = None,
     rate: Annotated[int, typer.Option("--rate", min=0, help="Requests a minute for each key; 0: no limit.")] = 600,

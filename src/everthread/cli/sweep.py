@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import typer
-
 from everthread.cli.end import print_ending
 from everthread.cli.options import (
     DEFAULT_DATABASE,
@@ -13,6 +11,7 @@ from everthread.cli.options import (
     RetentionPolicy,
     duration_seconds,
     load_agent,
+    time_option,
 )
 from everthread.cli.output import counted, note, print_json, progress, say
 from everthread.cli.retain import policy_of, print_retained
@@ -26,10 +25,7 @@ __all__ = ["sweep"]
 
 
 def sweep(
-    idle: Annotated[
-        float,
-        typer.Option("--idle", parser=duration_seconds, metavar="TIME", help="Such as 30s, 30m, 2h or 1d."),
-    ],
+    idle: Annotated[str, time_option("--idle", "Such as 30s, 30m, 2h or 1d.")],
     retention: RetentionPolicy = None,
     agent: Agents = None,
     database: DatabaseUrl = DEFAULT_DATABASE,
@@ -40,6 +36,7 @@ def sweep(
     Sessions that have already ended, or whose thread is in use, are skipped. With a policy of retention, what is kept
     no longer goes afterwards, without a question; `retain --dry-run` shows it.
     """
+    idle_seconds = duration_seconds(idle)
     agents = {one.name: one for one in map(load_agent, agent or ())}
     endings: list[Ending] = []
     skipped = {"active": 0, "ended": 0, "busy": 0}
@@ -49,7 +46,7 @@ def sweep(
         with progress(f"sweeping {counted(len(sessions), 'session')}") as report:
             for place, record in enumerate(sessions):
                 report("sweeping", place, len(sessions))
-                outcome = end_if_idle(storage, record["thread_id"], idle, agents)
+                outcome = end_if_idle(storage, record["thread_id"], idle_seconds, agents)
                 if isinstance(outcome, Ending):
                     endings.append(outcome)
                 else:
@@ -59,7 +56,7 @@ def sweep(
                 retained = retain(storage, agents.values(), verify=False, progress=report)
     failed = [ending.thread_id for ending in endings if ending.failure]
     if as_json:
-        result = {"idle_seconds": idle, "ended": [ending.as_json() for ending in endings], "skipped": skipped}
+        result = {"idle_seconds": idle_seconds, "ended": [ending.as_json() for ending in endings], "skipped": skipped}
         print_json(result | ({"retained": retained.as_json()} if retained else {}))
     else:
         for ending in endings:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from everthread.cli.options import Agents, DatabaseUrl, RetentionPolicy, duration_seconds, load_agent
+from everthread.cli.options import Agents, DatabaseUrl, RetentionPolicy, duration_seconds, load_agent, time_option
 from everthread.cli.output import note
 from everthread.errors import SettingsError, installing
 
@@ -16,9 +16,7 @@ __all__ = ["worker"]
 
 def worker(
     database: DatabaseUrl,
-    idle: Annotated[
-        str, typer.Option("--idle", metavar="TIME", help="After which a session ends, such as 30m or 2h.")
-    ] = "30m",
+    idle: Annotated[str, time_option("--idle", "After which a session ends, such as 30m or 2h.")] = "30m",
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Jobs at a time.")] = 4,
     once: Annotated[bool, typer.Option("--once", help="Do what is due, and stop.")] = False,
     retention: RetentionPolicy = None,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from langchain_core.tools import ToolException, tool
 from langgraph.prebuilt import ToolRuntime
+from langgraph.store.base import BaseStore
 
 from everthread.ledger.events import Event, Recalled, Refetch
 from everthread.ledger.record import record
@@ -53,16 +54,14 @@ def recall_history(
     best = sorted(found, key=lambda one: (-one.score, -one.seq))[: max(1, min(limit, _MOST))]
     text, shown = _block(best, question, dials_of(runtime).tool_output_tokens - _MARGIN)
     if shown:
-        _record(runtime, thread_id, shown, len(found), text)
+        _record(runtime, runtime.store, shown, len(found), text)
     return text
 
 
 def _record(
-    runtime: ToolRuntime[Context, State], thread_id: str, shown: list[Passage], searched: int, text: str
+    runtime: ToolRuntime[Context, State], store: BaseStore, shown: list[Passage], searched: int, text: str
 ) -> None:
     """Record what was brought back; that the model had to ask is a sign that it should have stayed."""
-    if runtime.store is None:
-        return
     ids = [passage.id for passage in shown]
     own = [passage.id for passage in shown if not passage.thread]
     others = sorted({passage.thread for passage in shown if passage.thread})
@@ -73,7 +72,7 @@ def _record(
     if own:
         events.append(Refetch(why="recall", message_ids=own, left="evicted", by=str(runtime.tool_call_id)))
     turn = int((runtime.state or {}).get("turns", 0))
-    record(runtime.store, thread_id, events, write=runtime.stream_writer, turn=turn)
+    record(store, thread_of(runtime), events, write=runtime.stream_writer, turn=turn)
 
 
 def _day(name: str, text: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any, Literal, Protocol, TypeGuard
 
@@ -134,17 +135,15 @@ def _drafted(
     message_ids = (said.id,) if said else ()
     # A quote is the user's own words; what a tool said stays where it is.
     quote = said.text if said and origin == "user" else ""
-    day, salt = datetime.now(UTC).date().isoformat(), str(runtime.tool_call_id)
-    note, verdict, operations = capture(
+    day = datetime.now(UTC).date().isoformat()
+    keep = partial(capture, date=day, salt=str(runtime.tool_call_id), rules=rules)
+    note, verdict, operations = keep(
         text,
         own_keywords(keywords, text, quote),
         scope=scope if is_lasting else "session",
         source=Source(thread_id=thread_id, message_ids=message_ids, quote=quote),
-        date=day,
-        salt=salt,
         origin=origin,
         is_own=origin == "user" and is_typed(quote),
-        rules=rules,
     )
     own = None
     if note is None or note.is_waiting:
@@ -152,19 +151,16 @@ def _drafted(
         own = said_instead(text, _own(messages)[:_STATED], rules, is_others=is_others)
     if own is not None:
         stated, candidate = own
-        in_own_words = capture(
+        in_own_words = keep(
             candidate.text,
             own_keywords(keywords, candidate.quote),
             scope=candidate.scope if scope == "durable" else "session",
             source=Source(thread_id=thread_id, message_ids=(stated.id,), quote=candidate.quote),
-            date=day,
-            salt=salt,
             kind=candidate.kind,
             subject=candidate.subject,
             confidence=candidate.confidence,
             origin="user",
             is_own=is_typed(stated.text),
-            rules=rules,
         )
         if in_own_words[0] is not None:
             note, verdict, operations = in_own_words
