@@ -185,8 +185,6 @@ def prompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPro
     erased, changed or lost is named.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
         call: its number from 1, from the end when it is negative, or its name in the ledger.
 
     Raises:
@@ -202,9 +200,6 @@ def prompt_in_turn(
     """Return the prompt of a call and that of the call before it on its branch, from one reading of the ledger.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
-        call: its name in the ledger.
         turn: its turn. When it is given, no more is read of a long ledger than the call takes, and `number` and
             `parent`, which count from the beginning, are 0 and None.
 
@@ -234,8 +229,6 @@ def sent_prompts(storage: Storage, thread_id: str, *, newest: int | None = None)
     """Return the prompts of the calls that the ledger has, oldest first; see `prompt_at`.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
         newest: only so many, the newest; None returns all.
 
     Raises:

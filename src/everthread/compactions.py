@@ -95,7 +95,6 @@ def preview(graph: GuardedGraph, thread_id: str, *, context: Context | None = No
 
     Args:
         graph: from `build_graph(…, storage=storage)`.
-        thread_id: the thread.
         context: dials of its runs; None: the window of its last call, and for all others the defaults.
 
     Raises:

@@ -37,7 +37,6 @@ def fork(graph: GuardedGraph, thread_id: str, call: int | str, *, actor: str = "
 
     Args:
         graph: from `build_graph(…, storage=storage)`.
-        thread_id: the thread.
         call: its number from 1, from the end when negative, or its name in the ledger.
         actor: who asks for it, for the ledger; empty names the thread's user.
 

@@ -68,8 +68,6 @@ def bring_back(storage: Storage, thread_id: str, message_id: str, *, actor: str 
     shown. What takes more than half of the budget is cut, with a handle to the rest.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
         message_id: the message, which the transcript has.
         actor: who asks for it, for the ledger; empty names the thread's user.
 
@@ -92,8 +90,6 @@ def mask_result(storage: Storage, thread_id: str, message_id: str, *, actor: str
     """Let the next question's prompt have a tool result as a few words and a handle; `bring_back` undoes it.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
         message_id: the tool's message.
         actor: as for `bring_back`.
 
@@ -114,8 +110,6 @@ def pin_sentence(storage: Storage, thread_id: str, text: str, *, actor: str = ""
     """Keep a sentence in every prompt of a thread, word for word, as an instruction of the user.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
         text: the sentence, in the user's own words.
         actor: as for `bring_back`.
 
@@ -135,9 +129,6 @@ def pin_message(storage: Storage, thread_id: str, message_id: str, *, actor: str
     """Keep a message in every prompt of a thread, word for word and with its speaker; also one that left it.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
-        message_id: the message.
         actor: as for `bring_back`.
 
     Raises:
@@ -166,8 +157,6 @@ def withdraw(storage: Storage, thread_id: str, steer_id: str, *, actor: str = ""
     """Take back what was asked for: unpin, or let something be that waits for the next question.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
         steer_id: its id, or how it begins, as `steering` lists it.
         actor: as for `bring_back`.
 

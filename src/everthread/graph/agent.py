@@ -142,12 +142,6 @@ def pipeline(
 
     Args:
         agent: as in `build_graph`, like the other arguments.
-        model: a chat model or `provider:name`.
-        summarizer: writes summaries.
-        response_format: schema of the answers.
-        state_schema: a TypedDict with state keys of your own.
-        fixed: dials that a run may not set.
-        spend: what calls may cost.
         after: a node of yours, behind which the agent's first node comes.
         before: a node of yours that comes when the turn is answered, where the graph would end.
 

@@ -60,7 +60,6 @@ class Ending:
         Args:
             decisions: ids of the notes that were `added`, `merged`, `dropped` and so on; with reasons, a mapping.
             notes: every note that was there before or is there now.
-            facts: all other fields.
         """
         by_id = {note.id: note for note in notes}
         changes = {}
@@ -111,9 +110,6 @@ def end_thread(
 
     Args:
         graph: runs the thread; None, where it is not at hand: only the notes are consolidated.
-        storage: an open database.
-        thread_id: the thread.
-        user_id: whose thread.
         actor: who asks for it, for the ledger; empty names the user.
     """
     ending = _ended(graph, storage, thread_id, user_id)
@@ -143,9 +139,6 @@ def consolidated(
     """End a session in the store alone; the caller holds the thread's lock.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
-        user_id: whose thread.
         agent: of the thread; None: as `recorded_agent` has it.
         said: writes of what the session said last; none for a thread that goes.
     """
@@ -211,8 +204,6 @@ def end_if_idle(
     """End one session, or say why not: `active`, `ended` or `busy`.
 
     Args:
-        storage: an open database.
-        thread_id: the thread.
         idle_seconds: without activity.
         agents: by their names in the records; others count as `recorded_agent` has them.
     """
@@ -231,13 +222,7 @@ def end_if_idle(
 
 
 def has_open_session(storage: Storage, record: Mapping[str, Any], thread_id: str) -> bool:
-    """Tell whether a thread has turns that no end of a session has seen, or session notes.
-
-    Args:
-        storage: an open database.
-        record: the thread's session record.
-        thread_id: the thread.
-    """
+    """Tell whether a thread has turns that no end of a session has seen, or session notes."""
     is_consolidated = int(record.get("consolidated_turns", 0)) >= int(record.get("turns", 0))
     # Notes that are still there mean that a consolidation failed.
     return not is_consolidated or bool(session_notes(storage.store, thread_id))

@@ -38,7 +38,6 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
 
     Args:
         graph: compiled with the checkpointer and the store of `storage`.
-        storage: an open database.
 
     Raises:
         SettingsError: the graph has another checkpointer.

@@ -29,9 +29,7 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
     """Return an input whose messages are messages with ids, which every channel can tell apart.
 
     Args:
-        graph: that is to take it.
         sent: keys of the state, as a dict or as an object that has some of them; None and a `Command` stay as they are.
-        is_own: whether the graph is ours.
 
     Raises:
         SettingsError: it is none of these, a key is none of the graph's inputs, or the messages are nothing that

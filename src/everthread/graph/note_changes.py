@@ -62,11 +62,8 @@ def change_note(
     """Edit, confirm or retract a note, while no consolidation of the same user runs.
 
     Args:
-        storage: the open database.
-        user_id: whose note.
         action: `edit`, `confirm` or `retract`.
         note_id: the note's id or its beginning.
-        text: the new text of an edit.
         actor: who asks for it, for the ledger; empty names the user.
 
     Raises:
@@ -92,8 +89,6 @@ def forget_note(storage: Storage, user_id: str, note_id: str, *, actor: str = ""
     It is not learnt again from the same messages. They stay in the transcript; `erase` takes a thread with all of it.
 
     Args:
-        storage: the open database.
-        user_id: whose note.
         note_id: the note's id or its beginning.
         actor: as for `change_note`.
 

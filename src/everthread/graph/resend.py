@@ -62,9 +62,6 @@ def arrival(
 
     Args:
         run_input: its `messages`, if any, are messages with ids; the last one is the question.
-        values: the thread's state.
-        store: has the transcript.
-        thread_id: the thread.
         is_cut_off: the last turn has a task without a checkpoint: it died, it failed, or it waits for an approval.
     """
     working_set: list[BaseMessage] = list(values.get("messages") or [])
@@ -298,8 +295,6 @@ class _Gap:
         """Return the writes that close the gap in the transcript.
 
         Args:
-            store: has the transcript.
-            thread_id: the thread.
             places: new place and predecessor, by id, of messages of the turn that only the transcript has whole.
         """
         namespace = namespaces.transcript(thread_id)

@@ -101,7 +101,6 @@ def retain(
         adopted: also threads that another graph wrote, under a guard or with our middleware.
         at: counts as now; None: now.
         verify: search the database afterwards for texts of what went.
-        progress: called at each step.
 
     Raises:
         SettingsError: there is no policy.

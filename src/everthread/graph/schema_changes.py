@@ -140,7 +140,6 @@ class StateSchema:
 
         Args:
             storage: of the thread, whose lock is held.
-            graph: compiled with its checkpointer.
             config: names the thread, and the checkpoint unless it is the newest.
             metadata: of that checkpoint; None when there is none.
 

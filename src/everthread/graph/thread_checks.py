@@ -92,10 +92,8 @@ def check_threads(
     """Tell which threads the agents of today could not continue, and what they have no place for.
 
     Args:
-        storage: an open database.
         agents: each for the threads that have its name in their record. An agent knows its tools and its migrations;
             one with state keys or nodes of your own is given as its graph, which knows these too.
-        progress: hears of each thread.
 
     Raises:
         SettingsError: a graph is not of `build_graph` or `pipeline`.

@@ -164,10 +164,8 @@ def end_session(
     """Consolidate one thread's session notes.
 
     Args:
-        store: where the notes are.
         thread_id: the thread whose session ends; it is not run, so a live turn on it is safe.
         user_id: whose long-term notes change.
-        write: the run's `stream_writer`.
         turn: user turns of the thread so far.
         lock: held across processes while the user's notes change; None: in this process only.
         model: proposes the plan; None leaves it to the rules.
@@ -398,7 +396,6 @@ def changed_by_hand(store: BaseStore, user_id: str, changed: Mapping[str, Note])
 
     Args:
         store: where the notes are; the caller holds the user's key.
-        user_id: whose notes they are.
         changed: long-term notes as they are from now on, by id.
     """
     fresh = read_notes(store, "", user_id)

@@ -189,14 +189,7 @@ def _failed_turns(store: BaseStore, thread_id: str, *used: str) -> set[int]:
 
 
 def captured(due: Due, thread_id: str, read: Read = _NOTHING_READ, rules: Rules = BUILT_IN) -> list[Captured]:
-    """Return the notes that the rules, and a model beside them, find in the user's messages.
-
-    Args:
-        due: what is to be distilled.
-        thread_id: the thread.
-        read: what a model found.
-        rules: the agent's.
-    """
+    """Return the notes that the rules, and a model beside them, find in the user's messages."""
     found: list[Captured] = []
     for message, question in questioned(due.messages):
         message_id = str(message.id)
@@ -234,7 +227,6 @@ def settled(
     """Return the events of the notes that were found, and the writes of those that are kept.
 
     Args:
-        found: in order.
         by: when they were found.
         opinions: what a model says, by note id; empty when none was asked.
     """

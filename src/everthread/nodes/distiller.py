@@ -66,7 +66,6 @@ def read_with_model(
     """Ask a model for the notes that the user's messages hold, some messages at a time.
 
     Args:
-        model: reads the messages.
         messages: in order; the assistant's are shown as what a short answer answers.
         skip: ids of messages that are not read.
         known: texts of notes that there are.

@@ -104,12 +104,8 @@ def make_plan(
     """Choose, render and measure what stands beside the messages.
 
     Args:
-        memory: what the store knows.
         messages: the working set: its question brings notes, its ids tell the notes of this branch from others.
-        store: has the archived messages of the thread.
-        thread_id: the thread.
         context: `notes_tokens` and `pins`.
-        deps: agent and model.
     """
     counter, today = deps.model_for(context).counter, datetime.now(UTC).date().isoformat()
     question = next((str(message.text) for message in reversed(messages) if opens_turn(message)), "")

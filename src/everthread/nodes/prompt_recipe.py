@@ -34,13 +34,7 @@ def kept_recipe(
     """Return the recipe of a prompt, and the writes of those texts that the store does not have yet.
 
     Args:
-        prompt: what is about to be sent.
         state: the working set that it was made from, and the call before it.
-        plan: of the turn.
-        store: has the texts of earlier calls.
-        thread_id: the thread.
-        tools: names of the bound tools.
-        model: name of the model.
         cache_marks: marks for the provider's cache that are set on it.
     """
     own = {message.id for message in state.get("messages", [])}

@@ -51,9 +51,7 @@ def recall(
 
     Args:
         state: the working set, which ends with the question.
-        plan: of this turn.
         runtime: store and thread; `context` has `recall_tokens` and the window.
-        deps: the run's model.
         shared: see `shared_past`.
         asked_for: what a person brought back, which is shown ahead of it.
 
@@ -84,7 +82,6 @@ def outdated(messages: Sequence[BaseMessage], notes: Sequence[Note], store: Base
     So is one that shows messages of another thread which was forgotten since.
 
     Args:
-        messages: the working set.
         notes: the long-term notes that hold.
         store: has the sessions of the user's other threads.
         user_id: whose they have to be.
@@ -190,7 +187,6 @@ def shared_past(session: Mapping[str, Any], turn: int, messages: Sequence[BaseMe
     that died before it could save the turn that it had begun, but that one begins the same turn again.
 
     Args:
-        session: the session record.
         turn: user turns with this one.
         messages: the working set, which ends with the new messages.
         new: how many are new.

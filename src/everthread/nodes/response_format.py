@@ -175,7 +175,6 @@ def _correction(error: StructuredOutputError, handling: Handling) -> str:
     """Return what the model is told of its mistake.
 
     Args:
-        error: what is wrong.
         handling: `ToolStrategy.handle_errors`.
 
     Raises:

@@ -26,9 +26,7 @@ def second_opinion(notes: Sequence[Note], context: Context, deps: NodeDeps) -> M
     """Ask the model that writes summaries which notes may be kept; no notes ask nothing.
 
     Args:
-        notes: notes that the rules allow.
         context: `opinion_seconds` is how long one request may take.
-        deps: has the model.
 
     Returns:
         A verdict for each note. After a request that failed the rest is not asked about, and not allowed.

@@ -39,7 +39,6 @@ class PromptSize:
         Args:
             state: messages, calibration and ceiling.
             plan: the turn's plan, with window, reply reserve, safety fraction and policy of the run.
-            model: the run's model.
             reads_back: count the readers of what left the prompt as bound; masking or evicting something binds them.
 
         Raises:

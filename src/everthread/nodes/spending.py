@@ -111,10 +111,6 @@ class Account:
     def reply(self, size: PromptSize, tokens: int) -> "Reservation | str":
         """Reserve the call that answers; ask while it would pass a limit.
 
-        Args:
-            size: of the prompt.
-            tokens: of it, by our own count.
-
         Returns:
             The reservation; or the reply of a turn that ends here.
 
@@ -189,12 +185,8 @@ class Account:
         """Count a call that was answered.
 
         Args:
-            made: its reservation.
             reply: what came back; the message, or with it what a client has parsed.
             prompt: what was sent, counted where the provider reports nothing.
-            provider: who was asked.
-            name: of the model that was asked.
-            call: name of the prompt in the ledger.
         """
         message: Any = reply.get("raw") if isinstance(reply, Mapping) else reply
         usage = reported_usage(getattr(message, "usage_metadata", None))

@@ -60,11 +60,7 @@ def steer(
     """Do what waits for the question; a run that begins the same question again does it again.
 
     Args:
-        steering: what a person asked for.
         state: the working set, which ends with the question.
-        plan: of this turn.
-        runtime: store and thread.
-        deps: the run's model.
         shared: last place that all branches of the thread share, see `shared_past`.
     """
     question = question_of(state.get("messages", []))

@@ -81,9 +81,7 @@ def summarize(
     summary by rules stands, an event says so, and the turn succeeds.
 
     Args:
-        state: the working set.
         runtime: `context` gives window, policy and watermarks.
-        deps: agent and models.
         is_asked_for: a person wants it now, so it is not put off.
     """
     plan = plan_of(state, runtime, deps)
@@ -144,10 +142,8 @@ def token_savings(before: int, after: int, remaining: Sequence[BaseMessage], siz
     """Return what making the prompt shorter saves and costs, as `pricing.pays` takes it.
 
     Args:
-        before: tokens of the messages before.
         after: tokens of those that stay.
         remaining: the messages that stay, as the prompt will show them.
-        size: of the prompt before.
 
     Returns:
         Tokens that leave the prompt; tokens that are read anew since they follow the change; calls until the next one.
@@ -248,10 +244,8 @@ def _chunks(lines: Sequence[str], sizes: Sequence[int], tokens: int, count: Call
     """Split lines so that each part fits; nothing in the middle is dropped, a longer line is cut into pieces.
 
     Args:
-        lines: with their numbers.
         sizes: tokens of each line at the most.
         tokens: what one part may take.
-        count: tokens of a text.
     """
     chunks: list[list[str]] = [[]]
     left = tokens

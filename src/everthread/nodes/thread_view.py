@@ -51,8 +51,6 @@ class ThreadView:
         """Read the records of the messages that are in view.
 
         Args:
-            store: has the records.
-            thread_id: the thread.
             sent: the messages of the agent's state, oldest first, each with an id.
         """
         sent = of_others(sent)
@@ -75,8 +73,6 @@ class ThreadView:
         """Prepare the writes of the record that the next call reads.
 
         Args:
-            after: the state that this call leads to.
-            thread_id: the thread.
             stays: what left the prompt stays in the agent's state.
         """
         messages = after.get("messages", [])
@@ -113,8 +109,6 @@ def thread_messages(store: BaseStore, thread_id: str, sent: Sequence[BaseMessage
     """Return the messages of an agent's state with their places in the thread, as `transcript` needs them.
 
     Args:
-        store: has the records.
-        thread_id: the thread.
         sent: the messages of the agent's state, oldest first.
     """
     return list(ThreadView.load(store, thread_id, sent).state["messages"])

@@ -150,10 +150,6 @@ def is_of_note(result: Any, call: Mapping[str, Any], store: BaseStore, thread_id
     """Tell whether `place_and_offload` has work to do: a result is too long, or its call asks again for what had left.
 
     Args:
-        result: what the tool returned.
-        call: the tool call.
-        store: the run's store.
-        thread_id: the thread.
         context: `tool_output_tokens`.
     """
     results = result if isinstance(result, list) else [result]
@@ -171,7 +167,6 @@ def place_and_offload(result: Any, request: ToolCallRequest, counter: TokenCount
     Args:
         result: what the tool returned: a message, a command, or a list of them.
         request: its call; `state` is ours, or a view that has the places of its messages.
-        counter: of the run's model.
         readers: names of the tools that read what the prompt no longer shows.
     """
     if isinstance(result, list):

@@ -32,7 +32,6 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
     Args:
         state: `messages`, oldest first; `ceiling`, what an overflow left of the budget.
         runtime: `context` gives window, policy and watermarks.
-        deps: agent and models.
 
     Returns:
         Removals and masked stand-ins; empty when everything fits.
@@ -166,11 +165,8 @@ def leaving(
     """Prepare the writes for what leaves the working set: full messages, where handles lead, what to notice later.
 
     Args:
-        evicted: messages that leave.
         masked_ids: ids of the messages that a stand-in replaces.
         state: the working set, and the number of the turn.
-        thread_id: the thread.
-        context: whose conversation it is.
     """
     messages, turn = state.get("messages", []), state.get("turns", 0)
     masked = [message for message in messages if str(message.id) in masked_ids]
@@ -199,8 +195,6 @@ def masked_events(stand_ins: dict[str, BaseMessage], size: PromptSize, reason: s
 
     Args:
         stand_ins: by message id.
-        size: of the prompt before.
-        reason: why they are masked.
     """
     return [
         Masked(

@@ -49,7 +49,6 @@ def reduce_messages(current: Sequence[Any] | None, writes: Sequence[Any]) -> lis
 
     Args:
         current: the working set, oldest first.
-        writes: messages, message-like values, or lists of them.
 
     Returns:
         A new list; the arguments are not touched.

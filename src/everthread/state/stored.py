@@ -130,7 +130,6 @@ def whole_thread(archived: Mapping[str, M], offloaded: set[str], working_set: Se
     Args:
         archived: messages of the transcript by id.
         offloaded: ids of those that were archived while they stayed in the state.
-        working_set: messages of the state.
     """
     by_id = dict(archived)
     for message in working_set:

@@ -73,14 +73,7 @@ def returning_notes(notes: Sequence[Note], working_set: Sequence[BaseMessage]) -
 def inserted(
     parts: Parts, notes: Sequence[Note], pins: Sequence[str], quotes: Sequence[Quote] = ()
 ) -> dict[str, Sequence[BaseMessage]]:
-    """Return the synthetic messages of a prompt by category.
-
-    Args:
-        parts: with the summary.
-        notes: session notes to show.
-        pins: sentences to show.
-        quotes: pinned messages to show.
-    """
+    """Return the synthetic messages of a prompt by category."""
     pinned = [render_pins(pins), render_quotes(quote.line for quote in quotes)]
     blocks = [block for block in (*pinned, render_notes("Session notes", notes)) if block]
     return {
@@ -102,9 +95,6 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
     """Put a prompt together: system, anchor, summary, session notes, turns with what was recalled for their questions.
 
     Args:
-        parts: what goes in.
-        budget: what it may take.
-        counter: counts tokens.
         previous: `prefix` of the thread's last prompt.
         tools: what tells one list of bound tools from another; they stand ahead of the system message.
 

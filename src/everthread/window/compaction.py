@@ -133,11 +133,8 @@ def absorb(
     limit. Nothing is rephrased, so nothing is invented.
 
     Args:
-        previous: the summary so far.
         folded: messages that leave the working set, oldest first.
         remaining: the working set afterwards, as the prompt shows it.
-        limits: tokens of each part.
-        counter: counts tokens.
         rules: tell which sentences are constraints of the user.
     """
     summary = previous or Summary()
@@ -305,12 +302,8 @@ def rewritten(
 
     Args:
         summary: the summary by rules, after `absorb`.
-        text: what the summariser wrote.
         numbered: message ids by the numbers that the summariser was shown.
         sections: headings that it was given; what stands under another one goes under one of ours.
-        limits: tokens of each part.
-        counter: counts tokens.
-        support: everything the summariser was shown.
         later: ids and lines that wait for the next request; what the rules say of them stays.
 
     Returns:

@@ -42,7 +42,6 @@ def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, c
         messages: the working set, oldest first, each with an id of its own.
         room: tokens that the messages may take.
         context: policy and watermarks.
-        counter: counts tokens.
 
     Raises:
         BudgetError: the newest message of the user, the anchor and the newest tool round do not fit.

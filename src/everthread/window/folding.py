@@ -37,7 +37,6 @@ def plan_fold(
         target: tokens that should be left.
         kept: tokens that the last turns may take.
         context: `keep_last_turns`, `context_limit`.
-        counter: counts tokens.
     """
     draft = Draft(messages, counter)
     turns, before = draft.turns, draft.tokens

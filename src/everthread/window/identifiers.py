@@ -141,7 +141,6 @@ def within(
     Args:
         index: identifiers in order of first mention.
         limit: tokens of the rendered index.
-        counter: counts tokens.
         is_shown: whether the prompt shows a text in any case, which then needs no place in the index.
     """
     newest = max((entry.last for entry in index), default=0)

@@ -72,9 +72,7 @@ def masked_text(text: str, limit: int, counter: TokenCounter, *, handle: str, fu
     """Return head, marker and tail of a text.
 
     Args:
-        text: the text to cut.
         limit: tokens of the result, about; the marker itself takes some thirty.
-        counter: counts tokens.
         handle: what `read_tool_output` takes.
         full_tokens: size of the complete text.
     """

@@ -6,12 +6,7 @@ from langchain_core.messages import BaseMessage
 
 
 def verify(prompt: Sequence[BaseMessage], pins: Sequence[str]) -> list[str]:
-    """Return the pins that no message of the prompt has word for word, in their order.
-
-    Args:
-        prompt: the messages of one call.
-        pins: sentences that must be there.
-    """
+    """Return the pins that no message of the prompt has word for word, in their order."""
     if not pins:
         return []
     texts = [str(message.text) for message in prompt]
