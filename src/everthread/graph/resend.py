@@ -66,69 +66,173 @@ def arrival(
     """
     working_set: list[BaseMessage] = list(values.get("messages") or [])
     sent: list[BaseMessage] = list(run_input.get("messages") or [])
-    ends_session = bool(run_input.get("end_session"))
-    # The question of the last turn, while it has no answer.
-    pending = None if not working_set or is_answer(working_set[-1]) else question_of(working_set)
-    if not sent or not opens_turn(sent[-1]):
-        if not is_cut_off:
-            return Arrival((run_input,))
-        writes = _leave_unanswered(working_set, sent, pending, thread_id, ends_session=ends_session)
-        return Arrival((run_input,), writes=writes)
-    question = sent[-1]
-    archived, unanswered_record = _records(store, thread_id, str(question.id))
-    index = next((index for index, message in enumerate(working_set) if message.id == question.id), None)
-    end = None if index is None else _end_of_turn(working_set, index)
-
-    if index is not None and end is not None and working_set[index].content != clean_content(question.content):
-        if pending is None or question.id != pending.id:
-            # It has other words and is another message; only the question that waits for its answer may be edited.
-            new = [message for message in sent[:-1] if message.id not in {known.id for known in working_set}]
-            another = {**run_input, "messages": [*new, _renamed(question, sequence(working_set[index]))]}
+    if sent and opens_turn(sent[-1]):
+        question = _Question.read(run_input, values, store, thread_id, is_cut_off=is_cut_off)
+        if (another := question.another()) is not None:
             return arrival(another, values, store, thread_id, is_cut_off=is_cut_off)
+        return question.answered() or question.open()
+    if not is_cut_off:
+        return Arrival((run_input,))
+    ends_session = bool(run_input.get("end_session"))
+    writes = _leave_unanswered(working_set, sent, _pending(working_set), thread_id, ends_session=ends_session)
+    return Arrival((run_input,), writes=writes)
 
-    # The question is in the working set.
-    elif index is not None and end is not None:
-        if any(map(is_answer, working_set[index:end])):
-            if is_cut_off and end == len(working_set):
+
+@dataclass(frozen=True)
+class _Question:
+    """The question of an input, and what its thread knows of a message with its id."""
+
+    run_input: dict[str, Any]
+    values: Mapping[str, Any]
+    store: BaseStore
+    thread_id: str
+    is_cut_off: bool
+    working_set: list[BaseMessage]
+    sent: list[BaseMessage]
+    index: int | None
+    """In the working set; None when it is not there."""
+    archived: Record | None
+    """Of the transcript."""
+    left: Record | None
+    """That it was left without an answer."""
+
+    @classmethod
+    def read(
+        cls, run_input: dict[str, Any], values: Mapping[str, Any], store: BaseStore, thread_id: str, *, is_cut_off: bool
+    ) -> "_Question":
+        working_set, sent = list(values.get("messages") or []), list(run_input["messages"])
+        name = str(sent[-1].id)
+        index = next((index for index, message in enumerate(working_set) if message.id == sent[-1].id), None)
+        items = store.batch([GetOp(space, name) for space in (namespaces.transcript(thread_id), unanswered(thread_id))])
+        archived, left = (item.value if isinstance(item, Item) else None for item in items)
+        return cls(run_input, values, store, thread_id, is_cut_off, working_set, sent, index, archived, left)
+
+    @property
+    def message(self) -> BaseMessage:
+        return self.sent[-1]
+
+    @property
+    def ends_session(self) -> bool:
+        return bool(self.run_input.get("end_session"))
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it is the question of the last turn, which has no answer."""
+        pending = _pending(self.working_set)
+        return pending is not None and self.message.id == pending.id
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the working set has it in other words."""
+        return self.index is not None and self.working_set[self.index].content != clean_content(self.message.content)
+
+    def another(self) -> dict[str, Any] | None:
+        """Return the input under an id of its own, when it is not the message that the thread knows by its id."""
+        if self.index is not None:
+            if not self.is_edited or self.is_pending:
+                # Only the question that waits for its answer may be edited.
+                return None
+            known = {message.id for message in self.working_set}
+            new = [message for message in self.sent[:-1] if message.id not in known]
+            renamed = _renamed(self.message, sequence(self.working_set[self.index]))
+            return {**self.run_input, "messages": [*new, renamed]}
+        if self.archived is None:
+            return None
+        places, seq = {sequence(message) for message in self.working_set}, int(self.archived["seq"])
+        is_on_this_branch = seq not in places and seq <= max(places, default=-1)
+        if is_on_this_branch and _has_words_of(self.archived, self.message):
+            return None
+        return {**self.run_input, "messages": [_renamed(self.message, seq)]}
+
+    def answered(self) -> Arrival | None:
+        """Tell what to do with a question that has its answer; None when it has none."""
+        if self.index is None:
+            if self.archived is None or self._was_left:
+                return None
+            return Arrival(answer=self._archived_answer(), inputs=_session_end(self.ends_session))
+        if self.is_edited:
+            return None
+        end = _end_of_turn(self.working_set, self.index)
+        if any(map(is_answer, self.working_set[self.index : end])):
+            if self.is_cut_off and end == len(self.working_set):
                 # What comes after the reply, such as its notes, is still to be done.
-                return Arrival((None, *_session_end(ends_session and not values.get("end_session"))))
-            return Arrival(answer=tuple(working_set[:end]), inputs=_session_end(ends_session))
-        is_over = end < len(working_set) or not is_cut_off
-        if is_over and not _was_left(unanswered_record, sequence(working_set[index])):
+                return self._continued()
+            return Arrival(answer=tuple(self.working_set[:end]), inputs=_session_end(self.ends_session))
+        is_over = end < len(self.working_set) or not self.is_cut_off
+        if is_over and not self._was_left:
             # The task anchor stays when the rest of its turn leaves; of questions that were sent together, the last
             # one has the answer; and the results of tools may be the reply.
-            answered = _archived_answer(store, thread_id, working_set, str(question.id))
-            if isinstance(answered[-1], ToolMessage) or is_answer(answered[-1]):
-                return Arrival(answer=answered, inputs=_session_end(ends_session))
+            answer = self._archived_answer()
+            if isinstance(answer[-1], ToolMessage) or is_answer(answer[-1]):
+                return Arrival(answer=answer, inputs=_session_end(self.ends_session))
+        return None
 
-    # The transcript alone has a message of this id.
-    elif index is None and archived is not None:
-        places = {sequence(message) for message in working_set}
-        seq = int(archived["seq"])
-        if seq in places or seq > max(places, default=-1) or not _has_words_of(archived, question):
-            # It has other words, or is on a branch that was left: this is another message.
-            another = {**run_input, "messages": [_renamed(question, seq)]}
-            return arrival(another, values, store, thread_id, is_cut_off=is_cut_off)
-        if not _was_left(unanswered_record, seq):
-            answered = _archived_answer(store, thread_id, working_set, str(question.id))
-            return Arrival(answer=answered, inputs=_session_end(ends_session))
+    def open(self) -> Arrival:
+        """Tell what to do with a question without an answer: new, of the last turn, or left for another one."""
+        moved, closing = self._moved_to_end() if self._was_left else (None, ())
+        overflowed = self.values.get("overflows")
+        if self.is_cut_off and moved is None and not overflowed and _can_continue(self.working_set, self.sent):
+            return self._continued()
+        if self.is_pending:
+            # The last turn begins again, as a rule because it got no reply.
+            forgets = PutOp(unanswered(self.thread_id), str(self.message.id), None)
+            inputs = (_asking(self.run_input, self.sent), *_session_end(self.ends_session))
+            return Arrival(inputs, writes=(forgets,) if self.left else ())
+        leaves: tuple[PutOp, ...] = ()
+        if self.is_cut_off:
+            pending, sent = _pending(self.working_set), moved or self.sent
+            leaves = _leave_unanswered(self.working_set, sent, pending, self.thread_id, ends_session=self.ends_session)
+        if moved is None:
+            return Arrival((self.run_input,), writes=leaves)
+        return Arrival((_asking(self.run_input, moved), *_session_end(self.ends_session)), writes=(*leaves, *closing))
 
-    # From here on the question has no answer: it is new, it is that of the last turn, or it was left for another one.
-    moved, closing = _moved_to_end(working_set, sent, index, archived, unanswered_record, store, thread_id)
-    if is_cut_off and moved is None and not values.get("overflows") and _can_continue(working_set, sent):
-        # A turn whose own input ends the session does so when it goes on.
-        return Arrival((None, *_session_end(ends_session and not values.get("end_session"))))
-    if pending is not None and question.id == pending.id:
-        # The last turn begins again, as a rule because it got no reply.
-        forgets = PutOp(unanswered(thread_id), str(pending.id), None)
-        inputs = (_asking(run_input, sent), *_session_end(ends_session))
-        return Arrival(inputs, writes=(forgets,) if unanswered_record else ())
-    leaves: tuple[PutOp, ...] = ()
-    if is_cut_off:
-        leaves = _leave_unanswered(working_set, moved or sent, pending, thread_id, ends_session=ends_session)
-    if moved is None:
-        return Arrival((run_input,), writes=leaves)
-    return Arrival((_asking(run_input, moved), *_session_end(ends_session)), writes=(*leaves, *closing))
+    def _continued(self) -> Arrival:
+        """Let the turn go on; one whose own input ends the session does so then."""
+        return Arrival((None, *_session_end(self.ends_session and not self.values.get("end_session"))))
+
+    @property
+    def _was_left(self) -> bool:
+        """Whether it was left without an answer, at the place where the thread has it now."""
+        if self.left is None or (self.index is None and self.archived is None):
+            return False
+        seq = sequence(self.working_set[self.index]) if self.index is not None else int((self.archived or {})["seq"])
+        return bool(self.left.get("seq") == seq)
+
+    def _archived_answer(self) -> tuple[BaseMessage, ...]:
+        """Return the turn of an archived question, up to its answer."""
+        messages = transcript(self.store, self.thread_id, self.working_set)
+        index = next(index for index, message in enumerate(messages) if message.id == self.message.id)
+        end = _end_of_turn(messages, index)
+        # Questions that were sent together have one answer, behind the last of them.
+        while end < len(messages) and opens_turn(messages[end - 1]):
+            end = _end_of_turn(messages, end)
+        return tuple(messages[index:end])
+
+    def _moved_to_end(self) -> tuple[list[BaseMessage], tuple[PutOp, ...]]:
+        """Return the writes that put the question at the end of its thread, with what its turn had done.
+
+        Returns:
+            Writes to the channel, and writes to the store.
+        """
+        working_set, store, thread_id = self.working_set, self.store, self.thread_id
+        here = {message.id: message for message in working_set}
+        # Of its turn, some messages may be here and some in the transcript alone.
+        sent_ids = {message.id for message in self.sent}
+        messages = _turn_of(str(self.message.id), sent_ids, transcript(store, thread_id, working_set))
+        turn = [here.get(message.id, message) for message in _as_shown(messages, here, store, thread_id)]
+        gap = _Gap.of(working_set, marks(turn[0]).get("previous"), str(turn[-1].id))
+        writes: list[BaseMessage] = [RemoveMessage(id=str(message.id)) for message in turn if message.id in here]
+        writes += gap.closed(working_set)
+        writes += [_asked_now(message) if opens_turn(message) else message for message in turn]
+        after = {message.id: marks(message) for message in reduce_messages(working_set, [writes])}
+        masked = [str(message.id) for message in turn if is_masked(message)]
+        places = {name: {mark: after[name].get(mark) for mark in ("seq", "previous")} for name in masked}
+        return writes, gap.writes(store, thread_id, places)
+
+
+def _pending(working_set: Sequence[BaseMessage]) -> BaseMessage | None:
+    """Return the question of the last turn, while it has no answer."""
+    return None if not working_set or is_answer(working_set[-1]) else question_of(working_set)
 
 
 def _session_end(is_wanted: bool) -> tuple[dict[str, Any], ...]:
@@ -142,19 +246,6 @@ def _asking(run_input: Mapping[str, Any], messages: list[BaseMessage]) -> dict[s
     With both in one input the graph would end the session at once, since it may find none of the messages new.
     """
     return {**run_input, "messages": messages, **({"end_session": False} if "end_session" in run_input else {})}
-
-
-def _records(store: BaseStore, thread_id: str, message_id: str) -> tuple[Record | None, Record | None]:
-    """Return the transcript's record of a message, and the record that it was left without an answer."""
-    spaces = (namespaces.transcript(thread_id), unanswered(thread_id))
-    items = store.batch([GetOp(space, message_id) for space in spaces])
-    archived, left = (item.value if isinstance(item, Item) else None for item in items)
-    return archived, left
-
-
-def _was_left(unanswered_record: Record | None, seq: int) -> bool:
-    """Tell whether the question at a place was left without an answer."""
-    return unanswered_record is not None and unanswered_record.get("seq") == seq
 
 
 def _end_of_turn(messages: Sequence[BaseMessage], index: int) -> int:
@@ -191,55 +282,6 @@ def _leave_unanswered(
     if pending is None or (not ends_session and asked is not None and asked.id == pending.id):
         return ()
     return (PutOp(unanswered(thread_id), str(pending.id), {"seq": sequence(pending)}, index=False),)
-
-
-def _archived_answer(
-    store: BaseStore, thread_id: str, working_set: Sequence[BaseMessage], message_id: str
-) -> tuple[BaseMessage, ...]:
-    """Return the turn of an archived question, up to its answer."""
-    messages = transcript(store, thread_id, working_set)
-    index = next(index for index, message in enumerate(messages) if message.id == message_id)
-    end = _end_of_turn(messages, index)
-    # Questions that were sent together have one answer, behind the last of them.
-    while end < len(messages) and opens_turn(messages[end - 1]):
-        end = _end_of_turn(messages, end)
-    return tuple(messages[index:end])
-
-
-def _moved_to_end(
-    working_set: list[BaseMessage],
-    sent: list[BaseMessage],
-    index: int | None,
-    archived: Record | None,
-    unanswered_record: Record | None,
-    store: BaseStore,
-    thread_id: str,
-) -> tuple[list[BaseMessage] | None, tuple[PutOp, ...]]:
-    """Return the writes that put a question which was left unanswered at the end of its thread, with what it had done.
-
-    Returns:
-        Writes to the channel, None when the question was not left so; and writes to the store.
-    """
-    if index is not None:
-        seq = sequence(working_set[index])
-    elif archived is not None:
-        seq = int(archived["seq"])
-    else:
-        return None, ()
-    if not _was_left(unanswered_record, seq):
-        return None, ()
-    here = {message.id: message for message in working_set}
-    # Of its turn, some messages may be here and some in the transcript alone.
-    messages = _turn_of(str(sent[-1].id), {message.id for message in sent}, transcript(store, thread_id, working_set))
-    turn = [here.get(message.id, message) for message in _as_shown(messages, here, store, thread_id)]
-    gap = _Gap.of(working_set, marks(turn[0]).get("previous"), str(turn[-1].id))
-    writes: list[BaseMessage] = [RemoveMessage(id=str(message.id)) for message in turn if message.id in here]
-    writes += gap.closed(working_set)
-    writes += [_asked_now(message) if opens_turn(message) else message for message in turn]
-    after = {message.id: marks(message) for message in reduce_messages(working_set, [writes])}
-    masked = [str(message.id) for message in turn if is_masked(message)]
-    places = {name: {mark: after[name].get(mark) for mark in ("seq", "previous")} for name in masked}
-    return writes, gap.writes(store, thread_id, places)
 
 
 def _turn_of(question_id: str, sent_ids: set[str | None], messages: Sequence[BaseMessage]) -> list[BaseMessage]:
