@@ -49,12 +49,11 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
-    session = memory.session_record
     arrived = _Arrived.of(messages, store, thread_id)
     turn = state.get("turns", 0) + sum(opens_turn(one) and not was_counted(one) for one in arrived.new)
     # Under `ainvoke` this is a thread: the edges, on the event loop, find these counts in the cache.
     deps.model_for(context).counter.sizes(arrived.new)
-    shared = shared_past(session, turn, messages, len(arrived.new))
+    shared = shared_past(memory.session_record, turn, messages, len(arrived.new))
     plan = make_plan(memory, messages, store, thread_id, context, deps)
     steered = steer(memory.steering, state, plan, runtime, deps, shared)
     passages, recalled = recall(state, plan, runtime, deps, shared, steered)
@@ -68,28 +67,10 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         session_note_ids=[note.id for note in plan.session_notes],
         tokens=plan.sizes["profile"] + plan.sizes["notes"],
     )
-    events: list[Event] = [event, *steered.events, *recalled, *_overruled(plan, arrived.new)]
-    if event.changed:
-        # Only when the block has changed: a note that stays blocked is not reported on every turn.
-        events += _blocked(memory, deps.rules)
-    events += arrived.refetches.values()
-    session = {
-        "thread_id": thread_id,
-        # Inside a guarded graph whose runs name nobody, the thread stays nobody's.
-        "user_id": session.get("user_id", context.user_id) if is_nested(runtime) else context.user_id,
-        # Of an agent with our middleware, the guard alone knows the name.
-        "agent": session.get("agent", OTHERS) if deps.agent.name == OTHERS else deps.agent.name,
-        "first_message": session.get("first_message") or beginning(messages),
-        "began": session.get("began") or now(),
-        "last_activity": now(),
-        "turns": turn,
-        "consolidated_turns": session.get("consolidated_turns", 0),
-        "shared": shared,
-        "question": messages[-1].id,
-    }
-    if deps.agent.retention is not None:
-        # For those who see to retention and do not have the agent.
-        session["retention"] = deps.agent.retention.as_json()
+    # Only when the block has changed: a note that stays blocked is not reported on every turn.
+    blocked = _blocked(memory, deps.rules) if event.changed else []
+    events = [event, *steered.events, *recalled, *_overruled(plan, arrived.new), *blocked, *arrived.refetches.values()]
+    session = _session(memory.session_record, messages, runtime, deps) | {"turns": turn, "shared": shared}
     dated = [*map(_dated, arrived.new)]
     operations = [
         PutOp(namespaces.SESSIONS, thread_id, session, index=False),
@@ -146,6 +127,27 @@ class _Arrived:
         return cls(new, archived_ids, refetches, writes)
 
 
+def _session(
+    before: Mapping[str, Any], messages: Sequence[BaseMessage], runtime: Runtime[Context], deps: NodeDeps
+) -> dict[str, Any]:
+    """Return the session record of the thread as of this turn, without what only the turn knows."""
+    user_id, retention = context_of(runtime).user_id, deps.agent.retention
+    return {
+        "thread_id": thread_of(runtime),
+        # Inside a guarded graph whose runs name nobody, the thread stays nobody's.
+        "user_id": before.get("user_id", user_id) if is_nested(runtime) else user_id,
+        # Of an agent with our middleware, the guard alone knows the name.
+        "agent": before.get("agent", OTHERS) if deps.agent.name == OTHERS else deps.agent.name,
+        "first_message": before.get("first_message") or beginning(messages),
+        "began": before.get("began") or now(),
+        "last_activity": now(),
+        "consolidated_turns": before.get("consolidated_turns", 0),
+        "question": messages[-1].id,
+        # For those who see to retention and do not have the agent.
+        **({} if retention is None else {"retention": retention.as_json()}),
+    }
+
+
 def _dated(message: BaseMessage) -> BaseMessage:
     """Return a message that arrived with its date, and without marks that only we may give."""
     ours = {key: value for key, value in marks(message).items() if key in ("seq", "previous")}
@@ -155,18 +157,13 @@ def _dated(message: BaseMessage) -> BaseMessage:
 
 def _blocked(memory: StoredMemory, rules: Rules) -> list[Event]:
     """Return an event for each stored note that the guard keeps out of the prompt."""
-    notes = [*memory.long_term, *memory.session]
-    blocked = [
-        note for note in notes if note.status == "active" and not is_safe(note.text, rules, is_own=note.quotes_user)
-    ]
-    return [
-        NoteBlocked(
-            category=verdict.category,
-            rule=verdict.rule,
-            message_ids=[name for source in note.sources for name in source.message_ids],
-        )
-        for note, verdict in ((note, check(note.text, rules=rules, is_own=note.quotes_user)) for note in blocked)
-    ]
+    events: list[Event] = []
+    for note in (*memory.long_term, *memory.session):
+        if note.status == "active" and not is_safe(note.text, rules, is_own=note.quotes_user):
+            verdict = check(note.text, rules=rules, is_own=note.quotes_user)
+            ids = [name for source in note.sources for name in source.message_ids]
+            events.append(NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=ids))
+    return events
 
 
 def _overruled(plan: PromptPlan, new: Sequence[BaseMessage]) -> list[Event]:

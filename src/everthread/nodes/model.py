@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall
@@ -25,7 +26,7 @@ from everthread.state import Context, PromptPlan, State, Update
 from everthread.state.marks import marked
 from everthread.state.reducer import clean_content
 from everthread.window.assembly import Prompt, assemble
-from everthread.window.budget import MAX_OVERFLOWS, Budget, stepped_down
+from everthread.window.budget import MAX_OVERFLOWS, stepped_down
 from everthread.window.calibration import Anchor, Calibration
 from everthread.window.prompt_cache import mark_cache
 
@@ -41,25 +42,20 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         BudgetError: what is pinned does not fit the window.
         ModelError: the call failed for good. The user's message stays, and the next run continues the turn.
     """
-    context, plan = context_of(runtime), plan_of(state, runtime, deps)
-    chat = deps.model_for(context)
-    is_bound = has_readers(state)
-    is_marked = chat.takes_cache_control if context.prompt_cache is None else context.prompt_cache
-    marks = chat.cache_slots if is_marked else 0
-    size = PromptSize.of(state, plan, chat, reads_back=is_bound)
-    prompt = _assembled(state, size, chat, reads_back=is_bound, marks=marks)
+    attempt = _Attempt.of(state, runtime, deps)
+    chat, prompt, context, plan = attempt.chat, attempt.prompt, context_of(runtime), plan_update(state, attempt.plan)
     account = Account.of(state, runtime, deps)
-    reservation = account.reply(size, prompt.tokens) if account is not None else None
+    reservation = account.reply(attempt.size, prompt.tokens) if account is not None else None
     if isinstance(reservation, str):
         ended: Update = {"messages": [marked(limit_reply(reservation, state), at=now())]}
-        return {**plan_update(state, plan), **ended, **({} if chat.response is None else {"structured_response": None})}
-    name = _recorded(prompt, size, state, plan, runtime, chat, reads_back=is_bound, marks=marks)
+        return {**plan, **ended, **({} if chat.response is None else {"structured_response": None})}
+    name = attempt.recorded()
     telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
     try:
-        bound = chat.bound(reads_back=is_bound)
+        bound = chat.bound(reads_back=attempt.reads_back)
         if context.max_output_tokens is not None:
             bound = reply_limited(bound, context.max_output_tokens)
-        messages = mark_cache(prompt.messages, slots=marks) if marks else prompt.messages
+        messages = mark_cache(prompt.messages, slots=attempt.marks) if attempt.marks else prompt.messages
         try:
             reply = yield ModelCall(bound, messages, is_reply=True)
         except Exception as error:
@@ -75,19 +71,18 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         reply = _savable(reply)
     except Exception as error:
         telemetry.end(error=error)
-        if not is_overflow(error):
-            failure = classify(error)
-            if failure is None or failure is error:
-                raise
-            raise _with_suggestion(failure, chat) from error
-        smaller = _stepped_down(error, state, prompt, size.budget, runtime, chat)
-        return {**plan_update(state, plan), **smaller}
+        if is_overflow(error):
+            return {**plan, **attempt.lowered(error)}
+        failure = classify(error)
+        if failure is None or failure is error:
+            raise
+        raise _with_suggestion(failure, chat) from error
     telemetry.end(reply)
-    update = _kept(reply, state, prompt, name, chat, reads_back=is_bound)
+    update = attempt.kept(reply, name)
     if chat.response is not None:
         # None as well: the answer of an earlier turn is not this one's.
         update["structured_response"] = chat.answer(update["messages"][0])
-    return {**plan_update(state, plan), **update}
+    return {**plan, **update}
 
 
 def _with_suggestion(failure: ModelError, chat: ModelWithTools) -> ModelError:
@@ -96,94 +91,111 @@ def _with_suggestion(failure: ModelError, chat: ModelWithTools) -> ModelError:
     return ModelError(f"{failure}{guess}", kind=failure.kind) if guess else failure
 
 
-def _assembled(state: State, size: PromptSize, chat: ModelWithTools, *, reads_back: bool, marks: int) -> Prompt:
-    """Put the prompt together."""
-    return assemble(
-        size.parts,
-        size.budget,
-        size.counter,
-        previous=state.get("prefix", b""),
+@dataclass(frozen=True)
+class _Attempt:
+    """A prompt that is about to be sent, and what it is made from."""
+
+    state: State
+    plan: PromptPlan
+    runtime: Runtime[Context]
+    chat: ModelWithTools
+    size: PromptSize
+    prompt: Prompt
+    reads_back: bool
+    """The tools are bound that read what the prompt no longer shows."""
+    marks: int
+    """Marks for the provider's cache."""
+
+    @classmethod
+    def of(cls, state: State, runtime: Runtime[Context], deps: NodeDeps) -> "_Attempt":
+        """Put the prompt together."""
+        context, plan, reads_back = context_of(runtime), plan_of(state, runtime, deps), has_readers(state)
+        chat = deps.model_for(context)
+        is_marked = chat.takes_cache_control if context.prompt_cache is None else context.prompt_cache
+        marks = chat.cache_slots if is_marked else 0
+        size = PromptSize.of(state, plan, chat, reads_back=reads_back)
         # A provider caches for one model, behind the schemas of its tools.
-        tools="\x00".join((chat.name, str(marks), *chat.tool_names(reads_back=reads_back))),
-    )
+        tools = "\x00".join((chat.name, str(marks), *chat.tool_names(reads_back=reads_back)))
+        prompt = assemble(size.parts, size.budget, size.counter, previous=state.get("prefix", b""), tools=tools)
+        return cls(state, plan, runtime, chat, size, prompt, reads_back, marks)
 
+    def recorded(self) -> str:
+        """Record what the prompt is made of, and name the call."""
+        state, plan, prompt, size, chat = self.state, self.plan, self.prompt, self.size, self.chat
+        tools = chat.tool_names(reads_back=self.reads_back)
+        cause = "tools" if self.reads_back and not state.get("reads_back") else state.get("moved") or "unknown"
+        store, thread_id = store_of(self.runtime), thread_of(self.runtime)
+        recipe, texts = kept_recipe(
+            prompt, state, plan, store, thread_id, tools=tools, model=chat.name, cache_marks=self.marks
+        )
+        if chat.is_altered:
+            recipe["altered"] = True
+        event = PromptAssembled(
+            window=size.budget.window,
+            budget=size.budget.tokens,
+            tokens=prompt.tokens,
+            breakdown=prompt.breakdown,
+            cacheable_tokens=prompt.cacheable_tokens,
+            accuracy=calibration_of(state, chat).accuracy,
+            messages=len(prompt.messages),
+            head_moved=cause if prompt.head_moved else "",
+            attempt=state.get("overflows", 0),
+            recipe=recipe,
+            watermarks=size.watermarks(plan.context),
+        )
+        returned = [PinRepaired(pins=prompt.returned_pins)] if prompt.returned_pins and prompt.head_moved else []
+        self._record([event, *returned], texts)
+        return recipe["call"]
 
-def _recorded(
-    prompt: Prompt,
-    size: PromptSize,
-    state: State,
-    plan: PromptPlan,
-    runtime: Runtime[Context],
-    chat: ModelWithTools,
-    *,
-    reads_back: bool,
-    marks: int,
-) -> str:
-    """Record what a prompt that is about to be sent is made of, and name the call."""
-    tools = chat.tool_names(reads_back=reads_back)
-    cause = "tools" if reads_back and not state.get("reads_back") else state.get("moved") or "unknown"
-    recipe, texts = kept_recipe(
-        prompt, state, plan, store_of(runtime), thread_of(runtime), tools=tools, model=chat.name, cache_marks=marks
-    )
-    if chat.is_altered:
-        recipe["altered"] = True
-    event = PromptAssembled(
-        window=size.budget.window,
-        budget=size.budget.tokens,
-        tokens=prompt.tokens,
-        breakdown=prompt.breakdown,
-        cacheable_tokens=prompt.cacheable_tokens,
-        accuracy=calibration_of(state, chat).accuracy,
-        messages=len(prompt.messages),
-        head_moved=cause if prompt.head_moved else "",
-        attempt=state.get("overflows", 0),
-        recipe=recipe,
-        watermarks=size.watermarks(plan.context),
-    )
-    events: list[Event] = [event]
-    if prompt.returned_pins and prompt.head_moved:
-        events.append(PinRepaired(pins=prompt.returned_pins))
-    _record(events, state, runtime, texts)
-    return recipe["call"]
+    def lowered(self, error: Exception) -> Update:
+        """Lower the budget after an overflow, and let the counts learn from one that names sizes.
 
+        Raises:
+            ModelError: the prompt overflowed too often.
+        """
+        attempt, prompt, budget = self.state.get("overflows", 0) + 1, self.prompt, self.size.budget
+        if attempt > MAX_OVERFLOWS:
+            raise ModelError(
+                f"the provider refused the prompt as too long {attempt} times, the last one with {prompt.tokens:,} "
+                f"tokens by our count; set `window` to the model's real input limit (now {budget.window:,})",
+                kind="overflow",
+            ) from error
+        reported, limit = sizes = overflow_sizes(error)
+        used = sum(prompt.breakdown[name] for name in ("summary", "session_notes", "recalled", "history"))
+        ceiling = stepped_down(budget.tokens, used, reported=sizes)
+        self._record([Overflow(attempt=attempt, tokens=prompt.tokens, budget=budget.tokens, next_budget=ceiling)])
+        calibration = calibration_of(self.state, self.chat)
+        if reported:
+            calibration = calibration.observe(prompt.tokens, reported)
+        elif limit:
+            calibration = calibration.observe_overflow(prompt.tokens, limit)
+        return {"overflows": attempt, "ceiling": ceiling, **_learned(calibration, self.chat)}
 
-def _record(events: Sequence[Event], state: State, runtime: Runtime[Context], operations: Sequence[PutOp] = ()) -> None:
-    store, turn = store_of(runtime), state.get("turns", 0)
-    record(store, thread_of(runtime), events, write=runtime.stream_writer, turn=turn, operations=operations)
+    def kept(self, reply: AIMessage, name: str) -> Update:
+        """Return the update with a reply, and what it taught.
 
+        Args:
+            name: of the call.
+        """
+        state, prompt = self.state, self.prompt
+        reply = _with_unique_calls(_with_unique_id(reply, state))
+        update: Update = {"messages": [marked(reply, at=now())], "prefix": prompt.prefix, "call": name}
+        if state.get("overflows"):
+            update["overflows"] = 0
+        if state.get("moved"):
+            update["moved"] = ""
+        if self.reads_back and not state.get("reads_back"):
+            update["reads_back"] = True
+        if anchor := Anchor.of(reply, prompt.tokens):
+            calibration = calibration_of(state, self.chat).observe(anchor.counted, anchor.reported)
+            learned = _learned(calibration, self.chat)
+            if learned.get("calibration") != state.get("calibration"):
+                update |= learned
+        return update
 
-def _stepped_down(
-    error: Exception,
-    state: State,
-    prompt: Prompt,
-    budget: Budget,
-    runtime: Runtime[Context],
-    chat: ModelWithTools,
-) -> Update:
-    """Lower the budget after an overflow, and let the counts learn from one that names sizes.
-
-    Raises:
-        ModelError: the prompt overflowed too often.
-    """
-    attempt = state.get("overflows", 0) + 1
-    if attempt > MAX_OVERFLOWS:
-        raise ModelError(
-            f"the provider refused the prompt as too long {attempt} times, the last one with {prompt.tokens:,} tokens "
-            f"by our count; set `window` to the model's real input limit (now {budget.window:,})",
-            kind="overflow",
-        ) from error
-    sizes = overflow_sizes(error)
-    used = sum(prompt.breakdown[name] for name in ("summary", "session_notes", "recalled", "history"))
-    ceiling = stepped_down(budget.tokens, used, reported=sizes)
-    event = Overflow(attempt=attempt, tokens=prompt.tokens, budget=budget.tokens, next_budget=ceiling)
-    _record([event], state, runtime)
-    reported, limit = sizes
-    calibration = calibration_of(state, chat)
-    if reported:
-        calibration = calibration.observe(prompt.tokens, reported)
-    elif limit:
-        calibration = calibration.observe_overflow(prompt.tokens, limit)
-    return {"overflows": attempt, "ceiling": ceiling, **_learned(calibration, chat)}
+    def _record(self, events: Sequence[Event], operations: Sequence[PutOp] = ()) -> None:
+        store, turn, write = store_of(self.runtime), self.state.get("turns", 0), self.runtime.stream_writer
+        record(store, thread_of(self.runtime), events, write=write, turn=turn, operations=operations)
 
 
 def _learned(calibration: Calibration, chat: ModelWithTools) -> Update:
@@ -193,28 +205,10 @@ def _learned(calibration: Calibration, chat: ModelWithTools) -> Update:
 
 
 def _savable(reply: AIMessage) -> AIMessage:
-    """Return a reply as it can be saved: without integers over 64 bits beside its calls, which `_kept` cleans."""
+    """Return a reply as it can be saved: without integers over 64 bits; its calls are cleaned with their ids."""
     fields = ("content", "additional_kwargs", "response_metadata")
     cleaned = {name: clean_content(getattr(reply, name)) for name in fields}
     return reply if all(cleaned[name] == getattr(reply, name) for name in fields) else reply.model_copy(update=cleaned)
-
-
-def _kept(
-    reply: AIMessage, state: State, prompt: Prompt, name: str, chat: ModelWithTools, *, reads_back: bool
-) -> Update:
-    reply = _with_unique_calls(_with_unique_id(reply, state))
-    update: Update = {"messages": [marked(reply, at=now())], "prefix": prompt.prefix, "call": name}
-    if state.get("overflows"):
-        update["overflows"] = 0
-    if state.get("moved"):
-        update["moved"] = ""
-    if reads_back and not state.get("reads_back"):
-        update["reads_back"] = True
-    if anchor := Anchor.of(reply, prompt.tokens):
-        learned = _learned(calibration_of(state, chat).observe(anchor.counted, anchor.reported), chat)
-        if learned.get("calibration") != state.get("calibration"):
-            update |= learned
-    return update
 
 
 def _with_unique_id(reply: AIMessage, state: State) -> AIMessage:
