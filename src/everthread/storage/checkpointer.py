@@ -1,13 +1,13 @@
 """The checkpointer: LangGraph's own saver of a database with whole transactions, async methods and pruning.
 
-`CheckpointRows` is what differs between databases: the saver, and SQL on its tables.
+What differs between databases is in their `CheckpointRows`.
 """
 
 import copy
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import ormsgpack
 from langchain_core.runnables import RunnableConfig
@@ -20,19 +20,19 @@ from langgraph.checkpoint.base import (
     DeltaChannelHistory,
     get_checkpoint_id,
 )
-from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from everthread.errors import SettingsError, StorageError, UnreadableError
 from everthread.state import PromptPlan
 from everthread.state.scrubbing import scrub
 from everthread.storage.blocked_types import blocked_types
+from everthread.storage.checkpoint_rows import CheckpointRows
 from everthread.storage.database import Database
-from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH, CheckpointNode, needed, of_newest_turns, subgraphs_of
+from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH, needed, of_newest_turns, subgraphs_of
 from everthread.storage.unreadable import FAULTS, described, leave_out
 from everthread.storage.worker import Worker
 
-__all__ = ["CheckpointRows", "Checkpointer", "Pruned", "serializer"]
+__all__ = ["Checkpointer", "Pruned", "serializer"]
 
 _ANSWER = "structured_response"
 """Key of `create_agent` whose type no state schema names, and that each turn makes anew."""
@@ -46,49 +46,6 @@ class Pruned:
     """What left the database."""
 
     checkpoints: int = 0
-
-
-class CheckpointRows(Protocol):
-    """The rows of checkpoints in one database; every method is called inside of its `read` or `write`."""
-
-    def saver(self, serde: SerializerProtocol) -> BaseCheckpointSaver[Any]:
-        """Return LangGraph's saver on the connection that is in use."""
-
-    def next_version(self, current: Any) -> Any:
-        """Return the version of a channel after this one; see `BaseCheckpointSaver.get_next_version`."""
-
-    def history(self, thread_id: str, namespace: str) -> dict[str, CheckpointNode]:
-        """Return the checkpoints of a namespace by id, oldest first."""
-
-    def namespaces(self, thread_id: str) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return the namespaces of a thread, each with the metadata of one of its checkpoints."""
-
-    def every(self) -> list[tuple[str, str, str]]:
-        """Return thread, namespace and id of all checkpoints, the newest first."""
-
-    def task_paths(self, thread_id: str, namespace: str, checkpoint_id: str) -> Mapping[str, str]:
-        """Return the path of each task that wrote to a checkpoint, by its id."""
-
-    def of_runs(self, run_ids: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return thread, namespace and id of the checkpoints with one of these `run_id` in their metadata."""
-
-    def delete(self, thread_id: str, namespace: str, checkpoint_ids: Sequence[str]) -> None:
-        """Delete checkpoints and their writes."""
-
-    def delete_namespace(self, thread_id: str, namespace: str) -> None:
-        """Delete all checkpoints of a namespace."""
-
-    def copy(self, source: str, target: str) -> None:
-        """Copy all rows of a thread to one that has none."""
-
-    def last_run(self, thread_id: str) -> Mapping[str, Any]:
-        """Return the metadata of the newest checkpoint that is no edit; empty when there is none."""
-
-    def last_writer(self, thread_id: str) -> int | None:
-        """Return which graph wrote the newest checkpoint of a thread, see `kept_checkpoints`; None: no guarded one."""
-
-    def unreadable(self, thread_id: str) -> Iterator[str]:
-        """Yield the names of the checkpoints and writes of a thread that cannot be read."""
 
 
 class Checkpointer(BaseCheckpointSaver[Any]):
@@ -259,8 +216,8 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         return self.database.read(self.rows.last_run, thread_id)
 
     def last_writer(self, thread_id: str) -> int | None:
-        """Return which graph wrote the newest checkpoint of a thread; see `CheckpointRows`."""
-        return self.database.read(self.rows.last_writer, thread_id)
+        """Return which graph wrote the newest checkpoint of a thread; see `Tables`."""
+        return self.database.read(self.rows.tables.last_writer, thread_id)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Do what `get_tuple` does without blocking the event loop."""
@@ -316,10 +273,6 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         """Do what `prune` does without blocking the event loop."""
         await self._worker.call(self.prune, thread_ids, strategy=strategy)
 
-    async def aprune_turns(self, thread_id: str, keep_turns: int) -> Pruned:
-        """Do what `prune_turns` does without blocking the event loop."""
-        return await self._worker.call(self.prune_turns, thread_id, keep_turns)
-
     @property
     def _saver(self) -> BaseCheckpointSaver[Any]:
         """LangGraph's saver with the types that this one decodes."""
@@ -335,7 +288,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             if isinstance(error, StorageError) and "decode to UTF-8" not in str(error):
                 raise
             thread_id = str(config["configurable"]["thread_id"])
-            rows = self.database.read(lambda: [*self.rows.unreadable(thread_id)])
+            rows = self.database.read(lambda: [*self.rows.tables.unreadable(thread_id)])
             more = f" and {len(rows) - 1} more" if rows[1:] else ""
             raise described(f"{rows[0]}{more}" if rows else f"thread {thread_id!r}", error) from error
 

@@ -12,13 +12,13 @@ from typing import Literal
 from langgraph.store.base import PutOp
 
 from everthread.state import namespaces
+from everthread.state.records import items
 from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.open import Storage
 from everthread.storage.pruning import dial_of
 
 __all__ = ["Reclaimed", "reclaim"]
 
-_PAGE = 500
 _MOST_SUMMARIES = 100_000
 
 Progress = Callable[[str, int, int], None]
@@ -59,7 +59,8 @@ def reclaim(
     """
     space = storage.eraser
     before = space.size()
-    threads = _threads(storage)
+    # Those that our graph has run; other graphs may use the same file.
+    threads = [item.key for item in items(storage.store, namespaces.SESSIONS)]
     done = Counter[str]()
     space.check_idle(storage.locks)
     for place, thread_id in enumerate(threads):
@@ -77,14 +78,6 @@ def reclaim(
     space.reclaim()
     progress(space.reclaiming, 1, 1)
     return Reclaimed(before, space.size(), len(threads), done["checkpoints"], done["summaries"], done["unpruned"])
-
-
-def _threads(storage: Storage) -> list[str]:
-    """Return the threads that our graph has run; other graphs may use the same file."""
-    found: list[str] = []
-    while page := storage.store.search(namespaces.SESSIONS, limit=_PAGE, offset=len(found)):
-        found += [item.key for item in page]
-    return found
 
 
 def _pruned(storage: Storage, thread_id: str, turns: int, *, adopted: bool) -> int:

@@ -5,14 +5,13 @@ current summary; a fork keeps the name of its own.
 """
 
 import hashlib
-from typing import Any
 
 import orjson
 from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.state import Summary, namespaces
 
-__all__ = ["get_operation", "load_summary", "prune_summaries", "put_operation"]
+__all__ = ["get_operation", "prune_summaries", "put_operation"]
 
 _MOST = 10_000
 """Versions that are looked at in one pruning."""
@@ -28,12 +27,6 @@ def put_operation(thread_id: str, summary: Summary) -> tuple[str, PutOp]:
 def get_operation(thread_id: str, name: str) -> GetOp:
     """Prepare the read of a summary."""
     return GetOp(namespaces.summaries(thread_id), name)
-
-
-def load_summary(store: BaseStore, thread_id: str, name: str | None) -> dict[str, Any] | None:
-    """Return a summary as JSON; None when there is none of that name."""
-    item = store.get(namespaces.summaries(thread_id), name) if name else None
-    return item.value if item else None
 
 
 def prune_summaries(store: BaseStore, thread_id: str, keep: int) -> int:

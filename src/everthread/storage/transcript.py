@@ -13,6 +13,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
 from everthread.state import namespaces
 from everthread.state.marks import is_masked, is_synthetic, marks, sequence
+from everthread.state.records import StoredItem, items
 from everthread.state.stored import message_text, whole_thread
 from everthread.storage.unreadable import readable
 
@@ -26,8 +27,6 @@ __all__ = [
     "message_text",
     "transcript",
 ]
-
-_PAGE = 500
 
 
 def append_operations(
@@ -60,31 +59,22 @@ def append_operations(
 
 def archived(store: BaseStore, thread_id: str) -> list[BaseMessage]:
     """Return all archived messages of a thread, oldest first."""
-    return sorted(readable(_items(store, thread_id), message_of), key=sequence)
+    return sorted(readable(items(store, namespaces.transcript(thread_id)), message_of), key=sequence)
 
 
 def transcript(store: BaseStore, thread_id: str, working_set: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return every message of a thread, oldest first, of the archive and the working set; see `whole_thread`."""
-    items = _items(store, thread_id)
-    offloaded = {item.key for item in items if item.value.get("why") == "offloaded"}
-    archive = dict(readable(items, lambda item: (item.key, message_of(item))))
+    every = items(store, namespaces.transcript(thread_id))
+    offloaded = {item.key for item in every if item.value.get("why") == "offloaded"}
+    archive = dict(readable(every, lambda item: (item.key, message_of(item))))
     return whole_thread(archive, offloaded, working_set)
-
-
-def _items(store: BaseStore, thread_id: str) -> list[Any]:
-    items: list[Any] = []
-    while page := store.search(namespaces.transcript(thread_id), limit=_PAGE, offset=len(items)):
-        items.extend(page)
-        if len(page) < _PAGE:
-            break
-    return items
 
 
 def archived_by_id(store: BaseStore, thread_id: str, message_ids: Sequence[str]) -> list[BaseMessage]:
     """Return the archived messages of these ids, oldest first; those that are not there are left out."""
     namespace = namespaces.transcript(thread_id)
-    items = store.batch([GetOp(namespace, message_id) for message_id in message_ids]) if message_ids else []
-    return sorted(readable([item for item in items if isinstance(item, Item)], message_of), key=sequence)
+    found = store.batch([GetOp(namespace, message_id) for message_id in message_ids]) if message_ids else []
+    return sorted(readable([item for item in found if isinstance(item, Item)], message_of), key=sequence)
 
 
 def full_text(store: BaseStore, thread_id: str, message_id: str) -> str | None:
@@ -124,7 +114,7 @@ def _defaults(kind: type[BaseMessage]) -> dict[str, Any]:
 _REQUIRED = object()
 
 
-def message_of(item: Item) -> BaseMessage:
+def message_of(item: StoredItem) -> BaseMessage:
     """Return the message of a record; one of the `FAULTS` is raised when it cannot be read."""
     message = messages_from_dict([item.value["message"]])[0]
     sequence(message)  # a place that is no number is found here, and not when messages are sorted

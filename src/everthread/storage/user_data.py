@@ -16,7 +16,7 @@ from everthread.storage.decoded import checkpoint_values
 from everthread.storage.tables import Tables, Undecoded
 from everthread.storage.unreadable import FAULTS, leave_out, record_name
 
-__all__ = ["Record", "UserData", "has_session", "kind_of", "of_thread", "of_user", "records", "sessions"]
+__all__ = ["Record", "UserData", "kind_of", "of_thread", "of_user", "records", "sessions"]
 
 _KINDS = {"trips": "bookings"}
 """Words of ours for namespaces that are called otherwise; `threads.….notes` are session notes."""
@@ -136,11 +136,6 @@ def sessions(tables: Tables) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the session record of each thread; an empty one when it cannot be read."""
     for record in _below(tables, _text(namespaces.SESSIONS)):
         yield record.key, record.value
-
-
-def has_session(tables: Tables, thread_id: str) -> bool:
-    """Tell whether a thread has a session record, readable or not."""
-    return bool(tables.page(namespaces.SESSIONS, key=thread_id))
 
 
 def kind_of(prefix: str) -> str:

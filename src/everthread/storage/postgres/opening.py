@@ -1,11 +1,10 @@
-"""Open a Postgres database as the parts of a storage."""
+"""Open a Postgres database."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from everthread.errors import SettingsError, installing
 from everthread.storage.checkpointer import Checkpointer
-from everthread.storage.parts import Parts
 from everthread.storage.postgres.checkpointer import PostgresCheckpointRows
 from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.erasing import PostgresEraser
@@ -14,6 +13,7 @@ from everthread.storage.postgres.location import PostgresLocation, locate_postgr
 from everthread.storage.postgres.locks import SessionLocks
 from everthread.storage.postgres.store import PostgresSearchStore
 from everthread.storage.postgres.tables import PostgresTables
+from everthread.storage.storage import Storage
 from everthread.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def open_postgres(
     allowed_types: Sequence[type],
     options: Mapping[str, Any],
     end_idle_seconds: float | None = None,
-) -> Parts:
+) -> Storage:
     """Open a database; see `open_storage`.
 
     Args:
@@ -59,7 +59,7 @@ def open_postgres(
         raise
     tables = PostgresTables(lambda sql, values: database.read(database.rows, sql, values))
     eraser = PostgresEraser(database, store)
-    return Parts(location.url, database, checkpointer, store, locks, worker, tables, eraser, timers)
+    return Storage(location.url, database, checkpointer, store, locks, worker, tables, eraser, timers)
 
 
 def _timers(location: PostgresLocation, idle_seconds: float) -> "SessionTimers":

@@ -1,4 +1,4 @@
-"""Open a SQLite file, or a database in memory, as the parts of a storage."""
+"""Open a SQLite file, or a database in memory,."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from everthread.errors import StorageError
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.locations import Synchronous, level, locate, prepare
 from everthread.storage.locks import ThreadLocks
-from everthread.storage.parts import Parts
 from everthread.storage.sqlite.checkpointer import SqliteCheckpointRows
 from everthread.storage.sqlite.database import SqliteDatabase
 from everthread.storage.sqlite.erasing import SqliteEraser
 from everthread.storage.sqlite.formats import refuse_newer, upgrade
 from everthread.storage.sqlite.store import SqliteSearchStore
 from everthread.storage.sqlite.tables import SqliteTables
+from everthread.storage.storage import Storage
 from everthread.storage.worker import Worker
 
 __all__ = ["open_sqlite"]
@@ -27,7 +27,7 @@ def open_sqlite(
     lock_timeout_seconds: float,
     synchronous: Synchronous | None,
     allowed_types: Sequence[type],
-) -> Parts:
+) -> Storage:
     """Open a database; see `open_storage`."""
     location = locate(url)
     if synchronous is not None:
@@ -52,7 +52,7 @@ def open_sqlite(
         raise
     tables = SqliteTables(lambda sql, values: database.read(database.rows, sql, values))
     eraser = SqliteEraser(database, store)
-    return Parts(location.url, database, checkpointer, store, locks, worker, tables, eraser)
+    return Storage(location.url, database, checkpointer, store, locks, worker, tables, eraser)
 
 
 def _cannot_open(url: str, error: sqlite3.Error) -> StorageError:
