@@ -16,14 +16,12 @@ import argparse
 import asyncio
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,14 +31,11 @@ import psycopg
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from psycopg_pool import AsyncConnectionPool
+from scale_server import plain_url, pooled, schema_of, server_at
 
 from everthread import Agent, Context, Transcript, build_graph, open_storage
 from everthread.models.scripted import CannedModel, Tools
 from everthread.state.marks import sequence
-
-# The server that the tests start.
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
-import postgres_server
 
 # Traces would be sent to a server.
 os.environ.setdefault("LANGSMITH_TRACING", "false")
@@ -147,7 +142,7 @@ async def _langgraph(url: str, model: SlowModel) -> AsyncIterator[Any]:
     settings = {"autocommit": True, "row_factory": dict_row}
     if "pgbouncer=1" in url:
         settings["prepare_threshold"] = None  # type: ignore[assignment]
-    async with AsyncConnectionPool(_plain(url), max_size=_POOL, kwargs=settings) as pool:
+    async with AsyncConnectionPool(plain_url(url), max_size=_POOL, kwargs=settings) as pool:
         saver = AsyncPostgresSaver(pool)  # type: ignore[arg-type]
         await saver.setup()
 
@@ -264,7 +259,7 @@ async def trial(contender: str, url: str, server: str, options: argparse.Namespa
 
 async def _check(outcome: Outcome, url: str, server: str) -> None:
     """Count the user's messages that are there, once and in order."""
-    direct = f"{server}?schema={_schema(url)}"
+    direct = f"{server}?schema={schema_of(url)}"
     async with AsyncExitStack() as stack:
         if outcome.contender == "everthread":
             storage = stack.enter_context(open_storage(direct))
@@ -279,7 +274,7 @@ async def _check(outcome: Outcome, url: str, server: str) -> None:
         else:
             from langgraph.checkpoint.postgres import PostgresSaver
 
-            saver = stack.enter_context(PostgresSaver.from_conn_string(_plain(direct)))
+            saver = stack.enter_context(PostgresSaver.from_conn_string(plain_url(direct)))
 
             def messages(thread: str) -> list[BaseMessage]:
                 saved = saver.get({"configurable": {"thread_id": thread}})
@@ -320,77 +315,8 @@ def _bytes(server: str, url: str) -> float:
     )
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("VACUUM")
-        row = connection.execute(sql, (_schema(url),)).fetchone()
+        row = connection.execute(sql, (schema_of(url),)).fetchone()
     return float(row[0]) if row else 0.0
-
-
-def _schema(url: str) -> str:
-    return url.partition("schema=")[2].partition("&")[0]
-
-
-def _plain(url: str) -> str:
-    """Return a URL as the driver takes it, with the schema as its search path."""
-    if "pgbouncer=1" in url:
-        # A pooler takes no options; the schema is the role's default there.
-        return url.partition("?")[0]
-    return f"{url.partition('?')[0]}?options=-csearch_path%3D{_schema(url)}"
-
-
-@contextmanager
-def _server(url: str | None) -> Iterator[str]:
-    """Give the URL of a Postgres: the one that is named, or one of our own."""
-    if url is not None:
-        yield url
-        return
-    folder = Path(tempfile.mkdtemp(prefix="everthread-scale-"))
-    try:
-        # As production has it, unlike the tests.
-        settings = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "autovacuum_naptime": "1min"}
-        yield postgres_server.start(folder, postgres_server.free_port(), **settings)
-        postgres_server.stop(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _pooled(server: str, schema: str) -> Iterator[str]:
-    """Start PgBouncer ahead of a server, in transaction mode; give its URL."""
-    program = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
-    if not Path(program).exists():
-        raise SystemExit("there is no PgBouncer here: install the package pgbouncer (Debian)")
-    port = postgres_server.free_port()
-    host, _, rest = server.removeprefix("postgresql://postgres@").partition(":")
-    with tempfile.TemporaryDirectory(prefix="everthread-pooler-") as folder:
-        os.chmod(folder, 0o755)  # it runs as `postgres`
-        users, settings = Path(folder, "users"), Path(folder, "pgbouncer.ini")
-        users.write_text('"postgres" ""\n')
-        settings.write_text(
-            f"[databases]\npostgres = host={host} port={rest.partition('/')[0]}"
-            f" connect_query='SET search_path={schema}'\n"
-            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = trust\nauth_file = {users}\n"
-            "pool_mode = transaction\nmax_client_conn = 500\ndefault_pool_size = 20\nunix_socket_dir =\n"
-            "ignore_startup_parameters = extra_float_digits,options\n"
-        )
-        user = "postgres" if os.getuid() == 0 else None
-        process = subprocess.Popen([program, "-q", str(settings)], user=user, cwd="/")
-        try:
-            url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-            _wait_for(url)
-            yield f"{url}?schema={schema}&pgbouncer=1&direct_url={server}"
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def _wait_for(url: str) -> None:
-    for _ in range(100):
-        try:
-            psycopg.connect(url, prepare_threshold=None).close()
-        except psycopg.OperationalError:
-            time.sleep(0.1)
-        else:
-            return
-    raise SystemExit("PgBouncer did not start")
 
 
 def main() -> None:
@@ -401,7 +327,7 @@ def main() -> None:
         return
     outcomes = []
     shapes = [(workers, threads) for workers in options.workers for threads in options.threads]
-    with _server(options.url) as server:
+    with server_at(options.url) as server:
         for shape in shapes:
             for contender in options.only:
                 schema = f"scale_{uuid4().hex[:8]}"
@@ -409,7 +335,7 @@ def main() -> None:
                     connection.execute(f"CREATE SCHEMA {schema}".encode())
                 print(f"{contender}, {shape[0]} workers, {shape[1]} threads ...", file=sys.stderr, flush=True)
                 if options.pgbouncer:
-                    with _pooled(server, schema) as url:
+                    with pooled(server, schema) as url:
                         outcomes.append(asyncio.run(trial(contender, url, server, options, shape)))
                 else:
                     url = f"{server}?schema={schema}&pool_size={_POOL}"

@@ -2,28 +2,22 @@
 
 import asyncio
 import os
-import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, SystemMessage, message_to_dict, messages_from_dict
 from langchain_core.tools import BaseTool
 
+from longrun.databases import connect, keep_newest_checkpoint, open_saver, open_store
+
 # Traces would be sent to a server, and no contender should pay for that.
 os.environ.setdefault("LANGSMITH_TRACING", "false")
-
-_PRAGMAS = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL")
-"""Everthread's, so that no difference comes from how often SQLite syncs."""
-
-_BUSY_SECONDS = 30.0
-"""How long a connection waits for another one that writes."""
 
 _TURNS_BETWEEN_PRUNINGS = 16
 """Turns of a thread from one pruning to the next, as often as Everthread prunes."""
@@ -165,7 +159,7 @@ def summarization(setup: Setup) -> Iterator[Running]:
     from langchain.agents.middleware import SummarizationMiddleware
 
     middleware = SummarizationMiddleware(setup.model, trigger=("fraction", 0.8), summarizer=setup.summarizer)
-    with _saver(setup) as saver:
+    with open_saver(setup) as saver:
         yield Running(_agent(setup, middleware, checkpointer=saver), setup, _summary_settings(middleware))
 
 
@@ -198,7 +192,7 @@ def summarization_archiving(setup: Setup) -> Iterator[Running]:
             return update
 
     middleware = Archiving(setup.model, trigger=("fraction", 0.8), summarizer=setup.summarizer)
-    with _saver(setup) as saver, _store(setup) as store, closing(_connect(setup.path)) as connection:
+    with open_saver(setup) as saver, open_store(setup) as store, closing(connect(setup.path)) as connection:
         running = Running(
             _agent(setup, middleware, checkpointer=saver, store=store), setup, _summary_settings(middleware)
         )
@@ -208,7 +202,7 @@ def summarization_archiving(setup: Setup) -> Iterator[Running]:
             with lock:
                 turns[thread_id] += 1
                 if turns[thread_id] % _TURNS_BETWEEN_PRUNINGS == 0:
-                    _keep_newest_checkpoint(connection, thread_id)
+                    keep_newest_checkpoint(connection, thread_id)
 
         def readable(thread_id: str) -> Sequence[BaseMessage]:
             query: Any = {"limit": 1_000_000}
@@ -225,15 +219,6 @@ def summarization_archiving(setup: Setup) -> Iterator[Running]:
         running.readable = readable
         running.where = "store and state"
         yield running
-
-
-def _keep_newest_checkpoint(connection: sqlite3.Connection, thread_id: str) -> None:
-    """Delete all checkpoints but the newest, which holds the whole state of langchain's agent."""
-    newest = "(SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ?)"
-    with connection:
-        for table in ("writes", "checkpoints"):
-            statement = f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id < {newest}"
-            connection.execute(statement, (thread_id, thread_id))
 
 
 def _agent(setup: Setup, middleware: Any, **more: Any) -> Any:
@@ -254,7 +239,7 @@ def context_editing(setup: Setup) -> Iterator[Running]:
     from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware
 
     edit = ClearToolUsesEdit(trigger=setup.window // 2)
-    with _saver(setup) as saver:
+    with open_saver(setup) as saver:
         graph = _agent(setup, ContextEditingMiddleware(edits=[edit]), checkpointer=saver)
         yield Running(graph, setup, {"trigger": edit.trigger, "keep": edit.keep})
 
@@ -268,7 +253,7 @@ def deepagents(setup: Setup) -> Iterator[Running]:
 
     backend = StateBackend()
     replaced = create_summarization_middleware(setup.model, backend, summarizer=setup.summarizer)
-    with _saver(setup) as saver:
+    with open_saver(setup) as saver:
         graph = create_deep_agent(
             setup.model,
             list(setup.tools),
@@ -299,7 +284,7 @@ def langmem(setup: Setup) -> Iterator[Running]:
 
     graph = StateGraph(State)
     graph.add_node("summarize", node)
-    with _saver(setup) as saver:
+    with open_saver(setup) as saver:
         compiled = _loop(graph, call_model, setup, before="summarize").compile(checkpointer=saver)
         yield Running(compiled, setup, {"max_tokens": limit, "max_summary_tokens": node.max_summary_tokens})
 
@@ -314,7 +299,7 @@ def plain(setup: Setup) -> Iterator[Running]:
     def call_model(state: MessagesState) -> dict[str, Any]:
         return {"messages": [bound.invoke([SystemMessage(setup.instructions), *state["messages"]])]}
 
-    with _saver(setup) as saver:
+    with open_saver(setup) as saver:
         compiled = _loop(StateGraph(MessagesState), call_model, setup).compile(checkpointer=saver)
         yield Running(compiled, setup, {})
 
@@ -349,54 +334,6 @@ PACKAGES = (
     "tiktoken",
 )
 """Whose versions stand next to the results."""
-
-
-@contextmanager
-def _saver(setup: Setup) -> Iterator[Any]:
-    """Open LangGraph's own saver: `AsyncSqliteSaver` for `ainvoke`."""
-    from langgraph.checkpoint.sqlite import SqliteSaver
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-    if setup.runner:
-        with setup.entered(_aopened(setup.path, AsyncSqliteSaver)) as saver:
-            yield saver
-        return
-    with closing(_connect(setup.path)) as connection:
-        saver = SqliteSaver(connection)
-        saver.setup()
-        yield saver
-
-
-@contextmanager
-def _store(setup: Setup) -> Iterator[Any]:
-    """Open LangGraph's own store: `AsyncSqliteStore` for `ainvoke`."""
-    from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
-
-    if setup.runner:
-        with setup.entered(_aopened(setup.path, AsyncSqliteStore, isolation_level=None)) as store:
-            yield store
-        return
-    with closing(_connect(setup.path, isolation_level=None)) as connection:
-        store = SqliteStore(connection)
-        store.setup()
-        yield store
-
-
-def _connect(path: Path, **options: Any) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False, **options)
-    for pragma in _PRAGMAS:
-        connection.execute(pragma)
-    return connection
-
-
-@asynccontextmanager
-async def _aopened(path: Path, kind: Any, **options: Any) -> Any:
-    async with aiosqlite.connect(path, timeout=_BUSY_SECONDS, **options) as connection:
-        for pragma in _PRAGMAS:
-            await connection.execute(pragma)
-        opened = kind(connection)
-        await opened.setup()
-        yield opened
 
 
 def _loop(graph: Any, call_model: Callable[..., dict[str, Any]], setup: Setup, *, before: str | None = None) -> Any:
