@@ -8,8 +8,8 @@ tests/unit/memory/guard. Each language weighs as much as its number of notes, ha
 `rule`, `lasting`: tests/unit/memory/text/sentences.jsonl; the cues of `rules/cues.yaml` are weighed together with the
 wording, and their weights are written there.
 
-Printed is what the model would have said of sentences that it was not fitted to, by tenths; the bias is set so that it
-takes no more of the negative ones than `_FALSE` for what they are not.
+Printed is what the model says of sentences that it was not fitted to, from ten fits to nine tenths of them each; the
+bias is set so that of the negative ones it takes no more than `_FALSE` for what they are not.
 """
 
 import json
@@ -17,7 +17,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ class _Row:
     """It resembles what it is not; those say where the line is."""
     number: int = 0
     """Of the message that it is a sentence of."""
-    cues: Sequence[int] = field(default=())
+    cues: Sequence[int] = ()
 
 
 def main(of: str) -> None:
@@ -121,7 +121,7 @@ def _notes() -> list[_Row]:
     for note in (*notes("tuning"), *practice()):
         if note.kind != "values":
             rows.append(_Row(note.text, note.is_bad, note.language, note.kind == "hard_benign"))
-    return [_Row(row.text, row.is_so, row.group, row.is_near, number) for number, row in enumerate(rows)]
+    return [replace(row, number=number) for number, row in enumerate(rows)]
 
 
 def _sentences(of: str) -> list[_Row]:

