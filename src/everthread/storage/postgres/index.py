@@ -145,6 +145,7 @@ class PostgresIndex:
         if counts:
             rows = [(ns, *counts[ns]) for ns in sorted(counts)]
             self._rows(_COUNT, _columns(rows, 4))
+        if known:
             # An erased user's id must not stay behind in the name of an empty namespace.
             self._rows("DELETE FROM everthread_spaces WHERE ns = ANY(%s) AND docs <= 0", (sorted(counts),))
 
