@@ -1,11 +1,14 @@
 """Pages and notebook views: one HTML file or fragment each, with no script and nothing from outside."""
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from everthread.plain import plain
 
-__all__ = ["render"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["environment", "render"]
 
 
 def render(template: str, **values: Any) -> str:
@@ -14,18 +17,23 @@ def render(template: str, **values: Any) -> str:
 
 
 @cache
-def _environment() -> Any:
+def _environment() -> "Environment":
+    return environment("everthread", cut=_cut, zip=zip)
+
+
+def environment(package: str, **filters: Any) -> "Environment":
+    """Return what renders the folder `templates` of a package: HTML is escaped, and an unknown name is an error."""
     # Taken when called: most of what imports this never makes a page.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("everthread"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"cut": _cut, "zip": zip}
+    made.filters |= filters
     return made
 
 

@@ -1,8 +1,8 @@
-"""Text of others as people may safely see it: in a terminal, in a page, in a log; it loads nothing else."""
+"""Text as people may safely see it, in a terminal, in a page, in a log; it loads nothing else."""
 
 import re
 
-__all__ = ["CONTROL", "plain"]
+__all__ = ["CONTROL", "counted", "plain"]
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 """What could move the cursor, change colours, turn text around or hide it, except tab and line feed. Rich removes only
@@ -12,3 +12,8 @@ some."""
 def plain(text: str) -> str:
     """Replace control characters in a text of others by a visible one."""
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 turn` or `2,000 turns`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

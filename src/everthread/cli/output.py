@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from everthread.errors import SettingsError, StorageError
-from everthread.plain import CONTROL, plain
+from everthread.plain import CONTROL, counted, plain
 
 __all__ = [
     "check_writable",
@@ -228,11 +228,6 @@ def progress(task: str = "", *, hidden: bool = False) -> Iterator[Report]:
 def _escaped(document: str) -> str:
     """Write control characters inside the strings of a JSON document as `\\u009b`; it means the same."""
     return CONTROL.sub(lambda match: json.dumps(match.group())[1:-1], document)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 turn` or `2,000 turns`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def shortened(text: str, limit: int = 160) -> str:

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from everthread.evals.baselines import FULL
 from everthread.evals.simulate import Row, Simulation, by_call
 from everthread.evals.suites import Cell, Report, shown
+from everthread.pages import environment
 
 __all__ = ["render_report", "render_simulation"]
 
@@ -99,14 +98,7 @@ def ticks(most: float) -> list[float]:
     return [place * step for place in range(int(most / step) + 1)]
 
 
-_PAGES = Environment(
-    loader=PackageLoader("everthread.evals"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_PAGES.filters |= {"shown": shown, "ticks": ticks}
+_PAGES = environment("everthread.evals", shown=shown, ticks=ticks)
 
 
 def render_report(report: Report) -> str:

@@ -119,11 +119,6 @@ def money(amount: float, currency: str) -> str:
     return f"{currency} {amount:,.2f}"
 
 
-def counted(count: int, noun: str) -> str:
-    """Write a count with its noun, such as `2 guests`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _clock(segment: Segment) -> str:
     """Write the arrival; the date only when it is another one."""
     same_day = segment.arrival.date() == segment.departure.date()

@@ -16,8 +16,9 @@ from everthread.agents.travel import bookings
 from everthread.agents.travel.approval import Approval, approval_request, read_approval
 from everthread.agents.travel.errors import TravelError
 from everthread.agents.travel.inventory import CarQuery, FlightQuery, HotelQuery, InsuranceQuery, Inventory, Offers
-from everthread.agents.travel.options import Cabin, Option, counted
+from everthread.agents.travel.options import Cabin, Option
 from everthread.agents.travel.sandbox import SandboxInventory
+from everthread.plain import counted
 from everthread.tools.runtime import thread_of, user_of
 
 Runtime = ToolRuntime[Any, Any]

@@ -5,9 +5,9 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
+from everthread.pages import environment
 from everthread.plain import plain
 
 __all__ = ["PLAIN_POLICY", "STATIC", "page", "render", "static_file"]
@@ -65,14 +65,8 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
-_environment = Environment(
-    loader=PackageLoader("everthread.web.dashboard"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_environment.filters.update(
+_environment = environment(
+    "everthread.web.dashboard",
     plain=lambda text: plain(str(text)),
     cut=cut,
     number=number,

@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 
 from everthread.agents.travel.errors import TravelError
-from everthread.agents.travel.options import counted
+from everthread.plain import counted
 
 HORIZON_DAYS = 365
 """How far ahead the sandbox sells; airlines open their flights about that early."""

@@ -5,12 +5,13 @@ from datetime import date
 
 from everthread.agents.travel.errors import TravelError
 from everthread.agents.travel.inventory import CarQuery, Offers
-from everthread.agents.travel.options import Option, counted, money
+from everthread.agents.travel.options import Option, money
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports, city_by_airport
 from everthread.agents.travel.sandbox.dice import draw, pick
 from everthread.agents.travel.sandbox.label import CURRENCY, LABEL
 from everthread.agents.travel.sandbox.places import reading, resolve
+from everthread.plain import counted
 
 KIND = "CAR"
 

@@ -8,13 +8,14 @@ from typing import get_args
 
 from everthread.agents.travel.errors import TravelError
 from everthread.agents.travel.inventory import FlightQuery, Offers
-from everthread.agents.travel.options import Cabin, FlightOption, Journey, Segment, counted, money
+from everthread.agents.travel.options import Cabin, FlightOption, Journey, Segment, money
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports, distance_km
 from everthread.agents.travel.sandbox.dice import between, draw, pick
 from everthread.agents.travel.sandbox.label import CURRENCY, LABEL
 from everthread.agents.travel.sandbox.places import reading, resolve, where
 from everthread.agents.travel.sandbox.routes import SHORTEST_KM, Route, routes
+from everthread.plain import counted
 
 KIND = "FLT"
 

@@ -6,12 +6,13 @@ from math import ceil
 
 from everthread.agents.travel.errors import TravelError
 from everthread.agents.travel.inventory import HotelQuery, Offers
-from everthread.agents.travel.options import HotelOption, counted, money
+from everthread.agents.travel.options import HotelOption, money
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports, cities
 from everthread.agents.travel.sandbox.dice import between, draw, pick
 from everthread.agents.travel.sandbox.label import CURRENCY, LABEL
 from everthread.agents.travel.sandbox.places import city_airport, country_name, reading, resolve
+from everthread.plain import counted
 
 KIND = "HTL"
 
