@@ -11,9 +11,9 @@ from everthread.web.dashboard.views import Visit
 from everthread.web.problems import Problem
 from everthread.web.runs import LiveRun
 
-__all__ = ["LOOK_SECONDS", "PING_SECONDS", "TICK_SECONDS", "event", "stream", "watch"]
+__all__ = ["LOOK_SECONDS", "PING_SECONDS", "event", "stream", "watch"]
 
-TICK_SECONDS = 0.1
+_TICK_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 """Between two looks at what another worker, or another program, does on the thread."""
 
@@ -50,7 +50,7 @@ async def watch(
             elif now - told > PING_SECONDS:
                 told = now
                 yield b": still there\n\n"
-            await asyncio.sleep(TICK_SECONDS)
+            await asyncio.sleep(_TICK_SECONDS)
     except Problem:
         # The thread was erased meanwhile.
         return
