@@ -9,16 +9,20 @@ from langgraph.runtime import ExecutionInfo, Runtime
 
 from everthread.errors import BudgetError, NotFoundError, SettingsError
 from everthread.graph.guard import GuardedGraph
+from everthread.graph.run import has_middleware, is_own
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import PromptAssembled, Steered
 from everthread.ledger.record import record
+from everthread.nodes.call_ahead import CallAhead, call_ahead
 from everthread.nodes.deps import NodeDeps
 from everthread.nodes.model_calls import ModelCalls, amake_calls, make_calls
 from everthread.nodes.prompt_plan import plan_of
 from everthread.nodes.sizes import PromptSize, calibration_of, is_full, needs_trim
 from everthread.nodes.summarize import Compaction, plan_compaction, summarize, token_savings
+from everthread.nodes.thread_view import ThreadView
 from everthread.nodes.trim import plan_shrinking, trim
-from everthread.state import Context, PromptPlan, State, Summary, Update, namespaces
+from everthread.state import Context, PromptPlan, State, Summary, Update, namespaces, state_after
+from everthread.state.context import changed_dials
 from everthread.storage.pruning import edit_metadata
 from everthread.storage.reading import reader_of
 from everthread.storage.thread_source import newest_event
@@ -91,15 +95,19 @@ class Preview:
 def preview(graph: GuardedGraph, thread_id: str, *, context: Context | None = None) -> Preview:
     """Tell what the next compaction of a thread would do; nothing is changed and no model is asked.
 
-    It is planned by what does it, so it agrees with what then happens to the same working set under the same dials.
+    It is planned by what does it, so it agrees with what then happens to the same working set under the same dials. Of
+    an agent with `EverthreadMiddleware` the model node is run up to where the model would be called, so that its other
+    middlewares see a request as ahead of any call.
 
     Args:
-        graph: from `build_graph(…, storage=storage)`.
-        context: dials of its runs; None: the window of its last call, and for all others the defaults.
+        graph: from `build_graph(…, storage=storage)`, or an agent with the middleware, from `storage.guard(agent)`.
+        context: dials of its runs; None: the window of its last call, and for all others the defaults. With the
+            middleware it is those that differ from its own.
 
     Raises:
         NotFoundError: there is no such thread.
-        SettingsError: the graph is not ours, the thread is another user's, or it has no message of the user.
+        SettingsError: the graph has neither, the thread is another user's, or it has no message of the user; or
+            another middleware of the agent fails outside a run.
     """
     return _Thread.read(graph, thread_id, context).preview()
 
@@ -113,7 +121,7 @@ def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None 
     """Compact a thread that has its answer, as the next compaction would, and do not put it off.
 
     Args:
-        graph: from `build_graph(…, storage=storage)`.
+        graph: as for `preview`.
         thread_id: the thread, whose lock is held meanwhile.
         context: as for `preview`.
         actor: who asks for it, for the ledger; empty names the thread's user.
@@ -148,7 +156,9 @@ async def acompact_now(
 
 
 def _bring_up(graph: GuardedGraph, thread_id: str) -> None:
-    """Give the state the keys of this graph, as a run does; what comes next saves no others."""
+    """Give the state the keys of a graph of ours, as a run does; what comes next saves no others."""
+    if not is_own(graph.graph):
+        return
     config = cast(Any, _config(thread_id))
     StateSchema.of(graph.graph).apply(graph.storage, graph.graph, config, graph.get_state(config).metadata)
 
@@ -163,14 +173,16 @@ class _Thread:
     deps: NodeDeps
     plan: PromptPlan
     is_unfinished: bool
+    ahead: CallAhead | None
+    """Of an agent with the middleware."""
 
     @classmethod
     def read(cls, graph: GuardedGraph, thread_id: str, context: Context | None) -> "_Thread":
         deps = getattr(graph.builder, "deps", None)
-        if not isinstance(deps, NodeDeps):
+        if not isinstance(deps, NodeDeps) and not has_middleware(graph.graph):
             raise SettingsError(
-                "only a graph of `build_graph` or `pipeline` tells its next compaction: an agent with the middleware "
-                "gets the model, system message and tools, by which one is planned, with each call alone"
+                "only a graph of `build_graph` or `pipeline` and an agent with `EverthreadMiddleware` tell their next "
+                f"compaction, and {graph.name!r} is neither"
             )
         store = graph.storage.store
         session = store.get(namespaces.SESSIONS, thread_id)
@@ -180,15 +192,19 @@ class _Thread:
             last = newest_event(reader_of(graph.storage), thread_id, "prompt_assembled")
             window = last.window if isinstance(last, PromptAssembled) else None
             context = Context(user_id=session.value.get("user_id") or Context.user_id, window=window)
-        info = ExecutionInfo("", "", "", thread_id=thread_id)
-        runtime = Runtime(context=context, store=store, execution_info=info)
         snapshot = graph.graph.get_state(_config(thread_id))
-        state = cast(State, dict(snapshot.values))
-        if question_of(state.get("messages", [])) is None:
+        if question_of(snapshot.values.get("messages", [])) is None:
             raise SettingsError(f"thread {thread_id!r} has no message of the user, so there is nothing to compact")
+        if isinstance(deps, NodeDeps):
+            ahead, state = None, cast(State, dict(snapshot.values))
+            info = ExecutionInfo("", "", "", thread_id=thread_id)
+            runtime = Runtime(context=context, store=store, execution_info=info)
+        else:
+            ahead = _ahead(graph, thread_id, snapshot.values, context)
+            state, runtime, deps = ahead.view.state, ahead.runtime, ahead.deps
         plan = plan_of(state, runtime, deps)
         state = cast(State, {**state, "plan": plan})
-        return cls(graph, state, runtime, deps, plan, bool(snapshot.tasks))
+        return cls(graph, state, runtime, deps, plan, bool(snapshot.tasks), ahead)
 
     @property
     def context(self) -> Context:
@@ -211,6 +227,11 @@ class _Thread:
             raise SettingsError(
                 f"the last turn of thread {self._thread_id!r} has no answer yet; finish it, and compact then"
             )
+        if self.ahead is not None and self.ahead.is_counted_by_place:
+            raise SettingsError(
+                f"another summarizer counts the messages of thread {self._thread_id!r} by their places, so none of "
+                "them may leave its state"
+            )
         if self.context.policy == "summarize":
             return (yield from summarize(self.state, self.runtime, self.deps, is_asked_for=True))
         size = PromptSize.of(self.state, self.plan, self.deps.model_for(self.context))
@@ -220,6 +241,9 @@ class _Thread:
         """Save what a compaction changed as a checkpoint of the thread, and who asked for it."""
         store, turn = self.graph.storage.store, self.state.get("turns", 0)
         record(store, self._thread_id, [Steered(action="compact", actor=actor or self.context.user_id)], turn=turn)
+        if self.ahead is not None:
+            self._save_for_agent(self.ahead.view, state_after(self.state, update))
+            return
         values = {name: value for name, value in update.items() if name not in ("plan", "summary")}
         if values:
             config = {
@@ -227,6 +251,13 @@ class _Thread:
                 "metadata": {**edit_metadata(is_own=True), **StateSchema.of(self.graph.graph).metadata},
             }
             self.graph.graph.update_state(cast(Any, config), values, as_node="summarize")
+
+    def _save_for_agent(self, view: ThreadView, after: State) -> None:
+        """Tell the agent's own messages what left, and the next call what our state would hold."""
+        self.graph.storage.store.batch(view.record(after, self._thread_id, stays=False))
+        if writes := view.writes(after):
+            config = {**_config(self._thread_id), "metadata": edit_metadata(is_own=False)}
+            self.graph.graph.update_state(cast(Any, config), {"messages": writes})
 
     def _folding(self, size: PromptSize) -> Preview:
         now = plan_compaction(self.state, self.plan, self.runtime, self.deps)
@@ -334,6 +365,14 @@ def _remaining(compaction: Compaction) -> list[BaseMessage]:
         for one in compaction.size.parts.working_set
         if str(one.id) not in gone
     ]
+
+
+def _ahead(graph: GuardedGraph, thread_id: str, values: Mapping[str, Any], context: Context) -> CallAhead:
+    """Return what the middleware of an agent plans its next call with."""
+    dials = changed_dials(context)
+    dials.pop("user_id", None)
+    configurable = {"thread_id": thread_id, "user_id": context.user_id, "everthread": dials}
+    return call_ahead(graph.graph, graph.storage.store, dict(values), configurable, dict(edit_metadata(is_own=False)))
 
 
 def _config(thread_id: str) -> Any:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Required, cast
 
@@ -30,6 +30,7 @@ from everthread.errors import ModelError, SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.models.wrapped import ChatModel, reply_limit
+from everthread.nodes.call_ahead import AHEAD, CallAhead
 from everthread.nodes.deps import ModelWithTools, NodeDeps, is_nested
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
@@ -46,7 +47,7 @@ from everthread.nodes.trim import trim
 from everthread.spend.prices import read_price_list
 from everthread.state import Agent, Context, Spend, State, state_after
 from everthread.state.agent import OTHERS
-from everthread.state.context import named_user, no_user, set_dials
+from everthread.state.context import changed_dials, named_user, no_user, set_dials
 from everthread.state.marks import ended_at_limit, is_masked, of_others
 from everthread.state.messages import Messages
 from everthread.storage.call_records import prune_unguarded_calls
@@ -172,6 +173,10 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             handler.request = request = request.override(model=resolve(run.context.model))
         deps = self._deps(request, handler, run)
         view = ThreadView.load(run.store, run.thread_id, sent)
+        # A deep agent's own summarizer counts the messages of the state by their position.
+        stays = request.state.get("_summarization_event") is not None
+        if AHEAD in config.get("configurable", {}):
+            raise CallAhead(view, run.runtime, deps, stays)
         state, runtime = view.state, run.runtime
         if view.is_new_question:
             state = state_after(state, inject_memory(state, runtime, deps))
@@ -202,8 +207,6 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         response = handler.response_with(cast(AIMessage, reply))
         if not run.keeps:
             return response
-        # A deep agent's own summarizer counts the messages of the state by their position.
-        stays = request.state.get("_summarization_event") is not None
         said = said_operations(run.thread_id, run.context.user_id, [reply])
         run.store.batch([*view.record(state, run.thread_id, stays=stays), *said])
         if handler.ends_turn and not run.is_guarded:
@@ -248,7 +251,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         is_guarded = OURS in config.get("metadata", {})
         if not is_inside:
             self._warn_once(keeps=keeps, is_guarded=is_guarded)
-        set_here = {**_set_dials(context), **set_dials(configurable)}
+        set_here = {**(changed_dials(context) if isinstance(context, Context) else {}), **set_dials(configurable)}
         dials = Context.from_mapping({**self._dials, **set_here, "user_id": str(user_id or Context.user_id)})
         self._check_guard(dials)
         if keeps:
@@ -334,14 +337,6 @@ def _kept(result: Any, request: ToolCallRequest, run: "_Run") -> Any:
         return with_id(result, request.state)
     # A tool runs ahead of the model that reads its result, so which one that is is not known here.
     return place_and_offload(result, run.viewed(request), counter_for(None), {tool.name for tool in READERS})
-
-
-def _set_dials(context: Any) -> dict[str, Any]:
-    """Return the dials that a run sets by a `Context` of ours; another app's context has none."""
-    if not isinstance(context, Context):
-        return {}
-    values = {dial.name: getattr(context, dial.name) for dial in fields(Context)}
-    return {name: value for name, value in values.items() if value != getattr(Context, name)}
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
 from everthread import (
     Context,
+    EverthreadMiddleware,
+    EverthreadState,
     Preview,
     acompact_now,
     apreview,
@@ -26,10 +30,10 @@ from everthread.graph.guard import GuardedGraph
 from everthread.ledger import events
 from everthread.models.scripted import CannedModel, Tools
 from everthread.state import Agent
-from everthread.state.context import POLICIES
+from everthread.state.context import POLICIES, changed_dials
 from everthread.storage.open import Storage
 
-CONFIG: Any = {"configurable": {"thread_id": "t"}}
+CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "local"}}
 
 
 @tool
@@ -60,7 +64,7 @@ def dials(policy: str) -> Context:
     return Context(policy=policy, window=1_800, max_output_tokens=100, keep_last_turns=1, keep_last_messages=4)  # type: ignore[arg-type]
 
 
-def talk(graph: Any, context: Context, rng: random.Random, turns: int) -> None:
+def talk(graph: Any, context: Context | None, rng: random.Random, turns: int) -> None:
     for turn in range(turns):
         words = f"question {turn}: never book before noon. " + "word " * rng.choice([1, 40, 90])
         graph.invoke({"messages": words}, CONFIG, context=context)
@@ -85,12 +89,26 @@ def check(told: Preview, graph: Any, storage: Storage, before: list[str], known:
     assert [name for name in ids(graph) if name in before] == [name for name in before if name not in gone]
 
 
-def agrees(seed: int, policy: str, turns: int) -> Preview:
+def guarded(storage: Storage, rng: random.Random, policy: str, *others: Any) -> GuardedGraph:
+    """Return an agent with the middleware, every other one on a channel that holds what is new."""
+    schema: Any = {"state_schema": EverthreadState} if rng.random() < 0.5 else {}
+    values = {name: one for name, one in changed_dials(dials(policy)).items() if name != "user_id"} | {"window": 2_200}
+    middleware = [*others, EverthreadMiddleware(summarizer="offline", **values)]
+    saved: Any = {"checkpointer": storage.checkpointer, "store": storage.store}
+    return storage.guard(
+        create_agent(ByChance(rng=rng), [look], middleware=middleware, system_prompt="Be brief.", **saved, **schema)
+    )
+
+
+def agrees(seed: int, policy: str, turns: int, *, is_own: bool = True) -> Preview:
     """Compact a random thread now, and check what was said of it."""
     rng = random.Random(seed)
     with open_storage("sqlite://") as storage:
-        graph = build_graph(AGENT, model=ByChance(rng=rng), summarizer="offline", storage=storage)
-        context = dials(policy)
+        if is_own:
+            graph = build_graph(AGENT, model=ByChance(rng=rng), summarizer="offline", storage=storage)
+        else:
+            graph = guarded(storage, rng, policy)
+        context = dials(policy) if is_own else None
         talk(graph, context, rng, turns)
         before, known = ids(graph), len(events(storage.store, "t"))
         told = preview(graph, "t", context=context)
@@ -133,11 +151,12 @@ def agrees_with_what_comes(seed: int, policy: str, node: str) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_own", [True, False], ids=["graph", "middleware"])
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), turns=st.integers(1, 12))
-def test_it_agrees_with_the_compaction_that_is_asked_for(policy: str, seed: int, turns: int) -> None:
-    agrees(seed, policy, turns)
+def test_it_agrees_with_the_compaction_that_is_asked_for(is_own: bool, policy: str, seed: int, turns: int) -> None:
+    agrees(seed, policy, turns, is_own=is_own)
 
 
 @pytest.mark.slow
@@ -146,9 +165,10 @@ def test_it_agrees_with_the_compactions_that_come(policy: str, node: str) -> Non
     assert sum(agrees_with_what_comes(seed, policy, node) for seed in range(20)) >= 10
 
 
+@pytest.mark.parametrize("is_own", [True, False], ids=["graph", "middleware"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_compaction_does_what_was_said(policy: str) -> None:
-    assert any(not agrees(seed, policy, 6).is_empty for seed in (1, 2, 3))
+def test_a_compaction_does_what_was_said(is_own: bool, policy: str) -> None:
+    assert any(not agrees(seed, policy, 6, is_own=is_own).is_empty for seed in (1, 2, 3))
 
 
 @pytest.fixture
@@ -191,3 +211,70 @@ def test_a_turn_without_an_answer_is_not_compacted(graph: GuardedGraph) -> None:
 
     with pytest.raises(SettingsError, match="has no answer yet"):
         compact_now(graph, "t", context=dials("summarize"))
+
+
+class NeedsContext(AgentMiddleware):
+    """Knows what to do from the context of a run alone."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        return handler(request) if request.runtime.context["role"] else None
+
+
+class Retrying(AgentMiddleware):
+    """Makes a call that failed again."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        try:
+            return handler(request)
+        except Exception:  # noqa: BLE001 - as retries do
+            return handler(request)
+
+
+def test_no_model_is_asked_behind_other_middlewares() -> None:
+    with open_storage("sqlite://") as storage:
+        graph = guarded(storage, random.Random(1), "summarize", Retrying())
+        talk(graph, None, random.Random(1), 4)
+        rng_before, known = graph.get_state(CONFIG).values["messages"], len(events(storage.store, "t"))
+
+        told = preview(graph, "t")
+
+        assert not told.is_empty
+        assert graph.get_state(CONFIG).values["messages"] == rng_before
+        assert len(events(storage.store, "t")) == known
+
+
+async def test_the_async_twins_do_the_same_for_an_agent() -> None:
+    with open_storage("sqlite://") as storage:
+        graph = guarded(storage, random.Random(1), "summarize")
+        for number in range(4):
+            await graph.ainvoke({"messages": f"question {number} " + "word " * 90}, CONFIG)
+        told = preview(graph, "t")
+
+        assert await apreview(graph, "t") == told
+        assert await acompact_now(graph, "t") == told
+        assert not set(told.evicted) & set(ids(graph))
+
+
+def test_a_middleware_that_fails_outside_a_run_is_named() -> None:
+    with open_storage("sqlite://") as storage:
+        agent = create_agent(
+            ByChance(rng=random.Random(1)),
+            [],
+            middleware=[NeedsContext(), EverthreadMiddleware(summarizer="offline")],
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+        )
+        graph = storage.guard(agent)
+        graph.invoke({"messages": "hello"}, CONFIG, context={"role": "admin"})
+
+        with pytest.raises(SettingsError, match="another middleware of it fails there with TypeError"):
+            preview(graph, "t")
+
+
+def test_an_agent_without_the_middleware_tells_nothing() -> None:
+    with open_storage("sqlite://") as storage:
+        saved: Any = {"checkpointer": storage.checkpointer, "store": storage.store}
+        graph = storage.guard(create_agent(ByChance(rng=random.Random(1)), [], **saved))
+
+        with pytest.raises(SettingsError, match="is neither"):
+            preview(graph, "t")

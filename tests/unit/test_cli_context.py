@@ -1,7 +1,9 @@
 """`everthread context`, and `/context` in chat."""
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +126,58 @@ def test_an_agent_that_only_code_has_must_be_named(tmp_path: Path, capsys: pytes
     assert main(["context", "t", "--preview", "--database", url]) != 0
     assert "--agent module:attribute" in capsys.readouterr().err
     assert main(["context", "t", "--preview", "--agent", "small_agent:AGENT", "--database", url]) == 0
+
+
+APP = """
+from langchain.agents import create_agent
+from everthread import EverthreadMiddleware, build_graph
+from everthread.models.scripted import ScriptedModel
+from small_agent import AGENT
+
+model = ScriptedModel(["fine " * 200] * 9)
+agent = create_agent(model, [], middleware=[EverthreadMiddleware(window=4_000, summarizer="offline")])
+own = build_graph(AGENT, model="offline")
+number = 7
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Give the URL of a database with a thread of `preview_app:agent`."""
+    (tmp_path / "preview_app.py").write_text(APP)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "preview_app", raising=False)
+    agent, url = import_module("preview_app").agent, f"sqlite:///{tmp_path}/c.db"
+    with open_storage(url) as storage:
+        saved = {"checkpointer": storage.checkpointer, "store": storage.store}
+        for number in range(6):
+            config: Any = {"configurable": {"thread_id": "t", "user_id": "ada"}}
+            storage.guard(agent.copy(saved)).invoke({"messages": f"question {number} " + "word " * 90}, config)
+    yield url
+    sys.modules.pop("preview_app", None)
+
+
+def test_an_agent_with_the_middleware_tells_its_next_compaction(app: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["context", "t", "--preview", "--agent", "preview_app:agent", "--database", app, "--json"])
+    told = json.loads(capsys.readouterr().out)
+
+    assert code == 0
+    assert (told["policy"], bool(told["evicted"])) == ("summarize", True)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ([], "by `--agent module:attribute`"),
+        (["--agent", "travel"], "by `--agent module:attribute`"),
+        (["--agent", "preview_app:own"], "is not of the graph"),
+        (["--agent", "preview_app:number"], "neither an everthread.Agent nor a graph"),
+        (["--agent", "preview_app:agent", "--model", "offline"], "has its model already"),
+    ],
+)
+def test_what_cannot_plan_a_thread_of_the_middleware_is_named(
+    app: str, options: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["context", "t", "--preview", *options, "--database", app])
+
+    assert (code != 0, reason in capsys.readouterr().err.replace("\n", " ")) == (True, True)

@@ -3,8 +3,12 @@
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 
 from conversation import call
+from everthread import EverthreadMiddleware
+from everthread.models.scripted import ScriptedModel
+from everthread.storage.open import Storage
 from small_agent import calls
 from web_worker import MakeWorker, new_thread, say
 
@@ -65,6 +69,28 @@ async def test_a_thread_is_compacted_as_its_preview_said(worker: MakeWorker) -> 
     assert told["evicted"]
     assert done == told
     assert not {each["id"] for each in left} & {*told["evicted"]}
+
+
+async def test_a_thread_of_the_middleware_is_compacted_as_its_preview_said(
+    worker: MakeWorker, storage: Storage
+) -> None:
+    model, middleware = ScriptedModel(["word " * 200] * 7), EverthreadMiddleware(window=4_500, summarizer="offline")
+    saved: Any = {"checkpointer": storage.checkpointer, "store": storage.store, "name": "app"}
+    client = worker(agents=[storage.guard(create_agent(model, [], middleware=[middleware], **saved))]).client()
+    at = f"/threads/{(thread := await new_thread(client))}"
+    for number in range(6):
+        await say(client, thread, f"question {number}")
+
+    told = (await client.get(f"{at}/compaction")).json()
+    page = (await client.get(f"/dashboard{at}/compaction")).text
+    done = (await client.post(f"{at}/compaction")).json()
+    answer = await say(client, thread, "And now?")
+
+    assert told["evicted"]
+    assert f"{len(told['evicted'])} messages leave" in page
+    assert done == told
+    assert answer.json()["status"] == "done"
+    assert not {str(one.id) for one in model.prompts[-1]} & {*told["evicted"]}
 
 
 async def test_a_fork_makes_a_call_again(worker: MakeWorker) -> None:

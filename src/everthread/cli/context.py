@@ -15,17 +15,19 @@ from everthread.cli.options import (
     DatabaseUrl,
     ModelName,
     ThreadId,
-    agent_of,
     call_named,
+    load_agent_or_graph,
 )
 from everthread.cli.output import counted, note, out, print_json, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.reading import when
 from everthread.compactions import Preview, preview
 from everthread.errors import SettingsError
-from everthread.graph.agent import build_graph
+from everthread.graph.agent import build_graph, recorded_agent
+from everthread.graph.run import is_own
+from everthread.graph.thread_checks import graph_on
 from everthread.ledger import events
-from everthread.state import Context
+from everthread.state import Agent, Context
 from everthread.storage.open import Storage
 from everthread.storage.reading import reader_of, record_of
 from everthread.storage.to_read import storage_to_read
@@ -59,7 +61,8 @@ def context(
     """Show what a model call was sent, message by message.
 
     It is made again from transcript, store and ledger, also after pruning; what was erased or changed since is named.
-    For --preview, --agent and --model name what the thread is run with.
+    For --preview, --agent and --model name what the thread is run with; an agent with EverthreadMiddleware, or a graph
+    of your own, by `module:attribute`.
     """
     if next_compaction and (call is not None or diff):
         raise SettingsError("`--preview` looks ahead from the newest state; leave out `--call` and `--diff`")
@@ -83,18 +86,26 @@ def context(
 
 def _preview(storage: Storage, thread: str, agent: str | None, model: str | None, window: int | None) -> Preview:
     record = record_of(storage.store, thread) or {}
-    chosen = agent_of(record, agent)
-    if not reader_of(storage).is_ours(thread):
+    chosen = recorded_agent(record) if agent is None else load_agent_or_graph(agent)
+    is_ours = reader_of(storage).is_ours(thread)
+    if isinstance(chosen, Agent) and not is_ours:
         raise SettingsError(
-            f"thread {thread!r} is one of EverthreadMiddleware, whose app alone has its tools and prompt; the next "
-            "compaction can be shown for threads of `build_graph`"
+            f"thread {thread!r} is one of EverthreadMiddleware, and only its app has the tools and prompt; name that "
+            "app's agent by `--agent module:attribute`"
         )
-    if chosen.name not in AGENTS and agent is None:
-        raise SettingsError(
-            f"thread {thread!r} is run by the agent {chosen.name!r}, which only your code has; name it by "
-            "`--agent module:attribute`"
-        )
-    graph = build_graph(chosen, model=model or "offline", storage=storage)
+    if isinstance(chosen, Agent):
+        if agent is None and chosen.name not in AGENTS:
+            raise SettingsError(
+                f"thread {thread!r} is run by the agent {chosen.name!r}, which only your code has; name it by "
+                "`--agent module:attribute`"
+            )
+        graph = build_graph(chosen, model=model or "offline", storage=storage)
+    else:
+        if model is not None:
+            raise SettingsError(f"`--model` is for agents by name: the graph {agent!r} has its model already")
+        graph = graph_on(storage, chosen)
+        if is_own(graph.graph) != is_ours:
+            raise SettingsError(f"thread {thread!r} is not of the graph that `--agent` names")
     if window is None:
         return preview(graph, thread)
     user = str(record.get("user_id") or "local")

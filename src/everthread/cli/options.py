@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from everthread.errors import SettingsError
 from everthread.state import Agent, Spend, namespaces
+
+if TYPE_CHECKING:
+    from everthread.graph.thread_checks import AgentLike
 
 __all__ = [
     "DEFAULT_DATABASE",
@@ -36,6 +39,7 @@ __all__ = [
     "call_named",
     "duration_seconds",
     "load_agent",
+    "load_agent_or_graph",
     "load_attribute",
     "operator",
     "time_option",
@@ -180,6 +184,23 @@ def load_agent(name: str) -> Agent:
             "`create_agent`, runs in your own code"
         )
     return agent
+
+
+def load_agent_or_graph(name: str) -> "AgentLike":
+    """Return what `load_agent` does, or else a graph of one's own.
+
+    Raises:
+        SettingsError: there is no such agent or graph.
+    """
+    if ":" not in name:
+        return load_agent(name)
+    from langgraph.graph import StateGraph
+    from langgraph.pregel.protocol import PregelProtocol
+
+    found = load_attribute("agent", name)
+    if not isinstance(found, Agent | StateGraph | PregelProtocol):
+        raise SettingsError(f"{name!r} is a {type(found).__name__}, and neither an everthread.Agent nor a graph")
+    return cast("AgentLike", found)
 
 
 def with_spend(agent: Agent, limits: str | None) -> Agent:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import typer
 
-from everthread.cli.options import load_agent, load_attribute
+from everthread.cli.options import load_agent_or_graph
 from everthread.cli.output import counted, note, print_json, progress, say
-from everthread.graph.thread_checks import AgentLike, ThreadChecks, check_threads
+from everthread.graph.thread_checks import ThreadChecks, check_threads
 from everthread.storage.to_read import storage_to_read
 
 __all__ = ["report_threads"]
@@ -18,7 +18,7 @@ def report_threads(database: str, agents: Sequence[str], *, as_json: bool) -> No
     Raises:
         typer.Exit: with 1, when one of them could not go on.
     """
-    given = [_load(name) for name in agents]
+    given = [load_agent_or_graph(name) for name in agents]
     with storage_to_read(database) as storage, progress("checking threads") as report:
         checks = check_threads(storage, given, progress=report)
     result = checks.as_json()
@@ -28,14 +28,6 @@ def report_threads(database: str, agents: Sequence[str], *, as_json: bool) -> No
         _print(checks)
     if not result["ok"]:
         raise typer.Exit(1)
-
-
-def _load(name: str) -> AgentLike:
-    """Return an agent by its name, or an agent or a graph of one's own."""
-    if ":" not in name:
-        return load_agent(name)
-    found: AgentLike = load_attribute("agent", name)
-    return found
 
 
 def _print(checks: ThreadChecks) -> None:

@@ -16,7 +16,18 @@ from everthread.state.context import named_user, no_user, set_dials
 from everthread.storage.pruning import dial_metadata
 from everthread.tools import OWN_TOOLS
 
-__all__ = ["AnyGraph", "KnownAnswer", "Run", "RunInput", "Steps", "dials_type", "is_own", "read_run", "thread_of"]
+__all__ = [
+    "AnyGraph",
+    "KnownAnswer",
+    "Run",
+    "RunInput",
+    "Steps",
+    "dials_type",
+    "has_middleware",
+    "is_own",
+    "read_run",
+    "thread_of",
+]
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
     user_id = named_user(context, configurable)
     if user_id is None and dials_type(graph) is not None:
         user_id = Context.user_id
-    if user_id is None and graph.store is not None and _has_middleware(graph):
+    if user_id is None and graph.store is not None and has_middleware(graph):
         # Its first node would say so, with the message saved and the thread nobody's.
         raise no_user()
     keep = getattr(context, "keep_checkpoints", Context.keep_checkpoints)
@@ -131,7 +142,7 @@ def is_own(graph: AnyGraph) -> bool:
     return "inject_memory" in graph.nodes
 
 
-def _has_middleware(graph: AnyGraph) -> bool:
+def has_middleware(graph: AnyGraph) -> bool:
     """Whether `EverthreadMiddleware` is in the agent, which brings its tools along and remembers by user."""
     found = (getattr(node.bound, "tools_by_name", {}) for node in getattr(graph, "nodes", {}).values())
     return any(set(OWN_TOOLS) <= set(tools) for tools in found)

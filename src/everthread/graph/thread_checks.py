@@ -26,10 +26,10 @@ from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
 from everthread.storage.reading import records
 
-__all__ = ["Problem", "ThreadCheck", "ThreadChecks", "acheck_threads", "check_threads"]
+__all__ = ["Problem", "ThreadCheck", "ThreadChecks", "acheck_threads", "check_threads", "graph_on"]
 
 AgentLike = Agent | GuardedGraph | StateGraph[Any, Any, Any, Any] | CompiledStateGraph[Any, Any, Any, Any]
-"""An agent, or a graph of `pipeline` or `build_graph`, which knows its state keys and nodes too."""
+"""An agent, or a graph, which knows its state keys and nodes too."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,9 @@ def check_threads(
     Raises:
         SettingsError: a graph is not of `build_graph` or `pipeline`.
     """
-    graphs = {str(graph.name): graph for graph in (_guarded(storage, one) for one in agents)}
+    graphs = {str(graph.name): graph for graph in (graph_on(storage, one) for one in agents)}
+    if not all(is_own(graph.graph) for graph in graphs.values()):
+        raise SettingsError("only agents and graphs of `build_graph` or `pipeline` can be checked")
     reader, every = Reader(storage.tables), records(storage.store)
     checked: list[ThreadCheck] = []
     others: Counter[str] = Counter()
@@ -121,8 +123,8 @@ async def acheck_threads(storage: Storage, agents: Iterable[AgentLike]) -> Threa
     return await asyncio.to_thread(check_threads, storage, agents)
 
 
-def _guarded(storage: Storage, one: AgentLike) -> GuardedGraph:
-    """Return the graph of an agent on a storage."""
+def graph_on(storage: Storage, one: AgentLike) -> GuardedGraph:
+    """Return the graph of an agent, or a graph, on a storage, whatever it was compiled with."""
     if isinstance(one, Agent):
         return build_graph(one, model="offline", storage=storage)
     kept: Any = {"checkpointer": storage.checkpointer, "store": storage.store}
@@ -131,8 +133,6 @@ def _guarded(storage: Storage, one: AgentLike) -> GuardedGraph:
         compiled = one.compile(**kept, name=deps.agent.name if isinstance(deps, NodeDeps) else None)
     else:
         compiled = (one.graph if isinstance(one, GuardedGraph) else one).copy(kept)
-    if not is_own(compiled):
-        raise SettingsError("only agents and graphs of `build_graph` or `pipeline` can be checked")
     return storage.guard(compiled)
 
 

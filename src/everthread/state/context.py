@@ -217,6 +217,12 @@ class Context:
         return cls(**values)
 
 
+def changed_dials(context: Context) -> dict[str, Any]:
+    """Return the dials of a context that are not the defaults."""
+    values = {dial.name: getattr(context, dial.name) for dial in dataclasses.fields(Context)}
+    return {name: value for name, value in values.items() if value != getattr(Context, name)}
+
+
 def named_user(context: object, configurable: Mapping[str, Any]) -> Any:
     """Return the user whom a run's context of any kind names, or else its `configurable`; None when neither does."""
     user_id = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
