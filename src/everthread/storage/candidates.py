@@ -71,7 +71,13 @@ class Probe(NamedTuple):
 
 
 class WordIndex(Protocol):
-    """What a search asks of a full-text index; items are numbered in the order in which they came."""
+    """What a store and a search ask of a full-text index; items are numbered in the order in which they came."""
+
+    def has_changes(self) -> bool:
+        """Tell whether the store has changes that the index has not."""
+
+    def catch_up(self) -> object:
+        """Bring the index up to date with one chunk of changes, in a transaction of the caller."""
 
     def probe(self, spaces: Spaces, words: Sequence[str]) -> Sequence[Probe]:
         """Return how rare each word is, at less work than to read its items."""

@@ -6,7 +6,6 @@ What differs between databases is in their `CheckpointRows`.
 import copy
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import ormsgpack
@@ -32,20 +31,13 @@ from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH, needed, of_newe
 from everthread.storage.unreadable import FAULTS, described, leave_out
 from everthread.storage.worker import Worker
 
-__all__ = ["Checkpointer", "Pruned", "serializer"]
+__all__ = ["Checkpointer", "serializer"]
 
 _ANSWER = "structured_response"
 """Key of `create_agent` whose type no state schema names, and that each turn makes anew."""
 
 _BATCH = 1_000
 """Checkpoints that are deleted in one transaction, so that a long thread keeps no writer waiting."""
-
-
-@dataclass(frozen=True)
-class Pruned:
-    """What left the database."""
-
-    checkpoints: int = 0
 
 
 class Checkpointer(BaseCheckpointSaver[Any]):
@@ -194,7 +186,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             else:
                 self._keep_latest(thread_id)
 
-    def prune_turns(self, thread_id: str, keep_turns: int, *, adopted: bool = False) -> Pruned:
+    def prune_turns(self, thread_id: str, keep_turns: int, *, adopted: bool = False) -> int:
         """Delete what the newest turns of a thread do not need; see `kept_checkpoints.of_newest_turns`.
 
         Reads a few hundred rows of metadata, so it is for every some turns and not for each.
@@ -203,13 +195,15 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             thread_id: the thread, whose lock the caller holds.
             keep_turns: turns of the newest branch that stay travelable, at least 1.
             adopted: checkpoints that another app wrote go too.
+
+        Returns:
+            Checkpoints that went.
         """
         history = self.database.read(self.rows.history, thread_id, "")
         gone = history.keys() - of_newest_turns(history, keep_turns, adopted=adopted)
-        if not gone:
-            return Pruned()
-        self._delete(thread_id, "", gone, self.database.read(self.rows.namespaces, thread_id))
-        return Pruned(len(gone))
+        if gone:
+            self._delete(thread_id, "", gone, self.database.read(self.rows.namespaces, thread_id))
+        return len(gone)
 
     def last_run(self, thread_id: str) -> Mapping[str, Any]:
         """Return the metadata that the newest run of a thread left; empty for a thread without runs."""

@@ -14,6 +14,7 @@ import hashlib
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from io import FileIO
 from pathlib import Path
@@ -51,36 +52,57 @@ class Lock(Protocol):
         """Name who holds the lock, as far as it can be known."""
 
 
-class Locks(Protocol):
-    """The locks of one database."""
+class Locks(ABC):
+    """The locks of one database: on threads, and on the notes of users.
 
-    timeout_seconds: float
-    """How long a run waits for another one on the same thread; 0 never waits."""
+    Args:
+        timeout_seconds: how long a run waits for another one on the same thread; 0 never waits.
+    """
+
+    def __init__(self, timeout_seconds: float) -> None:
+        self.timeout_seconds = timeout_seconds
+        self._process: int | None = os.getpid()
 
     def hold(self, key: str, *, timeout_seconds: float | None = None) -> "Hold":
-        """Return what holds a thread's lock for the length of a block, sync or async; None: the timeout of all."""
+        """Return what holds a thread's lock for the length of a block, sync or async.
 
-    def holders(self, keys: Iterable[str]) -> dict[str, str]:
-        """Name who holds which of some threads' locks now, as far as it can be known; no lock is taken for it."""
+        Args:
+            key: the thread.
+            timeout_seconds: how long to wait for it; None: as long as every run does.
 
-    def are_free(self) -> bool:
-        """Tell whether nobody holds a lock now, as far as it can be known."""
+        Raises:
+            StorageError: the process was forked since, and what forked it may hold the lock; or the storage is closed.
+        """
+        check_process(self._process)
+        return self._hold(key, self.timeout_seconds if timeout_seconds is None else timeout_seconds)
 
+    @abstractmethod
     def close(self) -> None:
         """Give up what is only there for taking locks."""
 
+    @abstractmethod
+    def holders(self, keys: Iterable[str]) -> dict[str, str]:
+        """Name who holds which of some threads' locks now, as far as it can be known; no lock is taken for it."""
 
-class ThreadLocks:
-    """Locks on threads, and on the notes of users.
+    @abstractmethod
+    def are_free(self) -> bool:
+        """Tell whether nobody holds a lock now, as far as it can be known."""
+
+    @abstractmethod
+    def _hold(self, key: str, timeout_seconds: float) -> "Hold":
+        """Do what `hold` does."""
+
+
+class ThreadLocks(Locks):
+    """Locks of a database file.
 
     Args:
-        path: file of the database; None for one in memory, whose locks hold within the process.
+        path: the file; None for a database in memory, whose locks hold within the process.
         timeout_seconds: how long a run waits for another one on the same thread; 0 never waits.
     """
 
     def __init__(self, path: Path | None, *, timeout_seconds: float = 600.0) -> None:
-        self.timeout_seconds = timeout_seconds
-        self._process = os.getpid()
+        super().__init__(timeout_seconds)
         self.folder: Path | None = None
         """Holds a file for each lock that is held."""
         self._holders: dict[str, object] = {}
@@ -91,26 +113,12 @@ class ThreadLocks:
             real = path.resolve()
             self.folder = real.with_name(real.name + "-locks")
 
-    def hold(self, key: str, *, timeout_seconds: float | None = None) -> "Hold":
-        """Return what holds a thread's lock for the length of a block, sync or async.
-
-        Args:
-            key: the thread.
-            timeout_seconds: how long to wait for it; None: as long as every run does.
-
-        Raises:
-            StorageError: the process was forked since; the lock may be held by what forked it.
-        """
-        check_process(self._process)
-        seconds = self.timeout_seconds if timeout_seconds is None else timeout_seconds
-        return Hold(self._lock(digest(key).hex()[:32]), key, seconds)
-
     def close(self) -> None:
         """Do nothing: a lock that is still held is given back by whoever holds it."""
 
     def holders(self, keys: Iterable[str]) -> dict[str, str]:
         """Name who holds which of some threads' locks now."""
-        locks = {key: self._lock(digest(key).hex()[:32]) for key in keys}
+        locks = {key: self._lock(_file_name(key)) for key in keys}
         return {key: lock.holder() for key, lock in locks.items() if lock.is_taken()}
 
     def are_free(self) -> bool:
@@ -123,6 +131,9 @@ class ThreadLocks:
                 return False
             lock.release()
         return True
+
+    def _hold(self, key: str, timeout_seconds: float) -> "Hold":
+        return Hold(self._lock(_file_name(key)), key, timeout_seconds)
 
     def _lock(self, name: str) -> "_FileLock | _MemoryLock":
         return _MemoryLock(self._holders, name) if self.folder is None else _FileLock(self.folder / name)
@@ -276,6 +287,10 @@ class _FileLock:
         except FileNotFoundError:
             return False
         return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _file_name(key: str) -> str:
+    return digest(key).hex()[:32]
 
 
 def _create(path: str, _: int) -> int:

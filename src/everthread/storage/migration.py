@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from everthread.errors import SettingsError, StorageError
 from everthread.state import namespaces
@@ -22,6 +22,8 @@ from everthread.storage.store import Place, StoredRow
 from everthread.storage.unreadable import record_name
 
 __all__ = ["Migration", "NotCopied", "migrate"]
+
+T = TypeVar("T")
 
 _PAGE = 500
 """Records that are copied in one transaction."""
@@ -81,18 +83,18 @@ class _Copy:
     """Name of the stamp that says when the target was last written from this source."""
     result: Migration = field(default_factory=Migration)
 
-    def write(self, work: Callable[[], None]) -> None:
-        """Run a function in a transaction of the target; a dry run undoes it."""
+    def write(self, work: Callable[[], T]) -> T:
+        """Run a function in a transaction of the target, which a dry run undoes; return its result."""
+        results: list[T] = []
 
-        def undone() -> None:
-            work()
-            raise _UndoError
+        def run() -> None:
+            results.append(work())
+            if self.is_dry:
+                raise _UndoError
 
-        if self.is_dry:
-            with suppress(_UndoError):
-                self.target.database.write(undone)
-        else:
-            self.target.database.write(work)
+        with suppress(_UndoError):
+            self.target.database.write(run)
+        return results[0]
 
     def digest(self, row: StoredRow) -> bytes:
         """Return the digest of a record; Postgres keeps a lifetime in whole minutes."""
@@ -160,22 +162,21 @@ def _copy_threads(copy: _Copy, threads: Sequence[str]) -> None:
 def _copy_thread(copy: _Copy, thread_id: str) -> bytes:
     """Copy a thread with its records in one transaction; return its digest."""
     digest, result = Digest(), copy.result
-    counts = [0, 0, 0]
 
-    def work() -> None:
-        counts[0], is_known = copy_checkpoints(copy.source, copy.target, thread_id, digest)
-        counts[1] = digest.count
+    def work() -> tuple[int, int, int]:
+        copied, is_known = copy_checkpoints(copy.source, copy.target, thread_id, digest)
+        checkpoints = digest.count
         prefix = ".".join(namespaces.thread(thread_id))
         session = [*_at(copy.source, [(_SESSIONS, thread_id)]).values()]
-        for rows in chain(_pages(copy.source, prefix), [session]):
-            counts[2] += _copy_page(copy, rows, digest, lambda row: is_known)
+        pages = chain(_pages(copy.source, prefix), [session])
+        return checkpoints, copied, sum(_copy_page(copy, rows, digest, lambda row: is_known) for rows in pages)
 
-    copy.write(work)
-    result.threads_copied += bool(counts[0] or counts[2])
-    result.checkpoints += counts[1]
-    result.checkpoints_copied += counts[0]
-    result.records += digest.count - counts[1]
-    result.records_copied += counts[2]
+    checkpoints, copied, records = copy.write(work)
+    result.threads_copied += bool(copied or records)
+    result.checkpoints += checkpoints
+    result.checkpoints_copied += copied
+    result.records += digest.count - checkpoints
+    result.records_copied += records
     return digest.value
 
 
@@ -197,16 +198,16 @@ def _copy_records(copy: _Copy, own: tuple[set[str], set[str]], stamped: datetime
 
 
 def _copy_top(copy: _Copy, rows: Sequence[StoredRow], digest: Digest, is_known: Callable[[StoredRow], bool]) -> None:
-    counts = [0, digest.count]
+    before = digest.count
 
-    def work() -> None:
-        counts[0] = _copy_page(copy, rows, digest, is_known, leave_out=True)
-        if counts[0]:
+    def work() -> int:
+        copied = _copy_page(copy, rows, digest, is_known, leave_out=True)
+        if copied:
             copy.target.store.set_stamp(copy.stamp, _now())
+        return copied
 
-    copy.write(work)
-    copy.result.records_copied += counts[0]
-    copy.result.records += digest.count - counts[1]
+    copy.result.records_copied += copy.write(work)
+    copy.result.records += digest.count - before
 
 
 def _copy_page(

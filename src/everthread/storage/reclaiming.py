@@ -83,7 +83,7 @@ def reclaim(
 def _pruned(storage: Storage, thread_id: str, turns: int, *, adopted: bool) -> int:
     # An edit of a thread of ours that went past the guard is no other app's.
     is_adopted = adopted and storage.checkpointer.last_writer(thread_id) != OWN_GRAPH
-    return storage.checkpointer.prune_turns(thread_id, turns, adopted=is_adopted).checkpoints
+    return storage.checkpointer.prune_turns(thread_id, turns, adopted=is_adopted)
 
 
 def _prune_summaries(storage: Storage, thread_id: str) -> int:

@@ -7,7 +7,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import orjson
 from langgraph.store.base import (
@@ -27,12 +27,13 @@ from langgraph.store.base import (
 from everthread.memory.text.words import query_words
 from everthread.state import namespaces
 from everthread.state.reducer import clean_content
+from everthread.storage.candidates import WordIndex
 from everthread.storage.database import Database
 from everthread.storage.locks import Locks
 from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 from everthread.storage.worker import Worker
 
-__all__ = ["Place", "SearchStore", "StoredRow", "as_json", "comparisons", "item_of", "item_or_none"]
+__all__ = ["Place", "SearchStore", "StoredRow", "as_json", "item_of", "item_or_none"]
 
 _FILTER_KEY = re.compile(r"[a-zA-Z0-9_.-]+")
 _COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
@@ -73,6 +74,9 @@ class SearchStore(BaseStore):
     loads: Callable[[Any], Any] = staticmethod(orjson.loads)
     """Reads a value as it is stored."""
 
+    _PLACEHOLDER: ClassVar[str]
+    _index: WordIndex
+
     def __init__(self, database: Database, worker: Worker, locks: Locks | None = None) -> None:
         self.database = database
         self.locks = locks
@@ -107,9 +111,10 @@ class SearchStore(BaseStore):
         """Delete expired items; return how many."""
         return self.database.write(self._sweep)
 
-    @abstractmethod
     def catch_up(self) -> None:
-        """Bring the index up to date with what other connections wrote."""
+        """Carry over to the index what other connections changed, a transaction a chunk so that none waits long."""
+        while self.database.read(self._index.has_changes):
+            self.database.write(self._index.catch_up)
 
     @abstractmethod
     def settle(self) -> None:
@@ -128,7 +133,7 @@ class SearchStore(BaseStore):
     def stored(self, prefix: str = "", after: Place | None = None, limit: int = 500) -> list[StoredRow]:
         """Return rows at and below a namespace as they are stored, in an order of this database's own.
 
-        Like the four methods below, it is called inside of the database's `read` or `write`.
+        Like all that works on these rows, it is called inside of the database's `read` or `write`.
 
         Args:
             prefix: namespace text; empty for all.
@@ -144,13 +149,16 @@ class SearchStore(BaseStore):
     def restore(self, rows: Sequence[StoredRow]) -> None:
         """Write rows with the times that they have, and index them."""
 
-    @abstractmethod
     def stamp(self, name: str) -> str | None:
         """Return what `set_stamp` left under a name."""
+        rows = self.database.rows(f"SELECT value FROM everthread WHERE key = {self._PLACEHOLDER}", (name,))
+        return str(rows[0][0]) if rows else None
 
-    @abstractmethod
     def set_stamp(self, name: str, text: str) -> None:
         """Leave a text for those who open the database later."""
+        values = f"VALUES ({self._PLACEHOLDER}, {self._PLACEHOLDER})"
+        sql = f"INSERT INTO everthread {values} ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        self.database.rows(sql, (name, text))
 
     @abstractmethod
     def _rows_at(self, places: Sequence[Place]) -> list[Sequence[Any]]:
@@ -163,6 +171,10 @@ class SearchStore(BaseStore):
     @abstractmethod
     def _ranked(self, op: SearchOp, words: Sequence[str]) -> list[tuple[SearchItem, float]]:
         """Return the items below a prefix that hold any of the words, best first."""
+
+    @abstractmethod
+    def _condition(self, key: str, operator: str, operand: Any) -> tuple[str, list[Any]]:
+        """Return the SQL that compares a part of a value, by its key with dots, and its parameters."""
 
     @abstractmethod
     def _prefixes(self) -> list[str]:
@@ -179,6 +191,24 @@ class SearchStore(BaseStore):
     @abstractmethod
     def _exclude(self, key: str) -> None:
         """Keep others with the same key out until the transaction ends."""
+
+    def _conditions(self, filters: Mapping[str, Any] | None) -> tuple[str, list[Any]]:
+        """Return the SQL of a filter and its parameters.
+
+        Raises:
+            ValueError: a key or an operator is none.
+        """
+        sql, values = "", list[Any]()
+        for key, wanted in (filters or {}).items():
+            if not _FILTER_KEY.fullmatch(key):
+                raise ValueError(f"filter key {key!r} may hold letters, digits, `_`, `.` and `-` only")
+            for operator, operand in wanted.items() if isinstance(wanted, dict) else [("$eq", wanted)]:
+                if operator not in _COMPARISONS:
+                    raise ValueError(f"Unsupported operator: {operator}")
+                one, parameters = self._condition(key, _COMPARISONS[operator], operand)
+                sql += f" AND {one}"
+                values += parameters
+        return sql, values
 
     def _changed(self, key: str, reads: Sequence[Op], make: Callable[[list[Result]], Sequence[PutOp]]) -> None:
         self._exclude(key)
@@ -262,21 +292,6 @@ def item_or_none(row: Sequence[Any], loads: Callable[[Any], Any] = orjson.loads)
     except FAULTS as error:
         leave_out(record_name(row[0], row[1]), error)
         return None
-
-
-def comparisons(filters: Mapping[str, Any] | None) -> Iterable[tuple[str, str, Any]]:
-    """Yield the comparisons of a filter: key with dots, operator of SQL, operand.
-
-    Raises:
-        ValueError: a key or an operator is none.
-    """
-    for key, wanted in (filters or {}).items():
-        if not _FILTER_KEY.fullmatch(key):
-            raise ValueError(f"filter key {key!r} may hold letters, digits, `_`, `.` and `-` only")
-        for operator, operand in wanted.items() if isinstance(wanted, dict) else [("$eq", wanted)]:
-            if operator not in _COMPARISONS:
-                raise ValueError(f"Unsupported operator: {operator}")
-            yield key, _COMPARISONS[operator], operand
 
 
 def _matches(name: tuple[str, ...], condition: MatchCondition) -> bool:

@@ -90,11 +90,6 @@ class Tables(ABC):
     def unreadable_items(self) -> Iterator[tuple[bytes, bytes, bytes, list[Any]]]:
         """Yield every item as it is stored, to be looked at: namespace text, key, value and both times."""
 
-    @property
-    def has_checkpoints(self) -> bool:
-        """Whether the database has LangGraph's tables of checkpoints."""
-        return self._tables.issuperset(table for table, _ in self._SAVED_IN.values())
-
     def last_writer(self, thread_id: str) -> int | None:
         """Return which graph wrote the newest checkpoint of a thread, see `kept_checkpoints`; None: no guarded one."""
         rows = self._rows("checkpoints", self._LAST_WRITER, thread_id)

@@ -20,11 +20,10 @@ import psycopg
 from psycopg import Connection
 
 from everthread.errors import StorageError
-from everthread.storage.locks import Hold, described, digest
+from everthread.storage.locks import Hold, Locks, described, digest
 from everthread.storage.postgres.database import connect
 from everthread.storage.postgres.failures import described as failure
 from everthread.storage.postgres.location import PostgresLocation
-from everthread.storage.worker import check_process
 
 __all__ = ["SessionLocks", "lock_number"]
 
@@ -41,8 +40,8 @@ _HELD = (
 )
 
 
-class SessionLocks:
-    """Locks on threads, and on the notes of users, of one database.
+class SessionLocks(Locks):
+    """Locks of a Postgres database.
 
     Args:
         location: of the database.
@@ -50,32 +49,20 @@ class SessionLocks:
     """
 
     def __init__(self, location: PostgresLocation, *, timeout_seconds: float = 600.0) -> None:
-        self.timeout_seconds = timeout_seconds
+        super().__init__(timeout_seconds)
         self._location = location
-        self._process: int | None = os.getpid()
         self._keeper = ThreadPoolExecutor(1, thread_name_prefix="everthread-locks")
         # What follows is changed on the keeper's thread only.
         self._session: Connection[Any] | None = None
         self._schema = ""
         self._holders: dict[str, _SessionLock] = {}
 
-    def hold(self, key: str, *, timeout_seconds: float | None = None) -> Hold:
-        """Return what holds a thread's lock for the length of a block, sync or async.
-
-        Args:
-            key: the thread.
-            timeout_seconds: how long to wait for it; None: as long as every run does.
-
-        Raises:
-            StorageError: the process was forked since, or the storage is closed.
-        """
-        check_process(self._process)
-        seconds = self.timeout_seconds if timeout_seconds is None else timeout_seconds
-        return _SessionHold(_SessionLock(self, key), key, seconds)
-
     def holders(self, keys: Iterable[str]) -> dict[str, str]:
         """Name who holds which of some threads' locks now."""
         return self.submit(self._held, list(keys)).result()
+
+    def _hold(self, key: str, timeout_seconds: float) -> Hold:
+        return _SessionHold(_SessionLock(self, key), key, timeout_seconds)
 
     def _held(self, keys: Sequence[str]) -> dict[str, str]:
         try:

@@ -12,7 +12,7 @@ from everthread.storage.locks import Locks
 from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.index import PostgresIndex, below
 from everthread.storage.postgres.texts import read_json, text_in, text_out, written_json
-from everthread.storage.store import Place, SearchStore, StoredRow, comparisons, item_or_none
+from everthread.storage.store import Place, SearchStore, StoredRow, item_or_none
 from everthread.storage.worker import Worker
 
 __all__ = ["PostgresSearchStore"]
@@ -54,16 +54,13 @@ class PostgresSearchStore(SearchStore):
     """A store in Postgres; see `SearchStore`."""
 
     loads = staticmethod(read_json)
+    _PLACEHOLDER = "%s"
+    _index: PostgresIndex
 
     def __init__(self, database: PostgresDatabase, worker: Worker, locks: Locks | None = None) -> None:
         super().__init__(database, worker, locks)
         self._postgres = database
         self._index = PostgresIndex(database)
-
-    def catch_up(self) -> None:
-        """Carry over what others changed, a transaction a chunk so that they need not wait long."""
-        while self.database.read(self._index.has_changes):
-            self.database.write(self._index.catch_up)
 
     def settle(self) -> None:
         """Build the index of words anew: GIN keeps the words of rows that are gone."""
@@ -93,16 +90,6 @@ class PostgresSearchStore(SearchStore):
         self.database.rows(_RESTORE, [[row[column] for row in stored] for column in range(7)])
         self._index.update({(text_in(row.prefix), text_in(row.key)): row.value for row in rows})
 
-    def stamp(self, name: str) -> str | None:
-        """Return what `set_stamp` left under a name."""
-        rows = self.database.rows("SELECT value FROM everthread WHERE key = %s", (name,))
-        return str(rows[0][0]) if rows else None
-
-    def set_stamp(self, name: str, text: str) -> None:
-        """Leave a text for those who open the database later."""
-        sql = "INSERT INTO everthread VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value"
-        self.database.rows(sql, (name, text))
-
     def _rows_at(self, places: Sequence[Place]) -> list[Sequence[Any]]:
         wanted = "unnest(%s::text[], %s::text[]) AS o (prefix, key)"
         sql = f"SELECT {_COLUMNS} FROM store s JOIN {wanted} USING (prefix, key)"
@@ -110,7 +97,7 @@ class PostgresSearchStore(SearchStore):
 
     def _listed(self, op: SearchOp) -> list[SearchItem]:
         under, prefixes = below(text_in(".".join(op.namespace_prefix)), "s.prefix")
-        condition, values = _conditions(op.filter)
+        condition, values = self._conditions(op.filter)
         # `jsonb` may hold something else than an object. Items of one transaction have the same time: without the key,
         # two pages could have the same one.
         rows = self._read(
@@ -121,13 +108,23 @@ class PostgresSearchStore(SearchStore):
         return [item for row in rows if (item := item_or_none(row, read_json)) is not None]
 
     def _ranked(self, op: SearchOp, words: Sequence[str]) -> list[tuple[SearchItem, float]]:
-        condition, values = _conditions(op.filter)
+        condition, values = self._conditions(op.filter)
 
         def read(docs: Sequence[int]) -> Mapping[int, Any]:
             rows = self.database.rows(_INDEXED + condition, ([*docs], *values))
             return {row[0]: item for row in rows if (item := item_or_none(_row(row[1:]), read_json)) is not None}
 
         return self._index.search(text_in(".".join(op.namespace_prefix)), words, op.offset + op.limit, read)
+
+    def _condition(self, key: str, operator: str, operand: Any) -> tuple[str, list[Any]]:
+        path = key.split(".")
+        if operand is None:
+            return f"s.value #>> %s::text[] IS {'NOT ' if operator == '!=' else ''}NULL", [path]
+        if operator in ("=", "!=") or not isinstance(operand, str | int | float) or isinstance(operand, bool):
+            return f"s.value #> %s::text[] {operator} %s::jsonb", [path, written_json({"": operand})[4:-1]]
+        if isinstance(operand, str):
+            return f'{_TEXT} COLLATE "C" {operator} %s', [path, path, text_in(operand)]
+        return f"{_NUMBER} {operator} %s::numeric", [path, path, operand]
 
     def _prefixes(self) -> list[str]:
         return [text_out(row[0]) for row in self.database.rows("SELECT DISTINCT prefix FROM store")]
@@ -182,23 +179,3 @@ def _row(row: Sequence[Any]) -> Sequence[Any]:
     """Return a row of the store as `item_of` reads it."""
     prefix, key, *rest = row
     return text_out(prefix), text_out(key), *rest
-
-
-def _conditions(filters: Mapping[str, Any] | None) -> tuple[str, list[Any]]:
-    """Return the SQL of a filter and its parameters."""
-    sql, values = "", list[Any]()
-    for key, operator, operand in comparisons(filters):
-        one, parameters = _condition(key.split("."), operator, operand)
-        sql += f" AND {one}"
-        values += parameters
-    return sql, values
-
-
-def _condition(path: list[str], operator: str, operand: Any) -> tuple[str, list[Any]]:
-    if operand is None:
-        return f"s.value #>> %s::text[] IS {'NOT ' if operator == '!=' else ''}NULL", [path]
-    if operator in ("=", "!=") or not isinstance(operand, str | int | float) or isinstance(operand, bool):
-        return f"s.value #> %s::text[] {operator} %s::jsonb", [path, written_json({"": operand})[4:-1]]
-    if isinstance(operand, str):
-        return f'{_TEXT} COLLATE "C" {operator} %s', [path, path, text_in(operand)]
-    return f"{_NUMBER} {operator} %s::numeric", [path, path, operand]

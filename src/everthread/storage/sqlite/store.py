@@ -16,7 +16,7 @@ from everthread.errors import StorageError
 from everthread.storage.locks import Locks
 from everthread.storage.sqlite.database import SqliteDatabase
 from everthread.storage.sqlite.index import DamagedIndexError, Index, below
-from everthread.storage.store import Place, SearchStore, StoredRow, as_json, comparisons, item_of, item_or_none
+from everthread.storage.store import Place, SearchStore, StoredRow, as_json, item_of, item_or_none
 from everthread.storage.unreadable import FAULTS
 from everthread.storage.worker import Worker
 
@@ -51,6 +51,9 @@ T = TypeVar("T")
 class SqliteSearchStore(SearchStore):
     """A store in SQLite; see `SearchStore`."""
 
+    _PLACEHOLDER = "?"
+    _index: Index
+
     def __init__(self, database: SqliteDatabase, worker: Worker, locks: Locks | None = None) -> None:
         super().__init__(database, worker, locks)
         self._has_unreadable = False
@@ -71,11 +74,6 @@ class SqliteSearchStore(SearchStore):
     def sweep_ttl(self) -> int:
         """Delete expired items; return how many."""
         return self._mending(super().sweep_ttl)
-
-    def catch_up(self) -> None:
-        """Carry over what other connections changed, a transaction a chunk so that they need not wait long."""
-        while self.database.read(self._index.has_changes):
-            self.database.write(self._index.catch_up)
 
     def settle(self) -> None:
         """Carry changes over to the index and drop what it still knows of deleted items, inside a caller's lock."""
@@ -128,15 +126,6 @@ class SqliteSearchStore(SearchStore):
         )
         self._index.catch_up_fully()
 
-    def stamp(self, name: str) -> str | None:
-        """Return what `set_stamp` left under a name."""
-        rows = self.database.rows("SELECT value FROM everthread WHERE key = ?", (name,))
-        return str(rows[0][0]) if rows else None
-
-    def set_stamp(self, name: str, text: str) -> None:
-        """Leave a text for those who open the database later."""
-        self.database.rows("INSERT OR REPLACE INTO everthread VALUES (?, ?)", (name, text))
-
     def _mending(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do something again after the index was found to be damaged: all that it holds is made from the rows."""
         try:
@@ -162,7 +151,7 @@ class SqliteSearchStore(SearchStore):
 
     def _listed(self, op: SearchOp) -> list[SearchItem]:
         under, prefixes = below(".".join(op.namespace_prefix), "s.prefix")
-        condition, values = _conditions(op.filter)
+        condition, values = self._conditions(op.filter)
         # Decoding each row twice is for a database that has one which cannot be read.
         readable = f" AND everthread_readable({COLUMNS})" if self._has_unreadable else ""
         sql = f"SELECT {COLUMNS} FROM store s WHERE {under}{condition}{readable}"
@@ -178,13 +167,25 @@ class SqliteSearchStore(SearchStore):
         return self._listed(op)
 
     def _ranked(self, op: SearchOp, words: Sequence[str]) -> list[tuple[SearchItem, float]]:
-        condition, values = _conditions(op.filter)
+        condition, values = self._conditions(op.filter)
 
         def read(docs: Sequence[int]) -> Mapping[int, Any]:
             rows = self.database.rows(_INDEXED + condition, (orjson.dumps([*docs]).decode(), *values))
             return {row[0]: item for row in rows if (item := item_or_none(row[1:])) is not None}
 
         return self._index.search(".".join(op.namespace_prefix), words, op.offset + op.limit, read)
+
+    def _condition(self, key: str, operator: str, operand: Any) -> tuple[str, list[Any]]:
+        field = _FIELD.format(key=key)
+        if operand is None:
+            return f"{field} IS {'NOT ' if operator == '!=' else ''}NULL", []
+        if isinstance(operand, bool | str):
+            return f"{field} {operator} ?", [operand]
+        if isinstance(operand, int | float):
+            # As a float: an integer may be too large for SQLite.
+            number = field if operator in ("=", "!=") else f"CAST({field} AS REAL)"
+            return f"{number} {operator} ?", [float(operand)]
+        return f"{field} {operator} ?", [orjson.dumps(operand).decode()]
 
     def _prefixes(self) -> list[str]:
         return [row[0] for row in self.database.rows("SELECT DISTINCT prefix FROM store WHERE typeof(prefix) = 'text'")]
@@ -237,25 +238,3 @@ def _utc(time: datetime) -> str:
 
 def _is_readable(*row: Any) -> bool:
     return item_or_none(row) is not None
-
-
-def _conditions(filters: Mapping[str, Any] | None) -> tuple[str, list[Any]]:
-    """Return the SQL of a filter and its parameters."""
-    sql, values = "", list[Any]()
-    for key, operator, operand in comparisons(filters):
-        one, parameters = _condition(_FIELD.format(key=key), operator, operand)
-        sql += f" AND {one}"
-        values += parameters
-    return sql, values
-
-
-def _condition(field: str, operator: str, operand: Any) -> tuple[str, list[Any]]:
-    if operand is None:
-        return f"{field} IS {'NOT ' if operator == '!=' else ''}NULL", []
-    if isinstance(operand, bool | str):
-        return f"{field} {operator} ?", [operand]
-    if isinstance(operand, int | float):
-        # As a float: an integer may be too large for SQLite.
-        number = field if operator in ("=", "!=") else f"CAST({field} AS REAL)"
-        return f"{number} {operator} ?", [float(operand)]
-    return f"{field} {operator} ?", [orjson.dumps(operand).decode()]
