@@ -18,7 +18,7 @@ from everthread.nodes.deps import NodeDeps
 from everthread.nodes.model_calls import ModelCalls, amake_calls, make_calls
 from everthread.nodes.prompt_plan import plan_of
 from everthread.nodes.sizes import PromptSize, calibration_of, is_full, needs_trim
-from everthread.nodes.summarize import Compaction, plan_compaction, summarize, token_savings
+from everthread.nodes.summarize import plan_compaction, summarize, token_savings
 from everthread.nodes.thread_view import ThreadView
 from everthread.nodes.trim import plan_shrinking, trim
 from everthread.state import Context, PromptPlan, State, Summary, Update, namespaces, state_after
@@ -28,6 +28,7 @@ from everthread.storage.reading import reader_of
 from everthread.storage.thread_source import newest_event
 from everthread.window.assembly import reserved
 from everthread.window.compaction import line_sizes, numbered_lines, render_summary
+from everthread.window.eviction import EvictionPlan
 from everthread.window.pricing import CACHED_PRICE
 from everthread.window.turns import question_of
 
@@ -262,40 +263,30 @@ class _Thread:
     def _folding(self, size: PromptSize) -> Preview:
         now = plan_compaction(self.state, self.plan, self.runtime, self.deps)
         full = plan_compaction(self.state, self.plan, self.runtime, self.deps, is_asked_for=True)
-        fold = full.fold
-        over = size.used + size.budget.tokens - size.room
-        asked = sum(line_sizes(numbered_lines(full.unread), size.counter)) if full.unread else 0
-        return self._told(
+        over, is_due = size.used + size.budget.tokens - size.room, is_full(size, self.context)
+        return self._preview(
             size,
-            is_due=is_full(size, self.context),
-            room=max(int(size.budget.tokens * self.context.high_watermark) - over, 0),
-            put_off=now.deferred is not None,
-            evicted=fold.folded,
-            masked=fold.masked,
+            full.fold,
+            full.by_rules,
             recalled=full.recalled,
-            before=fold.tokens_before,
-            after=fold.tokens_after,
-            remaining=_remaining(full),
-            summary=full.by_rules,
-            summarizer_tokens=asked,
+            remaining=full.fold.remaining(full.size.parts.working_set),
+            is_due=is_due,
+            put_off=is_due and now.deferred is not None,
+            room=max(int(size.budget.tokens * self.context.high_watermark) - over, 0),
+            summarizer_tokens=sum(line_sizes(numbered_lines(full.unread), size.counter)),
         )
 
     def _shrinking(self, size: PromptSize) -> Preview:
-        is_due = needs_trim(size, self.context)
         shrinking = plan_shrinking(self._pressed(size), self.plan, self.context, self.deps)
-        eviction = shrinking.eviction
-        return self._told(
+        return self._preview(
             size,
-            is_due=is_due and size.used > size.room,
-            room=max(size.room - size.used, 0),
-            put_off=False,
-            evicted=eviction.evicted,
-            masked=eviction.masked,
+            shrinking.eviction,
+            shrinking.summary,
             recalled=shrinking.recalled,
-            before=eviction.tokens_before,
-            after=eviction.tokens_after,
             remaining=shrinking.remaining,
-            summary=shrinking.summary,
+            is_due=needs_trim(size, self.context) and size.used > size.room,
+            put_off=False,
+            room=max(size.room - size.used, 0),
             summarizer_tokens=0,
         )
 
@@ -311,60 +302,41 @@ class _Thread:
             return self.state
         return pressed
 
-    def _told(
+    def _preview(
         self,
         size: PromptSize,
-        *,
-        is_due: bool,
-        room: int,
-        put_off: bool,
-        evicted: Sequence[BaseMessage],
-        masked: Mapping[str, BaseMessage],
-        recalled: Sequence[BaseMessage],
-        before: int,
-        after: int,
-        remaining: Sequence[BaseMessage],
+        leaving: EvictionPlan,
         summary: Summary | None,
-        summarizer_tokens: int,
+        *,
+        recalled: Sequence[BaseMessage],
+        remaining: Sequence[BaseMessage],
+        **facts: Any,
     ) -> Preview:
-        model, sections = self.deps.model_for(self.context), self.deps.agent.summary_sections
+        sections, before, after = self.deps.agent.summary_sections, leaving.tokens_before, leaving.tokens_after
         saved, reread, calls = token_savings(before, after, remaining, size)
-        is_empty = not (evicted or masked or recalled)
+        is_empty = not (leaving.evicted or leaving.masked or recalled)
         return Preview(
             thread_id=self._thread_id,
             policy=self.context.policy,
             budget=size.budget.tokens,
-            accuracy=calibration_of(self.state, model).accuracy,
-            is_due=is_due,
-            room=room,
-            put_off=is_due and put_off,
-            evicted=tuple(str(message.id) for message in evicted),
-            masked={name: size.counter.message(message) for name, message in masked.items()},
+            accuracy=calibration_of(self.state, self.deps.model_for(self.context)).accuracy,
+            evicted=tuple(str(message.id) for message in leaving.evicted),
+            masked={name: size.counter.message(message) for name, message in leaving.masked.items()},
             recalled=tuple(str(message.id) for message in recalled),
             tokens_before=before,
             tokens_after=after,
             summary_before=self.plan.summary_text,
             summary_after=render_summary(summary, sections) if summary else self.plan.summary_text,
-            asks_model=bool(summarizer_tokens),
+            asks_model=bool(facts["summarizer_tokens"]),
             saved=0 if is_empty else saved,
             reread=0 if is_empty else reread,
             calls=calls,
-            summarizer_tokens=summarizer_tokens,
+            **facts,
         )
 
     @property
     def _thread_id(self) -> str:
         return str(self.runtime.execution_info.thread_id) if self.runtime.execution_info else ""
-
-
-def _remaining(compaction: Compaction) -> list[BaseMessage]:
-    """Return the messages that a compaction leaves, as the prompt will show them."""
-    gone = {str(message.id) for message in compaction.fold.folded}
-    return [
-        compaction.fold.masked.get(str(one.id), one)
-        for one in compaction.size.parts.working_set
-        if str(one.id) not in gone
-    ]
 
 
 def _ahead(graph: GuardedGraph, thread_id: str, values: Mapping[str, Any], context: Context) -> CallAhead:

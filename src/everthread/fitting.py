@@ -137,8 +137,7 @@ def _evicted(messages: Sequence[BaseMessage], room: int, context: Context, count
             if is_newest:
                 raise
             continue  # an earlier prompt that could not fit is of no concern now
-        gone = {message.id for message in plan.evicted}
-        left = [plan.masked.get(str(message.id), message) for message in left if message.id not in gone]
+        left = plan.remaining(left)
         masked |= plan.masked.keys()
         used = plan.tokens_after
     return [

@@ -15,7 +15,8 @@ from everthread.window.compaction import (
     rewritten,
     usable,
 )
-from everthread.window.folding import Fold, plan_fold
+from everthread.window.eviction import EvictionPlan
+from everthread.window.folding import plan_fold
 from everthread.window.tokens import counter_for
 
 COUNTER = counter_for("gpt-4o")
@@ -23,7 +24,7 @@ LIMITS = Limits(story=300, identifiers=200, constraints=100)
 SECTIONS = ("Decisions", "Facts", "Plans")
 
 
-def folded(messages: list[BaseMessage], target: int, **dials: object) -> Fold:
+def folded(messages: list[BaseMessage], target: int, **dials: object) -> EvictionPlan:
     context = Context(**dials)  # type: ignore[arg-type]
     return plan_fold(messages, target=target, kept=10_000, context=context, counter=COUNTER)
 
@@ -41,21 +42,21 @@ def test_old_tool_results_are_masked_first_and_that_may_be_enough() -> None:
     fold = folded(conversation(6, tool_words=400), 2_400)
 
     assert fold.masked
-    assert not fold.folded
+    assert not fold.evicted
 
 
 def test_folding_keeps_the_anchor_and_the_last_turns() -> None:
     fold = folded(conversation(8), 50, keep_last_turns=3)
 
-    assert [message.id for message in fold.folded] == ["b0", *(f"{who}{n}" for n in range(1, 5) for who in "hb")]
+    assert [message.id for message in fold.evicted] == ["b0", *(f"{who}{n}" for n in range(1, 5) for who in "hb")]
 
 
 def test_a_fold_takes_all_it_may() -> None:
     messages = conversation(8)
     total = sum(map(COUNTER.message, messages))
 
-    assert folded(messages, total).folded == []
-    assert len(folded(messages, total - 60).folded) == 9
+    assert folded(messages, total).evicted == []
+    assert len(folded(messages, total - 60).evicted) == 9
 
 
 def test_last_turns_that_alone_fill_the_room_are_folded_too() -> None:
@@ -63,8 +64,8 @@ def test_last_turns_that_alone_fill_the_room_are_folded_too() -> None:
 
     fold = plan_fold(messages, target=600, kept=1_200, context=Context(), counter=COUNTER)
 
-    assert "h3" in {message.id for message in fold.folded}
-    assert "h4" not in {message.id for message in fold.folded}
+    assert "h3" in {message.id for message in fold.evicted}
+    assert "h4" not in {message.id for message in fold.evicted}
 
 
 def test_a_rule_of_the_user_stays_word_for_word() -> None:

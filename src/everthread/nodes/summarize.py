@@ -32,7 +32,8 @@ from everthread.window.compaction import (
     usable,
     wants_summarizer,
 )
-from everthread.window.folding import Fold, plan_fold
+from everthread.window.eviction import EvictionPlan
+from everthread.window.folding import BY_TURNS, plan_fold
 from everthread.window.pricing import calls_until_full, is_worth_now
 
 SUMMARY_WORDS = 200
@@ -61,7 +62,7 @@ _CHUNK_SHARE = 0.7
 class Compaction:
     """One compaction: what is folded, and the summary by rules that stands in any case."""
 
-    fold: Fold
+    fold: EvictionPlan
     size: PromptSize
     by_rules: Summary | None = None
     unread: Sequence[BaseMessage] = ()
@@ -104,25 +105,25 @@ def plan_compaction(
     target = int(size.room * context.low_watermark)
     kept = int(size.budget.tokens * context.low_watermark)
     fold = plan_fold(messages, target=target, kept=kept, context=context, counter=size.counter)
-    gone = {str(message.id) for message in fold.folded}
-    remaining = [fold.masked.get(str(m.id), m) for m in messages if str(m.id) not in gone]
-    if not gone and not fold.masked:
+    remaining, by_turns = fold.remaining(messages), fold.reason == BY_TURNS
+    if not fold.evicted and not fold.masked:
         return Compaction(fold, size)
-    deferred = None if fold.by_turns or is_asked_for else _deferral(fold, remaining, size, state)
+    deferred = None if by_turns or is_asked_for else _deferral(fold, remaining, size, state)
     if deferred is not None:
-        return Compaction(Fold(), size, deferred=deferred)
-    if not gone:
+        return Compaction(EvictionPlan(), size, deferred=deferred)
+    if not fold.evicted:
         return Compaction(fold, size, recalled=recalled)
-    by_rules = absorb(size.summary, fold.folded, remaining, limits=size.limits, counter=size.counter, rules=deps.rules)
+    by_rules = absorb(size.summary, fold.evicted, remaining, limits=size.limits, counter=size.counter, rules=deps.rules)
     unread: list[BaseMessage] = []
-    is_worth_it = fold.by_turns or wants_summarizer(by_rules, _chunk_tokens(deps, size))
+    is_worth_it = by_turns or wants_summarizer(by_rules, _chunk_tokens(deps, size))
     if is_worth_it and _may_ask(by_rules, deps):
+        gone = {str(message.id) for message in fold.evicted}
         earlier = [name for name in by_rules.pending if name not in gone]
-        unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.folded]
+        unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.evicted]
     return Compaction(fold, size, by_rules, unread, recalled=recalled)
 
 
-def _deferral(fold: Fold, remaining: Sequence[BaseMessage], size: PromptSize, state: State) -> Deferred | None:
+def _deferral(fold: EvictionPlan, remaining: Sequence[BaseMessage], size: PromptSize, state: State) -> Deferred | None:
     """Return why to wait: the prompt's head is cached, little would leave, and there is still room.
 
     Between the high watermark and the budget there is room to wait; `trim` holds the budget in any case.
@@ -281,11 +282,11 @@ def _applied(
     fold, size, thread_id = compaction.fold, compaction.size, thread_of(runtime)
     events: list[Event] = [compaction.deferred] if compaction.deferred else []
     update: Update = {}
-    operations = leaving(fold.folded, fold.masked, state, thread_id, context_of(runtime))
-    if fold.folded or fold.masked:
+    operations = leaving(fold.evicted, fold.masked, state, thread_id, context_of(runtime))
+    if fold.evicted or fold.masked:
         events += masked_events(fold.masked, size, "high watermark")
-        update["messages"] = removals([*fold.folded, *compaction.recalled], list(fold.masked.values()))
-        update["moved"] = "compacted" if fold.folded else "masked"
+        update["messages"] = removals([*fold.evicted, *compaction.recalled], list(fold.masked.values()))
+        update["moved"] = "compacted" if fold.evicted else "masked"
     if summary is not None:
         update["summary_id"], write = put_operation(thread_id, summary)
         operations.append(write)
@@ -294,8 +295,8 @@ def _applied(
             events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
         events.append(
             Compacted(
-                reason="context limit" if fold.by_turns else "high watermark",
-                message_ids=[str(message.id) for message in fold.folded],
+                reason=fold.reason,
+                message_ids=[str(message.id) for message in fold.evicted],
                 tokens_before=fold.tokens_before,
                 tokens_after=fold.tokens_after,
                 summary_tokens=size.counter.text(plan.summary_text),

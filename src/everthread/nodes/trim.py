@@ -106,8 +106,8 @@ def plan_shrinking(state: State, plan: PromptPlan, context: Context, deps: NodeD
                 f"the provider refused the prompt as too long {overflows} times, and it cannot get smaller: {failure}"
             ) from failure
         raise
-    gone = {str(message.id) for message in (*eviction.evicted, *dropped)}
-    remaining = [eviction.masked.get(str(one.id), one) for one in messages if str(one.id) not in gone]
+    gone = {message.id for message in dropped}
+    remaining = eviction.remaining(message for message in messages if message.id not in gone)
     summary = None
     if eviction.evicted or eviction.tokens_after > size.room:
         # By rules: there is no time for a model ahead of a call.

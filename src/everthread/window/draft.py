@@ -1,6 +1,7 @@
 """A working set while its trim or compaction is planned."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 
@@ -13,6 +14,24 @@ ANCHOR_CHARACTERS = 200
 """What is left of a shortened anchor (BEHAVIOUR §1)."""
 
 
+@dataclass
+class EvictionPlan:
+    """What leaves the working set with a trim or a compaction; empty when nothing has to."""
+
+    evicted: list[BaseMessage] = field(default_factory=list)
+    """Messages that go; a compaction folds them into the summary."""
+    masked: dict[str, BaseMessage] = field(default_factory=dict)
+    """Stand-ins by message id."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    reason: str = ""
+
+    def remaining(self, messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+        """Return the messages that stay, as the prompt will show them."""
+        gone = {message.id for message in self.evicted}
+        return [self.masked.get(str(message.id), message) for message in messages if message.id not in gone]
+
+
 class Draft:
     """A working set while its plan is made: what leaves, what is masked, and the size of the rest."""
 
@@ -22,7 +41,7 @@ class Draft:
         """Ids of what leaves."""
         self.masked: dict[str, BaseMessage] = {}
         self.sizes = _prompt_sizes(messages, [group for turn in self.turns for group in turn.groups], counter)
-        self.tokens = sum(self.sizes.values())
+        self.tokens = self._before = sum(self.sizes.values())
         self._messages, self._counter = messages, counter
         self._anchor = anchor_of(messages)
         system = [message for message in messages[:1] if isinstance(message, SystemMessage)]
@@ -33,10 +52,11 @@ class Draft:
         """Tokens of the anchor as it is now."""
         return 0 if self._anchor is None else self.sizes[str(self._anchor.id)]
 
-    def outcome(self) -> tuple[list[BaseMessage], dict[str, BaseMessage]]:
-        """Return the messages that leave, in order, and the stand-ins of those that stay, by id."""
+    def plan(self, reason: str) -> EvictionPlan:
+        """Return the messages that leave, in order, and the stand-ins of those that stay."""
         evicted = [message for message in self._messages if str(message.id) in self.evicted]
-        return evicted, {name: stand_in for name, stand_in in self.masked.items() if name not in self.evicted}
+        masked = {name: stand_in for name, stand_in in self.masked.items() if name not in self.evicted}
+        return EvictionPlan(evicted, masked, self._before, self.tokens, reason)
 
     def tokens_of(self, messages: Iterable[BaseMessage]) -> int:
         """Return the tokens of messages as they are now."""

@@ -1,13 +1,12 @@
 """Plan what leaves the working set before a model call, so that the prompt holds its budget."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage
 
 from everthread.errors import BudgetError
 from everthread.state.context import Context
-from everthread.window.draft import Draft
+from everthread.window.draft import Draft, EvictionPlan
 from everthread.window.policies import BY_COUNT, BY_SIZE, token_budget
 from everthread.window.tokens import TokenCounter
 
@@ -23,18 +22,6 @@ _SMALLEST_SHARE = 60
 """Tokens below which the results of the newest round are not cut any further."""
 
 
-@dataclass
-class EvictionPlan:
-    """What trim does to the working set; empty when it fits."""
-
-    tokens_before: int = 0
-    tokens_after: int = 0
-    evicted: list[BaseMessage] = field(default_factory=list)
-    masked: dict[str, BaseMessage] = field(default_factory=dict)
-    """Stand-ins by message id."""
-    reason: str = ""
-
-
 def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, counter: TokenCounter) -> EvictionPlan:
     """Plan what leaves the working set; nothing does while it fits, unless the policy counts turns or messages.
 
@@ -47,12 +34,12 @@ def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, c
         BudgetError: the newest message of the user, the anchor and the newest tool round do not fit.
     """
     draft = Draft(messages, counter)
-    plan = EvictionPlan(tokens_before=draft.tokens)
+    reason = ""
     if context.policy in BY_COUNT:
         draft.evict_turns(BY_COUNT[context.policy](draft.turns, context))
-        plan.reason = f"policy {context.policy}" if draft.evicted else ""
+        reason = f"policy {context.policy}" if draft.evicted else ""
     if draft.tokens > room:
-        plan.reason = "over budget"
+        reason = "over budget"
         _shrink(draft, room, context)
     if draft.tokens > room:
         question = draft.turns[-1].groups[0].messages[0]
@@ -61,9 +48,7 @@ def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, c
             f"(the newest message alone has {draft.sizes[str(question.id)]:,}); shorten the message or raise `window` "
             f"by at least {draft.tokens - room:,}"
         )
-    plan.tokens_after = draft.tokens
-    plan.evicted, plan.masked = draft.outcome()
-    return plan
+    return draft.plan(reason)
 
 
 def _shrink(draft: Draft, budget: int, context: Context) -> None:

@@ -1,31 +1,20 @@
 """Choose what one compaction masks and folds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage
 
 from everthread.state.context import Context
-from everthread.window.draft import Draft
+from everthread.window.draft import Draft, EvictionPlan
 from everthread.window.tokens import TokenCounter
 
-
-@dataclass
-class Fold:
-    """What one compaction masks and folds."""
-
-    folded: list[BaseMessage] = field(default_factory=list)
-    masked: dict[str, BaseMessage] = field(default_factory=dict)
-    """Stand-ins by message id."""
-    by_turns: bool = False
-    """The number of turns asked for it, not their size."""
-    tokens_before: int = 0
-    tokens_after: int = 0
+BY_TURNS = "context limit"
+"""Why a compaction is due that the number of turns asks for, and not their size."""
 
 
 def plan_fold(
     messages: Sequence[BaseMessage], *, target: int, kept: int, context: Context, counter: TokenCounter
-) -> Fold:
+) -> EvictionPlan:
     """Plan one compaction down to a target.
 
     Old tool results are masked first, which costs nothing and is often enough; then the oldest turns
@@ -39,7 +28,7 @@ def plan_fold(
         context: `keep_last_turns`, `context_limit`.
     """
     draft = Draft(messages, counter)
-    turns, before = draft.turns, draft.tokens
+    turns = draft.turns
     by_turns = context.context_limit is not None and len(turns) > context.context_limit
     keep = context.keep_last_turns
     while keep > 1 and not by_turns and sum(draft.tokens_of(turn.messages) for turn in turns[-keep:]) > kept:
@@ -52,5 +41,4 @@ def plan_fold(
     # One call that folds all it may is worth more than many that fold a turn each.
     if draft.tokens > target or by_turns:
         draft.evict_turns(foldable)
-    folded, masked = draft.outcome()
-    return Fold(folded, masked, by_turns=by_turns, tokens_before=before, tokens_after=draft.tokens)
+    return draft.plan(BY_TURNS if by_turns else "high watermark")
