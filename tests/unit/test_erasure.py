@@ -335,3 +335,15 @@ def test_an_erasure_that_fails_leaves_the_connection_as_it_was(
         erase(storage, thread_id="t")
 
     assert storage.database.connection.execute("PRAGMA secure_delete").fetchone() == (2,)
+
+
+def test_a_database_that_is_in_use_is_said_to_be(storage: Storage, tmp_path: Path) -> None:
+    talk(storage, "hello")
+    storage.database.connection.execute("PRAGMA busy_timeout = 0")
+
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match="another process kept it locked"):
+            erase(storage, user_id="ada")
+
+    assert erase(storage, user_id="ada").is_verified

@@ -57,10 +57,11 @@ def repeated(
         calls: tool calls as LangChain has them.
         without: tools that are not looked at, since they read back what left.
     """
-    asked = {str(call["id"]): f"call-{call_key(call['name'], call['args'])}" for call in calls}
-    names = {str(call["id"]): str(call["name"]) for call in calls}
+    namespace = _namespace(thread_id)
     wanted = {
-        call_id: GetOp(_namespace(thread_id), key) for call_id, key in asked.items() if names[call_id] not in without
+        str(call["id"]): GetOp(namespace, f"call-{call_key(call['name'], call['args'])}")
+        for call in calls
+        if call["name"] not in without
     }
     return _missed(wanted, store.batch(list(wanted.values())) if wanted else [], "repeated_call")
 

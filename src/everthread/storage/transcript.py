@@ -79,8 +79,7 @@ def archived_by_id(store: BaseStore, thread_id: str, message_ids: Sequence[str])
 
 def full_text(store: BaseStore, thread_id: str, message_id: str) -> str | None:
     """Return the whole text of an archived message; None when the thread has no such message."""
-    item = store.batch([GetOp(namespaces.transcript(thread_id), message_id)])[0]
-    return next(map(message_text, readable([item] if isinstance(item, Item) else [], message_of)), None)
+    return next(map(message_text, archived_by_id(store, thread_id, [message_id])), None)
 
 
 def _record(message: BaseMessage, user_id: str, why: str, at: str, following: str | None) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class RunScope:
         if cancelled is not None:
             raise cancelled
 
-    def enter(self) -> Future[None]:
-        """Count a call as in flight, until `leave`.
+    def enter(self) -> Callable[[], None]:
+        """Count a call as in flight; return what is called when it is done.
 
         Raises:
             StorageError: the scope is closed.
@@ -85,12 +85,12 @@ class RunScope:
                 raise StorageError("the run was cancelled and its thread given back, so nothing more of it is saved")
             call: Future[None] = Future()
             self._in_flight.add(call)
-            return call
 
-    def leave(self, call: Future[None]) -> None:
-        """Note that a call is done."""
-        self._in_flight.discard(call)
-        call.set_result(None)
+        def leave() -> None:
+            self._in_flight.discard(call)
+            call.set_result(None)
+
+        return leave
 
 
 current_run: ContextVar[RunScope | None] = ContextVar("everthread_current_run", default=None)
@@ -117,6 +117,12 @@ def check_process(opened_by: int | None) -> None:
         )
 
 
+def _enter() -> Callable[[], None]:
+    """Count a call of the current run, if there is one; return what is called when it is done."""
+    scope = current_run.get()
+    return scope.enter() if scope is not None else lambda: None
+
+
 @contextmanager
 def let_in() -> Iterator[None]:
     """Count the block as one call of the current run.
@@ -124,15 +130,11 @@ def let_in() -> Iterator[None]:
     Raises:
         StorageError: the run is over.
     """
-    scope = current_run.get()
-    if scope is None:
-        yield
-        return
-    call = scope.enter()
+    leave = _enter()
     try:
         yield
     finally:
-        scope.leave(call)
+        leave()
 
 
 class Worker:
@@ -153,18 +155,16 @@ class Worker:
             StorageError: the run that calls is over, or the storage is not open in this process.
         """
         check_process(self._process)
-        scope, context = current_run.get(), copy_context()
+        context = copy_context()
         # It counts from now on, so the write inside need not ask again.
         context.run(current_run.set, None)
-        call = None if scope is None else scope.enter()
+        leave = _enter()
         try:
             future: Future[T] = self._executor.submit(partial(context.run, work, *args, **kwargs))
         except BaseException:
-            if scope is not None and call is not None:
-                scope.leave(call)
+            leave()
             raise
-        if scope is not None and call is not None:
-            future.add_done_callback(lambda _: scope.leave(call))
+        future.add_done_callback(lambda _: leave())
         return await asyncio.shield(asyncio.wrap_future(future))
 
     def close(self) -> None:

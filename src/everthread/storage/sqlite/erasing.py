@@ -60,33 +60,8 @@ class SqliteEraser:
 
     def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
         """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
-        by_thread, by_record = _tables(self._connection)
         spaces = self._spaces(doomed.prefixes)
-        execute, many = self._connection.execute, self._connection.executemany
-        execute("BEGIN IMMEDIATE")
-        try:
-            execute("CREATE TABLE IF NOT EXISTS erasures (target TEXT PRIMARY KEY, began TEXT)")
-            execute("INSERT OR IGNORE INTO erasures VALUES (?, ?)", (mark, began))
-            for table in by_record:
-                for prefix in doomed.prefixes:
-                    where = "prefix = ? OR (prefix > ? AND prefix < ?)"
-                    execute(f'DELETE FROM "{table}" WHERE {where}', (prefix, prefix + ".", prefix + "/"))
-                many(f'DELETE FROM "{table}" WHERE prefix = ? AND key = ?', doomed.records)
-            for table in by_thread:
-                many(f'DELETE FROM "{table}" WHERE thread_id = ?', [(one,) for one in doomed.threads])
-            many(
-                "UPDATE store SET value = ? WHERE prefix = ? AND key = ?",
-                [(value, prefix, key) for prefix, key, value in doomed.changed],
-            )
-            many(
-                "UPDATE store SET value = ? WHERE prefix = ? AND instr(CAST(value AS TEXT), ?) > 0",
-                [(value, prefix, text) for prefix, text, value in doomed.shown],
-            )
-            many("INSERT OR REPLACE INTO store (prefix, key, value) VALUES (?, ?, ?)", doomed.added)
-            execute("COMMIT")
-        except BaseException:
-            execute("ROLLBACK")
-            raise
+        self._database.write(self._delete, doomed, mark, began)
         return spaces
 
     def rewrite(self, spaces: list[Any]) -> None:
@@ -128,7 +103,7 @@ class SqliteEraser:
 
     def unmark(self, mark: str) -> None:
         """Note that an erasure is finished."""
-        self._connection.execute("DELETE FROM erasures WHERE target = ?", (mark,))
+        self._database.write(self._database.rows, "DELETE FROM erasures WHERE target = ?", (mark,))
         self.finish()
 
     @property
@@ -163,11 +138,40 @@ class SqliteEraser:
                 f"try again with {self.size():,} bytes of free disk space, when no other process uses the database"
             ) from error
 
+    def _delete(self, doomed: Doomed, mark: str, began: str) -> None:
+        execute, many = self._connection.execute, self._connection.executemany
+        execute("CREATE TABLE IF NOT EXISTS erasures (target TEXT PRIMARY KEY, began TEXT)")
+        execute("INSERT OR IGNORE INTO erasures VALUES (?, ?)", (mark, began))
+        for table, columns in self._columns().items():
+            if {"prefix", "key"} <= set(columns):
+                where = "prefix = ? OR (prefix > ? AND prefix < ?)"
+                many(f'DELETE FROM "{table}" WHERE {where}', [(one, one + ".", one + "/") for one in doomed.prefixes])
+                many(f'DELETE FROM "{table}" WHERE prefix = ? AND key = ?', doomed.records)
+            if "thread_id" in columns:
+                many(f'DELETE FROM "{table}" WHERE thread_id = ?', [(one,) for one in doomed.threads])
+        many(
+            "UPDATE store SET value = ? WHERE prefix = ? AND key = ?",
+            [(value, prefix, key) for prefix, key, value in doomed.changed],
+        )
+        many(
+            "UPDATE store SET value = ? WHERE prefix = ? AND instr(CAST(value AS TEXT), ?) > 0",
+            [(value, prefix, text) for prefix, text, value in doomed.shown],
+        )
+        many("INSERT OR REPLACE INTO store (prefix, key, value) VALUES (?, ?, ?)", doomed.added)
+
+    def _columns(self) -> dict[str, list[str]]:
+        """Return the columns of each table with rows of its own; a virtual one shows those of its shadow tables."""
+        found: dict[str, list[str]] = {}
+        for table, column in self._rows(
+            "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c"
+            " WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.cid"
+        ):
+            found.setdefault(str(table), []).append(str(column))
+        return found
+
     def _every_row(self) -> Iterator[Row]:
-        """Yield every row of every table with rows of its own; a virtual table shows those of its shadow tables."""
-        tables = self._rows("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
-        for table in (str(name) for name, sql in tables if not str(sql).upper().startswith("CREATE VIRTUAL")):
-            columns = [str(row[1]) for row in self._rows(f'PRAGMA table_info("{table}")')]
+        """Yield every row of every table."""
+        for table, columns in self._columns().items():
             naming = ("prefix", "key") if {"prefix", "key"} <= set(columns) else ("thread_id",)
             named = [columns.index(name) for name in naming if name in columns]
             # As bytes: a text that is no UTF-8 could not even be fetched.
@@ -196,23 +200,7 @@ class SqliteEraser:
             self._connection.execute("DROP TABLE temp.lexical_terms")
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
-        return self._connection.execute(sql, values).fetchall()
-
-
-def _tables(database: sqlite3.Connection) -> tuple[list[str], list[str]]:
-    """Return the tables with rows of threads and those with records of the store, whoever made them."""
-    by_thread, by_record = [], []
-    rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-    for name, sql in rows:
-        # An index is kept true by its triggers.
-        if str(sql).upper().startswith("CREATE VIRTUAL"):
-            continue
-        columns = {str(row[1]) for row in database.execute(f'PRAGMA table_info("{name}")')}
-        if "thread_id" in columns:
-            by_thread.append(str(name))
-        if {"prefix", "key"} <= columns:
-            by_record.append(str(name))
-    return by_thread, by_record
+        return self._database.read(self._database.rows, sql, values)
 
 
 @contextmanager
