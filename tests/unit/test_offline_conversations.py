@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -52,6 +53,13 @@ def only_call(turn: Turn) -> tuple[str, dict[str, Any]]:
 
 
 # Travel
+
+
+def test_a_weekend_is_a_stay_of_both_days(concierge: Say) -> None:
+    name, args = only_call(concierge("Find me a hotel in Berlin this weekend."))
+    check_in, check_out = (date.fromisoformat(args[name]) for name in ("check_in", "check_out"))
+
+    assert (name, check_in.weekday(), check_out - check_in) == ("search_hotels", 5, timedelta(days=1))
 
 
 def test_next_month_is_searched_in_its_middle_and_said(concierge: Say) -> None:
@@ -369,3 +377,7 @@ def test_a_password_reaches_no_tool(desk: Say) -> None:
 
     assert "hunter22" not in str(calls(turn))
     assert "Please do not send me passwords" in turn.reply
+
+
+def test_a_password_alone_is_answered_with_a_warning(desk: Say) -> None:
+    assert "Please do not send me passwords" in desk("my password is hunter22, can you log in?").reply

@@ -103,16 +103,16 @@ def plan(prompt: Prompt, text: str) -> list[Step]:
         service = next((name for name in match.groups() if name), "").lower()
         return [Call("service_status", {"service": service} if service not in ("", "everything", "all") else {})]
     query = without_secrets(text)
+    steps: list[Step] = []
+    if query != text:
+        steps.append(Say("Please do not send me passwords or codes: nothing here needs them."))
     if not (_PROBLEM.search(query) or _THING.search(query)):
-        return []
+        return steps
     last = prompt.latest(SEARCH)
     if last and not _THING.search(query) and len(query.split()) <= 12:
         # "The code is 0x80070057" says something only together with the problem before it.
         query = f"{last.args.get('query', '')} {query}".strip()
-    steps: list[Step] = [Call(SEARCH, {"query": query[:500]})]
-    if query != text and "[secret left out]" in query:
-        steps.append(Say("Please do not send me passwords or codes: nothing here needs them."))
-    return steps
+    return [Call(SEARCH, {"query": query[:500]}), *steps]
 
 
 def describe(prompt: Prompt, result: Result, remark: str) -> str:

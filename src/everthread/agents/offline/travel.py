@@ -236,6 +236,8 @@ def _search(prompt: Prompt, text: str, trip: Trip) -> Step | None:
     if trip.is_ambiguous:
         return Say(_EXACT_DAY)
     is_flight = trip.tool == "search_flights"
+    if not is_flight and len(days) == 1 and "weekend" in (trip.vague or ""):
+        days = (days[0], days[0] + timedelta(days=1))
     if len(days) < (1 if is_flight else 2):
         return Say(_ASK["date" if is_flight else "days"])
     args: dict[str, Any] = {place_name: place, first_name: days[0].isoformat()}
