@@ -37,8 +37,6 @@ def set_profile(
     It waits while notes of the same user are consolidated.
 
     Args:
-        storage: an open database.
-        user_id: whose profile.
         profile: its fields, or a model of them.
         agent: whose schema it must fit; None takes any fields that JSON can hold.
 

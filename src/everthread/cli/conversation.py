@@ -81,11 +81,7 @@ class Conversation:
     model without an async client, is left behind. What it would still save is refused.
 
     Args:
-        graph: built with a storage.
-        thread_id: the thread.
-        context: the dials of every run.
         decide: answers interrupts, one after the other.
-        watcher: sees each turn while it happens.
     """
 
     def __init__(

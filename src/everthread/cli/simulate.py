@@ -8,16 +8,7 @@ from typing import Annotated
 import typer
 from langchain_core.messages import BaseMessage, messages_from_dict
 
-from everthread.cli.options import (
-    DEFAULT_DATABASE,
-    AsJson,
-    CountAs,
-    DatabaseUrl,
-    Jobs,
-    Limit,
-    Page,
-    Toolkits,
-)
+from everthread.cli.options import DEFAULT_DATABASE, AsJson, CountAs, DatabaseUrl, Jobs, Limit, Page, Toolkits
 from everthread.cli.output import (
     check_writable,
     counted,

@@ -32,11 +32,8 @@ def play_baseline(
     """Assemble every prompt of a recording as a baseline would.
 
     Args:
-        record: a recorded conversation.
         name: one of `BASELINES`.
         window: input limit of the model in tokens.
-        counter: counts tokens.
-        watch: sees every prompt with the recorded reply to it.
         reserve: tokens for the reply; None takes the usual ones.
 
     Returns:

@@ -48,7 +48,6 @@ class PromptChecker:
     Args:
         window: input limit of the model in tokens.
         reserve: tokens that must stay free for the reply.
-        counter: counts tokens.
         instructions: what the system message must begin with.
     """
 

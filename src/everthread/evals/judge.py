@@ -49,7 +49,6 @@ class Judge:
     """A model that compares prompts, in an order that a seed decides.
 
     Args:
-        model: the model.
         seed: decides which of two prompts stands first, since models favour a place.
         output: a file that gets one JSON object a verdict.
     """

@@ -139,7 +139,6 @@ def measure(log: Sequence[Mapping[str, Any]], notes: Sequence[Note], *, turns: i
     Args:
         log: a thread's events as JSON, in order.
         notes: the user's long-term notes at the end, history included.
-        turns: the user's turns in the thread.
     """
     counts: Counter[str] = Counter(turns=turns)
     gone: set[str] = set()

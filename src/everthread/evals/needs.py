@@ -97,7 +97,6 @@ class Rules:
     """Sentences that must be in every prompt from the message on that states them.
 
     Args:
-        record: a conversation.
         stated: sentences by the id of the user's message; None takes the constraints that are found in the texts.
         pins: sentences that must be there from the start.
     """

@@ -56,7 +56,6 @@ class Prices(BaseModel):
 
         Args:
             sizes: of each prompt its tokens, and those at its head that the one before had too.
-            output_tokens: tokens of all replies.
         """
         fresh = self.input if self.cache_write is None else self.cache_write
         uncached = cached = 0

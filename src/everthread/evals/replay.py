@@ -100,8 +100,6 @@ def replay(record: Record, context: Context, *, count_as: str = OURS) -> Result:
     """Replay one record with a fresh database; errors become part of the result.
 
     Args:
-        record: a recorded conversation.
-        context: window, policy and all other dials.
         count_as: name of the model whose tokens are counted, such as `gpt-4.1`; the default counts o200k tokens.
 
     Raises:
@@ -121,9 +119,6 @@ def trace(
     """Replay one record in memory; return its events and the sizes of its prompts, too.
 
     Args:
-        record: a recorded conversation.
-        context: window, policy and all other dials.
-        count_as: name of the model whose tokens are counted.
         watch: sees every prompt with the recorded reply to it.
         at_end: reads the store at the end; with it, sessions end where the record says. It is not called when the
             replay stopped early.

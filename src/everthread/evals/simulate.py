@@ -208,11 +208,7 @@ def simulate(
     """Try every setting on every conversation; full history and plain truncation come along as baselines.
 
     Args:
-        records: recorded conversations.
-        settings: what to try.
-        prices: what tokens cost.
         count_as: name of the model whose tokens are counted.
-        jobs: processes to use.
         tick: called after each conversation with: done, all, its id.
     """
     windows = list(dict.fromkeys(setting.window for setting in settings))

@@ -20,7 +20,6 @@ def record_of_thread(thread_id: str, messages: Sequence[BaseMessage], agent: str
     """Make a record of a thread.
 
     Args:
-        thread_id: the thread.
         messages: its transcript, oldest first.
         agent: name of its agent, whose instructions and tools are in every prompt; unknown ones have none.
     """

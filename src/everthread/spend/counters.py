@@ -84,9 +84,7 @@ class Counters:
 
         Args:
             limits: amounts by name.
-            most: what the call costs at the most.
             purpose: what it is for, such as `reply`.
-            model: which one is called.
             ask: id of the task, how many of its questions are answered, and what makes the next one; it is kept, so
                 that the task asks the same again when it is run again. None: nobody is asked.
 
@@ -134,8 +132,6 @@ class Counters:
         """Count a reserved call; a second time does nothing.
 
         Args:
-            made: the reservation.
-            usage: its tokens.
             cost: None when the model has no price.
             model: that has answered.
             operations: further writes of the same transaction.
@@ -173,7 +169,6 @@ class Counters:
 
         Args:
             amounts: what is added, by limit.
-            name: of the grant.
             asked: id of the task and number of its question that this answers: a task that is run again, on another
                 day too, answers its first questions again.
             operations: further writes of the same transaction.

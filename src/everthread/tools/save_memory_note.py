@@ -172,10 +172,7 @@ def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Context,
     """Write a note that all have allowed, and say what became of it.
 
     Args:
-        draft: what the rules say.
         opinion: what a model says; None when none was asked.
-        runtime: of the call.
-        store: where it is written.
     """
     guard: Literal["rules", "model"] = "rules" if opinion is None else "model"
     verdict, ids = opinion or draft.verdict, list(draft.message_ids)

@@ -37,7 +37,6 @@ def memory_steps(prompt: Prompt, *, wishes: bool = False) -> tuple[list[Step], s
     """Plan a note for every statement of the message; the other sentences are for others to read.
 
     Args:
-        prompt: what is answered.
         wishes: note also what a request wants, such as a price limit; else the distiller does so after the turn.
     """
     if SAVE not in prompt.tools:

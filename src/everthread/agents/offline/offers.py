@@ -85,8 +85,6 @@ def present(text: str, preferences: Sequence[str], wish: str = "") -> str:
     """Put a search result before the user: a few options, one recommendation, one question.
 
     Args:
-        text: the tool's answer.
-        preferences: what is known about the user's taste.
         wish: what would be asked for with a booking, such as `aisle seat`.
     """
     offers, around = offers_in(text)

@@ -88,7 +88,6 @@ def read(messages: Sequence[BaseMessage], tools: frozenset[str], today: date | N
 
     Args:
         messages: as they are sent: one system message, then the conversation, ours among them.
-        tools: names of the bound tools.
         today: the day to reckon from; None takes the prompt's `Today is …` line, else the clock.
     """
     system = "\n\n".join(str(message.text) for message in messages if isinstance(message, SystemMessage))

@@ -94,7 +94,6 @@ def plan(prompt: Prompt, text: str) -> list[Step]:
     """Plan what to do about a message; nothing when it is not understood.
 
     Args:
-        prompt: the whole prompt.
         text: the message without what was noted.
     """
     if step := _ticket_step(prompt, text) or _after_article(prompt, text) or _check_step(prompt, text):

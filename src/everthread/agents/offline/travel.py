@@ -99,7 +99,6 @@ def plan(prompt: Prompt, text: str) -> list[Step]:
     """Plan what to do about a message; nothing when it is not understood.
 
     Args:
-        prompt: the whole prompt.
         text: the message without what was noted.
     """
     # `Never book without asking me` chooses nothing, whatever is said beside it.

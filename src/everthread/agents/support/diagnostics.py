@@ -141,9 +141,6 @@ class SandboxEstate:
 
     A check of a service agrees with the status of that service. Any other target draws one of the check's
     outcomes, and the numbers in it, from a hash of check and target.
-
-    Args:
-        data: services and checks.
     """
 
     def __init__(self, data: SandboxData) -> None:

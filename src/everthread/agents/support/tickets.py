@@ -95,8 +95,6 @@ class Tickets:
     Args:
         store: where they are kept, under `("users", user_id, "tickets")`.
         user_id: whose tickets; no other user's ticket can be read or changed.
-        thread_id: the conversation that opens and changes them.
-        clock: says what time it is.
     """
 
     def __init__(self, store: BaseStore, user_id: str, thread_id: str, *, clock: Clock = utc_now) -> None:

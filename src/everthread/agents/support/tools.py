@@ -38,7 +38,6 @@ def support_tools(
     Args:
         estate: gives what status and diagnostics look at; the sandbox by default.
         knowledge: gives the knowledge base. Both are asked when first needed, so that importing stays cheap.
-        clock: dates the tickets.
     """
     return [_knowledge_tool(knowledge), *_estate_tools(estate), *_ticket_tools(clock)]
 

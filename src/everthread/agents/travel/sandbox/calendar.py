@@ -32,8 +32,6 @@ def check_end(start: date, end: date, roles: tuple[str, str], *, least: int, mos
 
     Args:
         roles: names of both arguments.
-        least: fewest days from `start` to `end`.
-        most: most days from `start` to `end`.
 
     Raises:
         TravelError: names both days and what to ask.
