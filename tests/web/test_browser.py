@@ -132,6 +132,43 @@ async def test_a_call_shows_what_the_model_got(site: Site) -> None:
     assert [one.strip() for one in shown] == [text_of(message)[:2_000].strip() for message in site.model.prompts[-1]]
 
 
+@replies(*TABLES[:4])
+async def test_a_difference_shows_the_masked_result(site: Site) -> None:
+    thread = await site.thread(QUESTION)
+    page = await site.page()
+    await page.goto(f"{site.url}/dashboard/threads/{thread}/messages")
+    await page.get_by_role("button", name="Mask").click()
+    await page.get_by_text("to be masked").first.wait_for()
+    await page.get_by_role("link", name="Chat").click()
+    await page.get_by_label("Your message").fill("Now table 1, please.")
+    await page.get_by_role("button", name="Send").click()
+    await page.get_by_text("Here is table 1.").wait_for()
+    await page.get_by_role("link", name="Timeline").click()
+
+    await page.locator("a.call").nth(1).click()
+
+    masked = page.locator(".part.masked")
+    await masked.get_by_text("What changed").click()
+    assert "- row 50 of the table\n" in await masked.locator(".diff .del").all_inner_texts()
+    sent = text_of(next(one for one in site.model.prompts[-2] if one.type == "tool"))
+    assert "row 50 of the table" not in sent
+    assert (await masked.locator("pre[aria-label]").inner_text()).strip() == sent.strip()
+
+
+@replies("Noted.")
+async def test_why_answers(site: Site) -> None:
+    thread = await site.thread("The pilot comes at six.")
+    page = await site.page()
+    await page.goto(f"{site.url}/dashboard/threads/{thread}")
+    await page.get_by_role("link", name="Why").click()
+
+    await page.get_by_label("A fact, an id or a handle").fill("pilot comes")
+    await page.keyboard.press("Enter")
+
+    await page.get_by_text("It is in the prompt word for word").wait_for()
+    assert await page.locator(".account code").all_inner_texts() == ["history"]
+
+
 @replies(APPROVALS, "The berth is booked, without a pilot.")
 async def test_two_approvals_get_different_answers(site: Site) -> None:
     thread = await site.thread("Book it, please.")
@@ -244,6 +281,7 @@ async def test_every_view_fits_a_wide_and_a_narrow_window(site: Site) -> None:
         "compaction": f"/threads/{thread}/compaction",
         "why": f"/threads/{thread}/why?q=Here is table 2",
         "notes": "/notes",
+        "spend": "/spend",
         "note": f"/notes/{note}",
     }
 

@@ -143,7 +143,8 @@ def anchor_of(messages: Sequence[BaseMessage]) -> BaseMessage | None:
 def beginning(messages: Sequence[BaseMessage]) -> str:
     """Return how the first question of a thread begins, by which people know the thread again in a list."""
     first = next(filter(opens_turn, messages), None)
-    return " ".join(str(first.text)[:_BEGINNING_CHARACTERS].split()) if first else ""
+    words = "" if first is None else " ".join(str(first.text)[: 2 * _BEGINNING_CHARACTERS].split())
+    return words if len(words) <= _BEGINNING_CHARACTERS else words[: _BEGINNING_CHARACTERS - 1].rstrip() + "…"
 
 
 def question_of(messages: Sequence[BaseMessage]) -> BaseMessage | None:

@@ -1,10 +1,12 @@
 """Make pages from templates; whatever a user, a model or a tool wrote is shown as text."""
 
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
 from everthread.pages import environment
@@ -28,13 +30,21 @@ STATIC = {
 }
 """Files of the page, and their types."""
 
+_QUOTED = re.compile(r"`([^`]+)`")
+
 _CUT = 2_000
 """Characters that a page shows of one text; the whole is behind a link."""
 
 
 def cut(text: Any, most: int = _CUT) -> str:
     """Return a text, or its beginning when it is long; ahead of `plain`, which reads all of it."""
-    return str(text)[:most]
+    text = str(text)
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def with_code(text: str) -> Markup:
+    """Return a text as HTML in which what stands between backticks is code."""
+    return Markup(_QUOTED.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def number(value: int) -> str:
@@ -69,6 +79,7 @@ _environment = environment(
     "everthread.web.dashboard",
     plain=lambda text: plain(str(text)),
     cut=cut,
+    with_code=with_code,
     number=number,
     short=short,
     when=when,
