@@ -38,8 +38,8 @@ _CUT = 2_000
 
 def cut(text: Any, most: int = _CUT) -> str:
     """Return a text, or its beginning when it is long; ahead of `plain`, which reads all of it."""
-    text = str(text)
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    whole = str(text)
+    return whole if len(whole) <= most else whole[: most - 1].rstrip() + "…"
 
 
 def with_code(text: str) -> Markup:
