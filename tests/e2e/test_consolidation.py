@@ -23,9 +23,8 @@ consolidate.plan = slow
 with open_storage(sys.argv[1]) as storage:
     print("ready", flush=True)
     sys.stdin.readline()
-    consolidate.end_session(
-        storage.store, sys.argv[2], "u", write=lambda event: None, turn=1, lock=storage.locks.hold
-    )
+    end = consolidate.SessionEnd(storage.store, sys.argv[2], "u", write=lambda event: None, turn=1)
+    consolidate.end_session(end)
 """
 SAID = {
     "t-1": [("Is vegetarian.", "2026-03-01"), ("Prefers aisle seats.", "2026-03-01"), ("Likes jazz.", "2026-03-01")],

@@ -21,8 +21,8 @@ from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.agent import ready_agents
-from everthread.nodes.consolidate import KEPT, end_session
-from everthread.nodes.deps import Lock, check_signed_in
+from everthread.nodes.consolidate import KEPT, SessionEnd, end_session
+from everthread.nodes.deps import check_signed_in
 from everthread.state import Agent, State, namespaces
 from everthread.state.records import items
 from everthread.storage.open import Storage
@@ -134,10 +134,9 @@ def build_consolidation(
     graph = StateGraph(
         ConsolidationState, input_schema=ConsolidationInput, output_schema=ConsolidationOutput, context_schema=None
     )
-    lock = None if storage is None else storage.locks.hold
     graph.add_node(
         "end_sessions",
-        partial(end_sessions, lock=lock, agents=ready_agents() if agents is None else agents, everyone=everyone),
+        partial(end_sessions, agents=ready_agents() if agents is None else agents, everyone=everyone),
     )
     graph.add_edge(START, "end_sessions")
     graph.add_edge("end_sessions", END)
@@ -147,7 +146,6 @@ def build_consolidation(
 def end_sessions(
     state: ConsolidationState,
     runtime: Runtime[None],
-    lock: Lock | None = None,
     agents: Mapping[str, Agent] | None = None,
     everyone: bool = False,
 ) -> ConsolidationOutput:
@@ -177,7 +175,7 @@ def end_sessions(
     for session in chosen:
         agent = (agents or {}).get(session.agent)
         schema = agent.profile if agent is not None else None
-        (ended if _end(store, session, schema, runtime.stream_writer, lock) else kept).append(session.thread_id)
+        (ended if _end(store, session, schema, runtime.stream_writer) else kept).append(session.thread_id)
     return {"ended": ended, "kept": kept}
 
 
@@ -206,7 +204,6 @@ def _end(
     session: Session,
     schema: type[BaseModel] | None,
     write: StreamWriter,
-    lock: Lock | None,
 ) -> bool:
     """End one session; return whether its notes were consolidated rather than kept as they were."""
     events: list[Any] = []
@@ -215,15 +212,7 @@ def _end(
         events.append(event)
         write(event)
 
-    end_session(
-        store,
-        session.thread_id,
-        session.user_id,
-        write=note,
-        turn=session.turns,
-        lock=lock,
-        schema=schema,
-    )
+    end_session(SessionEnd(store, session.thread_id, session.user_id, note, session.turns, schema=schema))
     is_kept = any(event.get("used") == KEPT for event in events)
     return not is_kept and any(event["event"] == "consolidated" for event in events)
 

@@ -16,7 +16,7 @@ from everthread.graph.run import is_own
 from everthread.ledger.events import Steered
 from everthread.ledger.record import STREAM_KEY
 from everthread.ledger.record import record as record_events
-from everthread.nodes.consolidate import KEPT, end_session, preview
+from everthread.nodes.consolidate import KEPT, SessionEnd, end_session, preview
 from everthread.state import Agent, Context, Note, namespaces
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
@@ -146,16 +146,8 @@ def consolidated(
     before = _notes(store, thread_id, user_id)
     record = record_of(store, thread_id) or {}
     events: list[Any] = []
-    end_session(
-        store,
-        thread_id,
-        user_id,
-        write=events.append,
-        turn=int(record.get("turns", 0)),
-        lock=storage.locks.hold,
-        schema=(agent or recorded_agent(record)).profile,
-        said=said,
-    )
+    schema, turn = (agent or recorded_agent(record)).profile, int(record.get("turns", 0))
+    end_session(SessionEnd(store, thread_id, user_id, events.append, turn, schema=schema, said=said))
     return _ending_of(events, before, store, thread_id, user_id)
 
 

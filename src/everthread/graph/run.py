@@ -25,6 +25,7 @@ __all__ = [
     "dials_type",
     "has_middleware",
     "is_own",
+    "latest_of",
     "read_run",
     "thread_of",
 ]
@@ -49,9 +50,8 @@ class Run:
 
     @property
     def latest(self) -> RunnableConfig:
-        """The config without the checkpoint that it names: of the newest one."""
-        configurable = {name: value for name, value in self.config["configurable"].items() if name != "checkpoint_id"}
-        return {**self.config, "configurable": configurable}
+        """The config of the newest checkpoint."""
+        return latest_of(self.config)
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,12 @@ def has_middleware(graph: AnyGraph) -> bool:
     """Whether `EverthreadMiddleware` is in the agent, which brings its tools along and remembers by user."""
     found = (getattr(node.bound, "tools_by_name", {}) for node in getattr(graph, "nodes", {}).values())
     return any(set(OWN_TOOLS) <= set(tools) for tools in found)
+
+
+def latest_of(config: RunnableConfig) -> RunnableConfig:
+    """Return a config without the checkpoint that it names: of the newest one."""
+    configurable = {name: value for name, value in config["configurable"].items() if name != "checkpoint_id"}
+    return {**config, "configurable": configurable}
 
 
 def thread_of(config: RunnableConfig) -> str:

@@ -15,7 +15,7 @@ from everthread.errors import SettingsError
 from everthread.graph.inputs import can_take_saved, check_values, with_known_marks
 from everthread.graph.resend import arrival
 from everthread.graph.routing import AFTER_REPLY
-from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, thread_of
+from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, latest_of, thread_of
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import FallbackUsed
 from everthread.ledger.record import now, record
@@ -238,12 +238,12 @@ class RunSteps:
         named = config["configurable"].get("checkpoint_id")
         if not named or session is None:
             return
-        latest = {name: value for name, value in config["configurable"].items() if name != "checkpoint_id"}
-        newest = self.storage.checkpointer.get_tuple({"configurable": {"checkpoint_ns": "", **latest}})
+        latest = latest_of(config)
+        newest = self.storage.checkpointer.get_tuple({"configurable": {"checkpoint_ns": "", **latest["configurable"]}})
         if newest is None or newest.config["configurable"].get("checkpoint_id") == named:
             return
         messages = snapshot.values.get("messages") or []
-        left = self.graph.get_state({**config, "configurable": latest}).values.get("messages") or []
+        left = self.graph.get_state(latest).values.get("messages") or []
         self._keep_left(session.key, left, messages, session)
         here, earlier = sequence(messages[-1]) if messages else -1, session.value.get("shared")
         if earlier is None or earlier > here:

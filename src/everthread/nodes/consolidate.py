@@ -87,7 +87,7 @@ class NotesSnapshot:
 
 
 @dataclass(frozen=True)
-class Ending:
+class SessionEnd:
     """The end of one session: where, whose, and who may propose."""
 
     store: BaseStore
@@ -95,7 +95,6 @@ class Ending:
     user_id: str
     write: StreamWriter
     turn: int
-    lock: Lock
     model: ChatModel | None = None
     """Proposes a plan; None: the rules decide."""
     schema: type[BaseModel] | None = None
@@ -132,13 +131,12 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
     context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
     session = checked_session(store, thread_id, context)
     yield from distill_session(state, runtime, deps)
-    ending = Ending(
+    ending = SessionEnd(
         store=store,
         thread_id=thread_id,
         user_id=context.user_id,
         write=runtime.stream_writer,
         turn=state.get("turns", 0),
-        lock=lock_of(store),
         model=deps.summarizer if deps.writes_summaries else None,
         schema=deps.agent.profile,
         said=said_since_question(thread_id, session.get("user_id", ""), state.get("messages", [])),
@@ -149,30 +147,8 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
     return {"end_session": False, "turns": state.get("turns", 0)}
 
 
-def end_session(
-    store: BaseStore,
-    thread_id: str,
-    user_id: str,
-    *,
-    write: StreamWriter,
-    turn: int,
-    lock: Lock | None = None,
-    model: ChatModel | None = None,
-    schema: type[BaseModel] | None = None,
-    said: Sequence[PutOp] = (),
-) -> None:
-    """Consolidate one thread's session notes.
-
-    Args:
-        thread_id: the thread whose session ends; it is not run, so a live turn on it is safe.
-        user_id: whose long-term notes change.
-        turn: user turns of the thread so far.
-        lock: held across processes while the user's notes change; None: in this process only.
-        model: proposes the plan; None leaves it to the rules.
-        schema: the agent's profile, for promotion.
-        said: writes of what the session said last.
-    """
-    ending = Ending(store, thread_id, user_id, write, turn, lock or lock_of(store), model, schema, said)
+def end_session(ending: SessionEnd) -> None:
+    """Consolidate the session notes of a thread that is not run, so that a live turn on it is safe."""
     make_calls(_consolidate(ending), {})
 
 
@@ -220,7 +196,7 @@ def _in_process(key: str) -> Iterator[None]:
 _STRIPES = [threading.Lock() for _ in range(64)]
 
 
-def _consolidate(ending: Ending) -> ModelCalls[None]:
+def _consolidate(ending: SessionEnd) -> ModelCalls[None]:
     """Let a model propose a plan, without holding the user's notes meanwhile; then apply it, or that of the rules."""
     seen = read_notes(ending.store, ending.thread_id, ending.user_id)
     shown = _worth_asking(seen, ending)
@@ -249,7 +225,7 @@ def _steps(reply: object) -> tuple[list[Step], str]:
         return [], str(error) if type(error) is ValueError else type(error).__name__
 
 
-def _worth_asking(seen: NotesSnapshot, ending: Ending) -> Numbered | None:
+def _worth_asking(seen: NotesSnapshot, ending: SessionEnd) -> Numbered | None:
     """Return the notes to show to the model; None when there is no model, or nothing that the rules cannot decide.
 
     A note that stands alone has nothing to be merged with, and one that says the same as another merges by rules.
@@ -265,22 +241,14 @@ def _worth_asking(seen: NotesSnapshot, ending: Ending) -> Numbered | None:
 
 
 def _request(shown: Numbered) -> list[BaseMessage]:
-    return [
-        HumanMessage(
-            render(
-                "consolidate",
-                today=now()[:10],
-                long_term=shown.lines(shown.long_term),
-                session=shown.lines(shown.session),
-            )
-        )
-    ]
+    long_term, session = shown.lines(shown.long_term), shown.lines(shown.session)
+    return [HumanMessage(render("consolidate", today=now()[:10], long_term=long_term, session=session))]
 
 
-def _apply(ending: Ending, proposed: Proposed) -> None:
+def _apply(ending: SessionEnd, proposed: Proposed) -> None:
     """Read again, decide and write, while nobody else changes the user's notes."""
     try:
-        with ending.lock(namespaces.user_key(ending.user_id)):
+        with lock_of(ending.store)(namespaces.user_key(ending.user_id)):
             fresh = read_notes(ending.store, ending.thread_id, ending.user_id)
             events, writes = _events_and_writes(ending, fresh, proposed)
             _record(ending, events, writes)
@@ -290,7 +258,7 @@ def _apply(ending: Ending, proposed: Proposed) -> None:
     _record(ending, [FallbackUsed(step="consolidate", reason=reason, used=KEPT)], [])
 
 
-def _events_and_writes(ending: Ending, fresh: NotesSnapshot, proposed: Proposed) -> tuple[list[Event], list[PutOp]]:
+def _events_and_writes(ending: SessionEnd, fresh: NotesSnapshot, proposed: Proposed) -> tuple[list[Event], list[PutOp]]:
     """Return events and writes; those of a failure when the plan cannot be made at all."""
     try:
         refused = _refused(ending, fresh, proposed)
@@ -313,7 +281,7 @@ def _events_and_writes(ending: Ending, fresh: NotesSnapshot, proposed: Proposed)
     return events, writes
 
 
-def _refused(ending: Ending, fresh: NotesSnapshot, proposed: Proposed) -> dict[str, Verdict]:
+def _refused(ending: SessionEnd, fresh: NotesSnapshot, proposed: Proposed) -> dict[str, Verdict]:
     """Return the session notes that a model did not allow; none where it does not have to."""
     if ending.judge is None:
         return {}
@@ -416,7 +384,7 @@ def imported(store: BaseStore, user_id: str, profile: Mapping[str, Any]) -> list
     ]
 
 
-def _record(ending: Ending, events: Sequence[Event], writes: Sequence[PutOp]) -> None:
+def _record(ending: SessionEnd, events: Sequence[Event], writes: Sequence[PutOp]) -> None:
     operations = [*writes, *ending.said]
     record(ending.store, ending.thread_id, events, write=ending.write, turn=ending.turn, operations=operations)
 

@@ -82,7 +82,8 @@ def read_memory(store: BaseStore, thread_id: str, context: Context, summary_id: 
         SearchOp(namespaces.session_notes(thread_id), limit=_MANY),
         SearchOp(namespaces.steering(thread_id), limit=_MANY),
     ]
-    record, summary, profile, long_term, session, steering = map(_as_any, store.batch(operations))
+    results: list[Any] = store.batch(operations)
+    record, summary, profile, long_term, session, steering = results
     return StoredMemory(
         session_record=_owned(record, thread_id, context),
         profile=profile.value if profile else None,
@@ -228,7 +229,3 @@ def _known_here(names: Sequence[str], store: BaseStore, thread_id: str, messages
     elsewhere = [name for name in names if name not in here]
     archived = {str(one.id): sequence(one) for one in archived_by_id(store, thread_id, elsewhere)}
     return {name for name in names if name in here or archived.get(name, min(places, default=0)) not in places}
-
-
-def _as_any(result: object) -> Any:
-    return result
