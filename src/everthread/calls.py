@@ -206,18 +206,14 @@ def prompt_in_turn(
     Raises:
         NotFoundError: there is no such thread or call.
     """
-    for reach in (_TURNS_BACK, None) if turn is not None and turn > _TURNS_BACK else (None,):
-        history = _History.read(storage, thread_id, None if reach is None else (int(turn or 0) - reach, int(turn or 0)))
+    if turn is not None and turn > _TURNS_BACK:
+        history = _History.read(storage, thread_id, (turn - _TURNS_BACK, turn))
         found = next((one for one in reversed(history.calls) if one.name == call), None)
-        if reach is not None and (found is None or found.parts is None):
-            continue
-        sent = history.sent(history.call(call))
-        before = None if sent.parent is None else history.sent(history.call(sent.parent))
-        if reach is None:
-            return sent, before
-        if before is not None or not (found and found.parent):
+        sent, before = history.with_parent(found) if found is not None else (None, None)
+        if found and sent and found.parts is not None and (before is not None or not found.parent):
             return replace(sent, number=0, parent=None), before and replace(before, number=0, parent=None)
-    raise AssertionError("the whole ledger is read at last")
+    history = _History.read(storage, thread_id)
+    return history.with_parent(history.call(call))
 
 
 async def aprompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPrompt:
@@ -322,6 +318,11 @@ class _History:
             known = f"1 to {len(self.calls):,}" if self.calls else "none"
             raise NotFoundError(f"thread {self.thread_id!r} has no call {wanted!r}; its ledger has {known}")
         return found
+
+    def with_parent(self, call: Call) -> tuple[SentPrompt, SentPrompt | None]:
+        """Make the prompt of a call again, and that of the call before it."""
+        sent = self.sent(call)
+        return sent, None if sent.parent is None else self.sent(self.call(sent.parent))
 
     def sent(self, call: Call) -> SentPrompt:
         """Make the prompt of a call again."""

@@ -4,7 +4,7 @@ What is asked for is kept in the store and done with the thread's next question,
 it works the same for graphs of `build_graph` and for agents with the middleware, whatever is running meanwhile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -170,7 +170,8 @@ def withdraw(storage: Storage, thread_id: str, steer_id: str, *, actor: str = ""
     if len(found) > 1:
         raise SettingsError(f"{len(found)} of them begin with {steer_id!r}; write more of the id")
     gone = found[0]
-    _record(storage, thread_id, gone, "withdraw", actor, PutOp(namespaces.steering(thread_id), gone.id, None))
+    write = PutOp(namespaces.steering(thread_id), gone.id, None)
+    _record(storage, thread_id, _session(storage, thread_id), gone, "withdraw", actor, write)
     return gone
 
 
@@ -224,20 +225,20 @@ def _every(storage: Storage, thread_id: str) -> Sequence[Steering]:
 def _ask(storage: Storage, thread_id: str, asked: Steering, actor: str) -> Steering:
     """Keep what is asked for, with its event; asked for twice it is asked for once."""
     asked = replace(asked, id=steer_id(asked.action, asked.message_id or asked.text))
-    every = _every(storage, thread_id)
-    if any(one.id == asked.id and (one.action == "pin" or one.is_waiting) for one in every):
-        return asked
+    session, every = _session(storage, thread_id), _every(storage, thread_id)
+    earlier = next((one for one in every if one.id == asked.id and (one.action == "pin" or one.is_waiting)), None)
+    if earlier is not None:
+        return earlier
     if asked.action == "pin":
-        _check_room(storage, thread_id, [one.text for one in (*every, asked) if one.action == "pin"])
-    owner = str(_session(storage, thread_id).get("user_id") or "")
-    asked = replace(asked, actor=actor or owner, at=now())
+        pinned = [one.text for one in (*every, asked) if one.action == "pin"]
+        _check_room(storage, thread_id, int(session.get("turns") or 0), pinned)
+    asked = replace(asked, actor=actor or str(session.get("user_id") or ""), at=now())
     write = PutOp(namespaces.steering(thread_id), asked.id, asked.value(), index=False)
-    _record(storage, thread_id, asked, asked.action, actor, write)
+    _record(storage, thread_id, session, asked, asked.action, asked.actor, write)
     return asked
 
 
-def _check_room(storage: Storage, thread_id: str, pinned: Sequence[str]) -> None:
-    turns = int(_session(storage, thread_id).get("turns") or 0)
+def _check_room(storage: Storage, thread_id: str, turns: int, pinned: Sequence[str]) -> None:
     recent = events_of_turns(storage.store, thread_id, turns, turns)
     budget = next((one.budget for one in reversed(recent) if isinstance(one, PromptAssembled)), 0)
     most = int(budget * _PINNED_SHARE) or _PINNED_TOKENS
@@ -249,12 +250,9 @@ def _check_room(storage: Storage, thread_id: str, pinned: Sequence[str]) -> None
         )
 
 
-def _record(storage: Storage, thread_id: str, asked: Steering, action: Any, actor: str, write: PutOp) -> None:
-    session = _session(storage, thread_id)
-    event = Steered(
-        action=action,
-        message_ids=[asked.message_id] if asked.message_id else [],
-        steer_id=asked.id,
-        actor=actor or str(session.get("user_id") or ""),
-    )
+def _record(
+    storage: Storage, thread_id: str, session: Mapping[str, Any], asked: Steering, action: Any, actor: str, write: PutOp
+) -> None:
+    ids = [asked.message_id] if asked.message_id else []
+    event = Steered(action=action, message_ids=ids, steer_id=asked.id, actor=actor or str(session.get("user_id") or ""))
     record(storage.store, thread_id, [event], turn=int(session.get("turns") or 0), operations=[write])

@@ -176,6 +176,17 @@ async def test_steering_does_the_same_without_blocking(storage: Storage) -> None
     assert "noon" not in sent
 
 
+def test_what_is_asked_for_twice_is_what_was_asked_for_first(storage: Storage) -> None:
+    graph, _ = graph_of(storage, *TABLES[:2])
+    ask(graph, "Show table 0, please.")
+
+    first = pin_sentence(storage, "t", "The quay closes at noon.", actor="ada")
+
+    assert first.at
+    assert pin_sentence(storage, "t", "The quay closes at noon.") == first
+    assert steering(storage, "t") == [first]
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_fork_goes_on_from_a_call_and_back(storage: Storage, is_async: bool) -> None:
     graph, model = graph_of(storage, *TABLES[:4], "Otherwise.")

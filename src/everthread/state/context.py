@@ -135,14 +135,11 @@ class Context:
             raise SettingsError(
                 f"`model` is {self.model!r}; use `offline` or `provider:name`, such as `openai:gpt-5-mini`"
             )
-        if self.policy not in POLICIES:
-            raise SettingsError(f"`policy` is {self.policy!r}; choose one of {', '.join(POLICIES)}")
-        if self.distiller not in get_args(Distiller):
-            raise SettingsError(f"`distiller` is {self.distiller!r}; choose `rules` or `model`")
-        if self.guard not in get_args(Guard):
-            raise SettingsError(f"`guard` is {self.guard!r}; choose `rules` or `model`")
-        if self.recall_threads not in get_args(RecallThreads):
-            raise SettingsError(f"`recall_threads` is {self.recall_threads!r}; choose `this` or `mine`")
+        choices = {"distiller": Distiller, "guard": Guard, "recall_threads": RecallThreads, "policy": PolicyName}
+        for name, kind in choices.items():
+            if getattr(self, name) not in get_args(kind):
+                known = ", ".join(f"`{one}`" for one in get_args(kind))
+                raise SettingsError(f"`{name}` is {getattr(self, name)!r}; choose one of {known}")
         if not isinstance(self.learn_from_refetches, bool):
             raise SettingsError(f"`learn_from_refetches` must be true or false, got {self.learn_from_refetches!r}")
         if self.prompt_cache is not None and not isinstance(self.prompt_cache, bool):
