@@ -2,11 +2,13 @@
 
 import re
 
-__all__ = ["CONTROL", "counted", "plain"]
+__all__ = ["CONTROL", "counted", "plain", "without_guide"]
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 """What could move the cursor, change colours, turn text around or hide it, except tab and line feed. Rich removes only
 some."""
+
+_GUIDE = re.compile(r"\s*For [^\n:]{1,60}: https://docs\.langchain\.com\S*\s*")
 
 
 def plain(text: str) -> str:
@@ -17,3 +19,8 @@ def plain(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 turn` or `2,000 turns`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def without_guide(text: str) -> str:
+    """Return the text of an error without the link to LangChain's documentation at its end."""
+    return _GUIDE.sub("", text)

@@ -608,6 +608,17 @@ def test_a_time_in_another_form_is_refused_by_the_name_of_its_option(run: Run, c
     assert f"'{command.split()[1]}': '5x' is not a length of time" in err
 
 
+def test_an_agent_that_langchain_refuses_is_refused_without_a_link(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("refused.py").write_text("from langchain.agents import create_agent\nagent = create_agent('banana', [])\n")
+    monkeypatch.syspath_prepend(".")
+
+    code, out, err = run("chat", "--agent", "refused:agent")
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "Unable to infer model provider for model='banana'" in err
+    assert "http" not in err
+
+
 def test_times_of_steering_and_of_the_ledger_name_their_zone(run: Run) -> None:
     talk("Noted.")
     run("steer", "t", "pin", "The quay closes at noon.")

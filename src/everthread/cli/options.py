@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from everthread.errors import SettingsError
+from everthread.plain import without_guide
 from everthread.state import Agent, Spend, namespaces
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def load_attribute(kind: str, name: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except Exception as failure:  # a module of the user's may raise anything
-        reason = " ".join(str(failure).split()) or type(failure).__name__
+        reason = " ".join(without_guide(str(failure)).split()) or type(failure).__name__
         raise SettingsError(f"cannot load the {kind} {name!r}: {reason}") from failure
 
 

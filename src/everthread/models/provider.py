@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from everthread.errors import SettingsError
 from everthread.models.names import did_you_mean
 from everthread.models.wrapped import ChatModel, chat_model, check_chat_model
+from everthread.plain import without_guide
 from everthread.window.budget import UNKNOWN_WINDOW
 
 DEFAULT_MODEL = "offline"
@@ -116,7 +117,7 @@ def _other(provider: str, name: str) -> BaseChatModel:
         options: dict[str, Any] = {"num_ctx": UNKNOWN_WINDOW} if provider == "ollama" else {}
         model: Any = init_chat_model(name, model_provider=provider, **options)
     except Exception as error:  # each provider package has its own error for a missing key or setting
-        reason = " ".join(str(error).split())[:300]
+        reason = " ".join(without_guide(str(error)).split())[:300]
         if reason.startswith("Unsupported provider"):
             raise SettingsError(
                 f"provider {provider!r} of model {text!r} is unknown{did_you_mean(text)}; use {_FORMS}"

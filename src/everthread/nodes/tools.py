@@ -21,6 +21,7 @@ from everthread.nodes.nested import own_state, own_store, runtime_inside
 from everthread.nodes.prompt_plan import checked_session
 from everthread.nodes.sizes import has_readers
 from everthread.nodes.trim import handle_operation
+from everthread.plain import without_guide
 from everthread.state import Context, State
 from everthread.state.marks import marked, marks, sequence
 from everthread.state.messages import clean, clean_content
@@ -92,13 +93,13 @@ def error_text(error: Exception) -> str:
     """
     if isinstance(error, _KeepingFailed):
         raise error.__cause__ or error
-    text = clean(scrub(str(error))) or type(error).__name__
+    text = clean(scrub(without_guide(str(error)))) or type(error).__name__
     if isinstance(error, ToolException):
         # Said on purpose, by the tool or by LangGraph about the arguments.
         logger.info("a tool refused its call: %s", text)
     else:
         logger.error("a tool failed: %s", text, exc_info=error)
-    return f"Error: {text}. Correct the arguments, or tell the user."
+    return f"Error: {text.rstrip('.')}. Correct the arguments, or tell the user."
 
 
 def _answered(request: ToolCallRequest, deps: NodeDeps) -> ToolMessage | None:
