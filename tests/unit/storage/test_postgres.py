@@ -17,7 +17,6 @@ from everthread.state import Agent
 from everthread.storage.open import Storage
 from everthread.storage.postgres.location import locate_postgres
 from everthread.storage.postgres.locks import lock_number
-from everthread.storage.reader import Reader
 from postgres_server import end_sessions
 from sql import sql
 
@@ -65,14 +64,6 @@ async def test_threads_run_side_by_side(storage: Storage) -> None:
     found = await asyncio.gather(*map(talk, range(8)))
 
     assert found == [["q0", "Yes.", "q1", "Yes.", "q2", "Yes."]] * 8
-
-
-def test_a_damaged_record_whose_key_has_a_nul_is_left_out(storage: Storage) -> None:
-    for key in ("a\x00", "b"):
-        storage.store.put(("app",), key, {"text": key})
-    sql(storage.database, "UPDATE store SET value = '[]' WHERE key <> 'b'")
-
-    assert [one.key for one in Reader(storage.tables).search(("app",), limit=1)] == ["b"]
 
 
 @pytest.mark.parametrize("character", ["\x00", "\ufdd0", "\ufdd00", "\\u0000"])

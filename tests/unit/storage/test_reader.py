@@ -20,6 +20,7 @@ from everthread.state.marks import is_answer
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
 from everthread.storage.store import StoredRow
+from sql import sql
 
 NOW = datetime(2027, 3, 1, tzinfo=UTC)
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -171,3 +172,26 @@ def test_what_is_not_committed_is_not_read(storage: Storage) -> None:
     look.join()
 
     assert seen == [None]
+
+
+KEYS = ["a\x00b", "a", "\x00", "\ufdd0", "a\\u0000"]
+
+
+def test_a_key_with_a_nul_is_found_as_any_other(database_url: str) -> None:
+    with open_storage(database_url) as opened:
+        for key in KEYS:
+            opened.store.put(("app",), key, {"key": key})
+
+        for key in KEYS:
+            item, record = opened.store.get(("app",), key), Reader(opened.tables).get(("app",), key)
+            assert (item and item.value, record and record.value) == ({"key": key}, {"key": key})
+
+
+@pytest.mark.parametrize("damaged", KEYS)
+def test_a_damaged_record_is_left_out_whatever_its_key(database_url: str, damaged: str) -> None:
+    with open_storage(database_url) as opened:
+        for key in (damaged, "z"):
+            opened.store.put(("app",), key, {"key": key})
+        sql(opened.database, "UPDATE store SET value = '[]' WHERE key <> 'z'")
+
+        assert [one.key for one in Reader(opened.tables).search(("app",), limit=1)] == ["z"]

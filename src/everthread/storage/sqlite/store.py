@@ -33,6 +33,8 @@ _PUT = (
     " VALUES (?, ?, ?, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, ?, ?)"
 )
 _STORED = f"SELECT {COLUMNS}, s.expires_at, s.ttl_minutes FROM store s"
+# One by one: the functions of SQLite for JSON end a text at its first NUL.
+_AT = "s.prefix = ? AND s.key = ?"
 _RESTORE = (
     "INSERT OR REPLACE INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -103,9 +105,7 @@ class SqliteSearchStore(SearchStore):
 
     def stored_at(self, places: Sequence[Place]) -> dict[Place, StoredRow]:
         """Return the rows that are at these places."""
-        wanted = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
-        sql = f"{_STORED} WHERE (s.prefix, s.key) IN ({wanted})"
-        rows = map(_stored, self.database.rows(sql, (orjson.dumps([*places]).decode(),)))
+        rows = [_stored(row) for place in places for row in self.database.rows(f"{_STORED} WHERE {_AT}", place)]
         return {row.place: row for row in rows}
 
     def restore(self, rows: Sequence[StoredRow]) -> None:
@@ -145,9 +145,8 @@ class SqliteSearchStore(SearchStore):
         self._index.prepare()
 
     def _rows_at(self, places: Sequence[Place]) -> list[Sequence[Any]]:
-        wanted = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
-        sql = f"SELECT {COLUMNS} FROM store s WHERE (s.prefix, s.key) IN ({wanted})"
-        return self.database.rows(sql, (orjson.dumps([*places]).decode(),))
+        sql = f"SELECT {COLUMNS} FROM store s WHERE {_AT}"
+        return [row for place in places for row in self.database.rows(sql, place)]
 
     def _listed(self, op: SearchOp) -> list[SearchItem]:
         under, prefixes = below(".".join(op.namespace_prefix), "s.prefix")

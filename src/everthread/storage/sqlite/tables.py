@@ -36,7 +36,6 @@ _EVERY_ITEM = (
 )
 # A value or metadata that is no JSON would stop the whole query; who decodes a value names it.
 METADATA = "CASE WHEN json_valid(CAST(metadata AS TEXT)) THEN json_extract(CAST(metadata AS TEXT), '$.{}') END"
-_FIELD = "CASE WHEN json_valid(CAST(value AS TEXT)) THEN json_extract(CAST(value AS TEXT), '$.{}') {}END"
 
 
 class SqliteTables(Tables):
@@ -56,11 +55,17 @@ class SqliteTables(Tables):
     )
     _BYTES_BELOW = "SELECT sum(length(CAST(value AS BLOB))) FROM store WHERE prefix > ? AND prefix < ?"
     _ITEM = "SELECT key, CAST(value AS BLOB) FROM store WHERE prefix = ?"
-    _PAGE = f"{_ITEM} AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY key {{order}} LIMIT ? OFFSET ?"
+    _PAGE = f"{_ITEM} AND hex(key) NOT IN (SELECT value FROM json_each(?)) ORDER BY key {{order}} LIMIT ? OFFSET ?"
     _HAS_WORD = " AND CAST(value AS TEXT) LIKE ?"
-    _OF_KINDS = f" AND {_FIELD.format('event', 'IN (SELECT value FROM json_each(?)) ELSE 1 ')}"
+    _OF_KINDS = (
+        " AND CASE WHEN json_valid(CAST(value AS TEXT)) THEN"
+        " hex(json_extract(CAST(value AS TEXT), '$.event')) IN (SELECT value FROM json_each(?)) ELSE 1 END"
+    )
     _BY_KEY = " ORDER BY key"
-    _LAST_PLACES = f" ORDER BY {_FIELD.format('seq', '')} DESC LIMIT ? OFFSET ?"
+    _LAST_PLACES = (
+        " ORDER BY CASE WHEN json_valid(CAST(value AS TEXT)) THEN json_extract(CAST(value AS TEXT), '$.seq') END DESC"
+        " LIMIT ? OFFSET ?"
+    )
     _PLACES = (
         "SELECT key, json_extract(CAST(value AS TEXT), '$.seq') FROM store"
         " WHERE prefix = ?{without} AND json_valid(CAST(value AS TEXT))"
@@ -126,7 +131,8 @@ class SqliteTables(Tables):
             yield prefix, key, value, times
 
     def _list(self, texts: Sequence[str]) -> str:
-        return json.dumps([*texts])
+        # In hexadecimal digits: the functions of SQLite for JSON end a text at its first NUL.
+        return json.dumps([text.encode().hex().upper() for text in texts])
 
     def _without(self, field: str, values: Iterable[str]) -> str:
         # What the first bytes tell to be of these need not be parsed; a quotation mark in somebody's words is escaped.
