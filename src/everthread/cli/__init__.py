@@ -58,7 +58,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="everthread")
     except SystemExit as stop:
-        return _code(stop)
+        return OK if stop.code is None else stop.code if isinstance(stop.code, int) else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except SettingsError as failure:
@@ -88,12 +88,6 @@ def _leave_what_hangs() -> None:
 
 def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _code(stop: SystemExit) -> int:
-    if stop.code is None:
-        return OK
-    return stop.code if isinstance(stop.code, int) else FAILED
 
 
 def _accept_any_text() -> None:

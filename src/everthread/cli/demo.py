@@ -12,7 +12,6 @@ import typer
 import yaml
 
 from everthread.agents import travel
-from everthread.agents.travel import TravelProfile
 from everthread.cli.conversation import Conversation, Turn
 from everthread.cli.end import print_ending
 from everthread.cli.options import AsJson
@@ -21,6 +20,7 @@ from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.screen import as_code
 from everthread.graph.agent import build_graph
 from everthread.graph.ending import Ending, end_thread
+from everthread.profiles import set_profile
 from everthread.state import Context, Note, Source, namespaces
 from everthread.state.notes import note_id
 from everthread.storage.open import Storage, open_storage
@@ -172,8 +172,7 @@ def _play(
 
 def _seed(storage: Storage, user_id: str) -> None:
     """Store the example user's profile, checked by the agent's schema, and notes."""
-    profile = TravelProfile.model_validate(EXAMPLE["profile"]).model_dump(mode="json", exclude_none=True)
-    storage.store.put(namespaces.profile(user_id), "profile", profile, index=False)
+    set_profile(storage, user_id, EXAMPLE["profile"], agent=travel)
     for known in EXAMPLE["notes"]:
         source = Source(thread_id="import", quote=known["text"])
         seeded = Note(id=note_id("demo", known["date"], known["text"]), origin="import", sources=(source,), **known)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -114,10 +113,7 @@ class _Toolkits:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-
-    @cached_property
-    def _kits(self) -> dict[str, Toolkit]:
-        return _read_toolkits(self._path)
+        self._kits: dict[str, Toolkit] | None = None
 
     def named(self, name: str, where: str) -> Toolkit:
         """Return a toolkit.
@@ -130,11 +126,12 @@ class _Toolkits:
                 f"{where}: the record names the toolkit {name!r} but there is no file {str(self._path)!r}; "
                 "pass `--toolkits FILE`"
             )
-        if name not in self._kits:
+        self._kits = kits = self._kits or _read_toolkits(self._path)
+        if name not in kits:
             raise RecordError(
-                f"{where}: unknown toolkit {name!r}; {self._path} has {', '.join(sorted(self._kits)) or 'none'}"
+                f"{where}: unknown toolkit {name!r}; {self._path} has {', '.join(sorted(kits)) or 'none'}"
             )
-        return self._kits[name]
+        return kits[name]
 
 
 def _read_toolkits(path: Path) -> dict[str, Toolkit]:

@@ -2,10 +2,12 @@
 
 import hashlib
 import re
+from bisect import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from typing import Annotated, Literal, Protocol
 
 import yaml
@@ -115,10 +117,6 @@ class Check(_Data):
     """Lowest and highest number by name, for the texts of the outcomes."""
     outcomes: Annotated[tuple[Outcome, ...], Field(min_length=1)]
 
-    def outcome(self, outcome_id: str) -> Outcome:
-        """Return one outcome by its id."""
-        return next(outcome for outcome in self.outcomes if outcome.id == outcome_id)
-
 
 class SandboxData(_Data):
     """Services and checks of a sandbox estate."""
@@ -217,14 +215,10 @@ class SandboxEstate:
         if service is not None:
             incident = self._data.services[service].incident
             if incident is not None and check in incident.findings:
-                return self._data.checks[check].outcome(incident.findings[check])
+                return next(outcome for outcome in outcomes if outcome.id == incident.findings[check])
             return next((outcome for outcome in outcomes if outcome.verdict == "ok"), outcomes[0])
-        left = _draw(seed, 0, sum(outcome.weight for outcome in outcomes) - 1)
-        for outcome in outcomes:
-            left -= outcome.weight
-            if left < 0:
-                return outcome
-        raise AssertionError("the draw is below the sum of the weights")
+        sums = list(accumulate(outcome.weight for outcome in outcomes))
+        return outcomes[bisect(sums, _draw(seed, 0, sums[-1] - 1))]
 
 
 @cache
