@@ -9,8 +9,10 @@ import httpx
 import pytest
 
 from conversation import call
+from everthread import set_profile
 from everthread.errors import ModelError
 from everthread.ledger import events
+from everthread.storage.open import Storage
 from everthread.web.dashboard import PREFIX, VIEWS
 from small_agent import calls
 from web_worker import MakeWorker, new_thread, say
@@ -231,6 +233,15 @@ async def test_a_note_is_saved_edited_retracted_and_brought_back(worker: MakeWor
     assert ">retracted<" in retracted
     assert "Likes cherry cake." in retracted
     assert ">active<" in (await client.get(second)).text
+
+
+async def test_the_profile_stands_above_the_notes(worker: MakeWorker, storage: Storage) -> None:
+    set_profile(storage, "ada", {"home_airport": "<b>FRA", "seats": ["aisle", "window"]})
+
+    shown = (await worker().client().get(f"{PREFIX}/notes")).text
+
+    assert "<dt>home_airport</dt><dd>&lt;b&gt;FRA</dd>" in shown
+    assert "- aisle\n- window" in shown
 
 
 async def test_a_session_is_ended(worker: MakeWorker) -> None:

@@ -1,5 +1,6 @@
 """Limits over HTTP and on the page: a run asks, and is granted more or refused."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from langchain_core.messages import AIMessage
-from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 
 from everthread import Spend
 from small_agent import AGENT
@@ -103,6 +104,21 @@ async def test_the_page_grants_an_amount(limited: Callable[..., Worker]) -> None
     assert "0.00 of 0.05 USD are spent in this thread" in page
     assert sent.status_code == 303
     assert len(one.model.prompts) == 1
+
+
+async def test_a_call_shows_what_it_cost_net_of_the_cache(limited: Callable[..., Worker]) -> None:
+    read = UsageMetadata(
+        input_tokens=100, output_tokens=10, total_tokens=110, input_token_details=InputTokenDetails(cache_read=80)
+    )
+    one = limited(AIMessage("Hello.", usage_metadata=read), user_day=20.0)
+    thread = await new_thread(client := one.client())
+    await say(client, thread, context={"window": 4_000})
+    timeline = (await client.get(f"/dashboard/threads/{thread}")).text
+
+    shown = (await client.get(re.findall(r'href="([^"]+/calls/[^"]+)"', timeline)[0])).text
+
+    assert "by the provider&#39;s report 20 tokens read anew, 80 from its cache, 10 written" in shown
+    assert re.search(r"0\.\d{4} USD", shown)
 
 
 async def test_the_page_shows_what_was_spent_to_its_owner_alone(limited: Callable[..., Worker]) -> None:

@@ -2,7 +2,7 @@
 
 from everthread import open_storage
 from everthread.ledger import events_of_turns, record
-from everthread.ledger.events import Compacted, Masked, PinRepaired, PromptAssembled
+from everthread.ledger.events import Compacted, Masked, PinRepaired, PromptAssembled, Refetch
 from everthread.web.dashboard.timeline import BAR, bar_of, timeline
 
 PROMPT = PromptAssembled(
@@ -52,6 +52,16 @@ def test_what_happened_stands_with_the_call_behind_it() -> None:
     assert [[one.kind for one in row.changes] for row in rows] == [[], ["masked", "compacted", "pinned"]]
     assert rows[1].changes[0].text == "2 messages masked: 1,800 → 200 tokens (high watermark)"
     assert [one.kind for one in since] == ["masked"]
+
+
+def test_what_was_missed_is_told() -> None:
+    missed = Refetch(why="read_back", message_ids=["a"], left="masked", left_turn=1, by="c")
+
+    rows, _ = timeline([missed, PROMPT])
+
+    assert [one.text for one in rows[0].changes] == [
+        "1 message missed after it was masked: its full text was read back by its handle"
+    ]
 
 
 def test_a_ledger_is_read_by_turns() -> None:

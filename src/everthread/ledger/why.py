@@ -26,7 +26,7 @@ from everthread.state.marks import is_masked, marks
 from everthread.state.notes import Note
 from everthread.state.summary import STANDING
 
-__all__ = ["Explanation", "Fact", "explain", "explain_closest"]
+__all__ = ["NEEDS", "Explanation", "Fact", "explain", "explain_closest"]
 
 _TITLE_CHARACTERS = 160
 _MOST_LIKE = 3
@@ -35,12 +35,13 @@ _MOST_LIKE = 3
 _ROLES = {"human": "user", "ai": "assistant"}
 _SAVERS = {"tool": "by the model", "turn": "by rules after the turn", "session": "by rules at the end"}
 _CHANGES = {"edit": "edited", "confirm": "confirmed", "retract": "retracted", "forget": "forgot"}
-_NEEDS = {
+NEEDS = {
     "repeated_call": "the same call was made again",
     "read_back": "its full text was read back by its handle",
     "recall": "the model searched for it",
     "restated": "the user said it again",
 }
+"""What shows that something was missed, by `Refetch.why`."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _of_message(history: ThreadHistory, message_id: str) -> Iterator[Fact]:
             yield Fact("blocked", f"A note from it was blocked in turn {event.turn} {_refusal(event)}.", event.turn)
         elif isinstance(event, Refetch):
             since = f" in turn {event.left_turn}" if event.left_turn else ""
-            text = f"It was missed: {_NEEDS[event.why]} in turn {event.turn}, after it had been {event.left}{since}."
+            text = f"It was missed: {NEEDS[event.why]} in turn {event.turn}, after it had been {event.left}{since}."
             yield Fact("refetched", text, event.turn)
 
 

@@ -4,6 +4,7 @@ import difflib
 from functools import partial
 from typing import Any
 
+import yaml
 from starlette.responses import Response
 
 from everthread.compactions import Preview, compact_now, preview
@@ -11,6 +12,7 @@ from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.ending import end_thread
 from everthread.graph.note_changes import add_note, change_note, forget_note
 from everthread.ledger.why import explain_closest
+from everthread.profiles import get_profile
 from everthread.state import Note
 from everthread.storage.history import note_history, thread_history
 from everthread.storage.reading import one_note, reader_of, user_notes
@@ -36,12 +38,22 @@ async def notes(visit: Visit) -> Response:
     found.sort(key=lambda pair: (pair[0].status == "active", pair[0].date), reverse=True)
     return visit.page(
         "notes.html",
+        profile=[] if words or offset else await in_thread(_profile, visit),
         notes=found[offset : offset + _NOTES],
         total=len(found),
         q=visit.query("q").strip(),
         newer=max(offset - _NOTES, 0) if offset else None,
         older=offset + _NOTES if offset + _NOTES < len(found) else None,
     )
+
+
+def _profile(visit: Visit) -> list[tuple[str, str]]:
+    """Return the fields of the caller's profile, and what they hold as text."""
+    profile = get_profile(visit.service.storage, visit.identity.user_id) or {}
+    texts = {
+        name: one if isinstance(one, str) else yaml.safe_dump(one, allow_unicode=True) for name, one in profile.items()
+    }
+    return [(name, text.removesuffix("...\n").strip()) for name, text in texts.items()]
 
 
 async def note(visit: Visit) -> Response:

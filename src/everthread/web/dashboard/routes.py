@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from everthread.calls import prompt_changes, prompt_in_turn
 from everthread.ledger import events_of_turns
-from everthread.ledger.events import PromptAssembled
+from everthread.ledger.events import ModelCalled, PromptAssembled
 from everthread.plain import plain
 from everthread.storage.open import Storage
 from everthread.storage.reading import reader_of, user_records
@@ -118,6 +118,7 @@ def _call_values(storage: Storage, thread_id: str, name: str, turn: int | None) 
         "came": [one for one in differences if one.kind == "came"],
         "changed": [one for one in differences if one.kind == "changed"],
         "left": [one for one in differences if one.kind == "left"],
+        "called": next((one for one in recorded if isinstance(one, ModelCalled) and one.call == sent.name), None),
         "decisions": next((row.changes for row in reversed(rows) if row.name == sent.name), []),
         "count": counter_for(sent.model or None).accuracy,
         "text": text_of,

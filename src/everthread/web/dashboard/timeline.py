@@ -15,9 +15,11 @@ from everthread.ledger.events import (
     PinRepaired,
     PromptAssembled,
     Recalled,
+    Refetch,
     SpendGranted,
     SpendRefused,
 )
+from everthread.ledger.why import NEEDS
 
 __all__ = ["BAR", "PARTS", "Change", "Row", "Segment", "bar_of", "changes_of", "timeline"]
 
@@ -155,6 +157,9 @@ def _change(event: Event) -> Iterator[Change]:
             yield Change("compacted", f"{text} ({event.reason}, by {event.writer})", tuple(event.message_ids))
         case Recalled():
             yield Change("recalled", f"{_count(event.message_ids, 'message')} recalled, {event.tokens:,} tokens")
+        case Refetch():
+            what = f"{_count(event.message_ids, 'message')} missed after it was {event.left}"
+            yield Change("refetched", f"{what}: {NEEDS[event.why]}")
         case Overflow():
             yield Change("overflow", f"the provider refused {event.tokens:,} tokens as too long")
         case SpendRefused():
