@@ -57,7 +57,7 @@ def add_note(storage: Storage, user_id: str, text: str) -> Note:
 
 
 def change_note(
-    storage: "Storage", user_id: str, action: str, note_id: str, text: str = "", *, actor: str = ""
+    storage: Storage, user_id: str, action: str, note_id: str, text: str = "", *, actor: str = ""
 ) -> Change:
     """Edit, confirm or retract a note, while no consolidation of the same user runs.
 
@@ -70,7 +70,6 @@ def change_note(
         NotFoundError: the user has no such note.
         SettingsError: the note cannot be changed so.
     """
-
     today = datetime.now(UTC).date().isoformat()
     with storage.locks.hold(namespaces.user_key(user_id)):
         subject, thread_id = one_note(storage.store, user_id, note_id)
@@ -119,7 +118,7 @@ def _siblings(storage: Storage, user_id: str, thread_id: str | None) -> list[Not
 
 
 def _write(
-    storage: "Storage",
+    storage: Storage,
     user_id: str,
     thread_id: str | None,
     subject: Note,
@@ -128,7 +127,6 @@ def _write(
     actor: str,
 ) -> None:
     """Write the notes and the events in one batch; every thread that the note comes from gets an event."""
-
     if thread_id is None:
         writes = changed_by_hand(storage.store, user_id, changed)
         threads = list(dict.fromkeys(source.thread_id for source in subject.sources if source.thread_id))
@@ -149,7 +147,7 @@ def _write(
 
 
 def _dependents(
-    storage: "Storage", user_id: str, thread_id: str, subject: Note, changed: Mapping[str, Note]
+    storage: Storage, user_id: str, thread_id: str, subject: Note, changed: Mapping[str, Note]
 ) -> list[str]:
     """Return what comes from the same messages of a thread as a note: other notes, and the thread's summary."""
 

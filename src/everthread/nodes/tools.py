@@ -47,14 +47,18 @@ def tool_node(deps: NodeDeps) -> ToolNode:
     def keep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
         if not request.state.get("plan"):
             _check_owner(request)
-        request = _with_store(_named_now(request, deps))
+        request = _named_now(request, deps)
+        if is_nested(request.runtime):
+            request = _with_store(request)
         result: Result = _kept_or_failed(_answered(request, deps) or execute(request), request, deps)
         return result
 
     async def akeep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]) -> Result:
         if not request.state.get("plan"):
             await asyncio.to_thread(_check_owner, request)
-        request = await asyncio.to_thread(_with_store, _named_now(request, deps))
+        request = _named_now(request, deps)
+        if is_nested(request.runtime):
+            request = await asyncio.to_thread(_with_store, request)
         result = _answered(request, deps) or await execute(request)
         kept: Result = await asyncio.to_thread(_kept_or_failed, result, request, deps)
         return kept
@@ -122,8 +126,6 @@ def _with_store(request: ToolCallRequest) -> ToolCallRequest:
 
     Tools of ours read the dials of our own context there, and get no store in a run that keeps nothing.
     """
-    if not is_nested(request.runtime):
-        return request
     runtime: Any = replace(request.runtime, store=own_store(request.runtime))
     if request.tool_call["name"] in OWN_TOOLS:
         inside, takes_part = runtime_inside(request.runtime)
