@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from everthread.agents.travel.options import Option
+from everthread.agents.travel.options import Details, Option
 from everthread.memory.text.consent import answer_of, approves
 
 
@@ -26,20 +26,7 @@ def approval_request(option: Option, travellers: Sequence[str], note: str | None
         "type": "approval",
         "action": "book",
         "summary": _summary(option, travellers, note),
-        "details": {
-            "option_id": option.option_id,
-            "kind": option.kind,
-            "headline": option.headline,
-            "facts": list(option.facts),
-            "starts": option.starts.isoformat(),
-            "ends": option.ends.isoformat(),
-            "travellers": list(travellers),
-            "price": option.price,
-            "currency": option.currency,
-            "terms": option.terms,
-            "source": option.source,
-            "note": note,
-        },
+        "details": {**option.as_json(Details), "travellers": list(travellers), "note": note},
     }
 
 

@@ -10,27 +10,17 @@ from typing import Any
 
 from langgraph.store.base import BaseStore
 
-from everthread.agents.travel.options import Option, money
+from everthread.agents.travel.options import Details, Option
 from everthread.state import namespaces
 from everthread.state.records import items
 
 
 @dataclass(frozen=True, kw_only=True)
-class Booking:
+class Booking(Details):
     """A booked option with everything it was approved with."""
 
     reference: str
-    kind: str
-    headline: str
-    facts: tuple[str, ...]
-    starts: date
-    ends: date
     travellers: tuple[str, ...]
-    price: float
-    currency: str
-    terms: str
-    source: str
-    option_id: str
     booked_on: date
     note: str = ""
     """What the user wants the provider to know, such as a meal."""
@@ -42,7 +32,7 @@ class Booking:
     def describe(self) -> str:
         """Describe the booking with every detail, for the model."""
         lines = [
-            f"{self.reference} · {self.headline} · {money(self.price, self.currency)} ({self.source})",
+            f"{self.reference} · {self.headline} · {self.total} ({self.source})",
             *self.facts,
             f"travellers: {', '.join(self.travellers)}",
             self.terms,
@@ -73,18 +63,9 @@ def make_booking(
 ) -> Booking:
     """Make the record of an approved option; the reference follows from the key."""
     return Booking(
+        **{field.name: getattr(option, field.name) for field in dataclasses.fields(Details)},
         reference=f"SBX-{base64.b32encode(bytes.fromhex(key)).decode()[:6]}",
-        kind=option.kind,
-        headline=option.headline,
-        facts=option.facts,
-        starts=option.starts,
-        ends=option.ends,
         travellers=tuple(travellers),
-        price=option.price,
-        currency=option.currency,
-        terms=option.terms,
-        source=option.source,
-        option_id=option.option_id,
         booked_on=booked_on,
         note=note,
         comment=comment,
@@ -94,10 +75,7 @@ def make_booking(
 
 def save(store: BaseStore, user_id: str, key: str, booking: Booking) -> None:
     """Store a booking under the user's trips."""
-    value = {"type": "booking", **dataclasses.asdict(booking)}
-    value |= {name: value[name].isoformat() for name in ("starts", "ends", "booked_on")}
-    value |= {name: list(value[name]) for name in ("facts", "travellers")}
-    store.put(namespaces.user(user_id, "trips"), key, value)
+    store.put(namespaces.user(user_id, "trips"), key, {"type": "booking", **booking.as_json(Booking)})
 
 
 def find(store: BaseStore, user_id: str, key: str) -> Booking | None:

@@ -1,8 +1,8 @@
 """What can be booked, described in words, and the journeys of a flight."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 Cabin = Literal["economy", "premium_economy", "business", "first"]
 """Cabins, the cheapest first."""
@@ -11,21 +11,19 @@ Kind = Literal["flight", "hotel", "car", "insurance"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Option:
-    """Something that can be booked under its id."""
+class Details:
+    """What can be booked, or was, in words and figures."""
 
-    kind: Kind
     option_id: str
+    kind: Kind
     headline: str
     """What, where and when, in one line."""
     facts: tuple[str, ...]
-    """What distinguishes the option, one fact a line."""
+    """What distinguishes it, one fact a line."""
     starts: date
     """First day, local."""
     ends: date
     """Last day, local; of a flight, the day of the last departure."""
-    names_needed: tuple[int, int]
-    """Fewest and most travellers that a booking may name."""
     price: float
     """Total for everyone and for the whole time, in `currency`."""
     currency: str
@@ -33,12 +31,24 @@ class Option:
     terms: str
     """What changing and cancelling costs."""
     source: str
-    """Where the option comes from, such as `sandbox inventory, not a real offer`."""
+    """Where it comes from, such as `sandbox inventory, not a real offer`."""
 
     @property
     def total(self) -> str:
         """The price with its currency, such as `USD 1,234.00`."""
         return money(self.price, self.currency)
+
+    def as_json(self, shape: "type[Details]") -> dict[str, Any]:
+        """Return the fields of a class of these as JSON, with days as YYYY-MM-DD."""
+        return {field.name: _json(getattr(self, field.name)) for field in fields(shape)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option(Details):
+    """Something that can be booked under its id."""
+
+    names_needed: tuple[int, int]
+    """Fewest and most travellers that a booking may name."""
 
     def describe(self) -> str:
         """Describe the option for a list of results."""
@@ -123,3 +133,7 @@ def _clock(segment: Segment) -> str:
     """Write the arrival; the date only when it is another one."""
     same_day = segment.arrival.date() == segment.departure.date()
     return f"{segment.arrival:%H:%M}" if same_day else f"{segment.arrival:%Y-%m-%d %H:%M}"
+
+
+def _json(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else list(value) if isinstance(value, tuple) else value
