@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage, SystemMessage
-from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore, GetOp, Item
-from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError
 from everthread.ledger import events, events_of_turns
@@ -16,7 +14,7 @@ from everthread.ledger.recipes import Call, calls_of, is_text
 from everthread.pages import render
 from everthread.state import namespaces
 from everthread.state.marks import MARK, is_masked, marks
-from everthread.state.messages import Messages
+from everthread.storage.adoption import state_messages
 from everthread.storage.open import Storage
 from everthread.storage.reading import role_of
 from everthread.storage.transcript import brief, message_of, message_text
@@ -35,7 +33,6 @@ __all__ = [
     "prompt_changes",
     "prompt_in_turn",
     "sent_prompts",
-    "state_messages",
 ]
 
 _TAGS = {
@@ -240,10 +237,6 @@ async def asent_prompts(storage: Storage, thread_id: str, *, newest: int | None 
     return await storage.worker.call(lambda: sent_prompts(storage, thread_id, newest=newest))
 
 
-class _State(TypedDict):
-    messages: Messages
-
-
 def prompt_changes(before: SentPrompt, after: SentPrompt, recorded: Iterable[Event] = ()) -> list[PromptChange]:
     """Return what differs between the prompts of two calls, in the order of the later one; what left comes first.
 
@@ -375,13 +368,3 @@ class _History:
                 return PromptPart(message_id, message)
         why = "its words were changed since" if candidates else "it left the state and is not in the transcript"
         return PromptPart(message_id, None, why)
-
-
-def state_messages(storage: Storage, thread_id: str) -> list[BaseMessage]:
-    """Return the messages of a thread's newest state, whichever graph it is of."""
-    graph = StateGraph(_State)
-    graph.add_node("read", lambda state: {})
-    graph.add_edge(START, "read")
-    reader = graph.compile(checkpointer=storage.checkpointer)
-    found = reader.get_state({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}).values.get("messages")
-    return [one for one in found or () if isinstance(one, BaseMessage)]

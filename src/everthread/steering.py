@@ -10,7 +10,6 @@ from typing import Any
 
 from langgraph.store.base import PutOp
 
-from everthread.calls import state_messages
 from everthread.errors import NotFoundError, SettingsError
 from everthread.ledger.events import PromptAssembled, Steered
 from everthread.ledger.record import events_of_turns, now, record
@@ -20,6 +19,7 @@ from everthread.state import namespaces
 from everthread.state.marks import is_masked, is_synthetic, marks
 from everthread.state.records import items
 from everthread.state.steering import Steering, steer_id, steering_of
+from everthread.storage.adoption import state_messages
 from everthread.storage.open import Storage
 from everthread.storage.reading import record_of, role_of
 from everthread.storage.transcript import archived_by_id, message_text

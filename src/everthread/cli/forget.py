@@ -10,6 +10,7 @@ import typer
 from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, Yes, user_option
 from everthread.cli.output import check_writable, confirm, counted, note, print_json, progress, say, write_json
 from everthread.errors import SettingsError, StorageError
+from everthread.plain import enumerated
 from everthread.storage.erasure import Receipt, erase, held
 from everthread.storage.open import open_storage
 
@@ -123,7 +124,7 @@ def in_words(counts: Mapping[str, int]) -> str:
         parts.append(counted(internal, "internal record"))
     if not parts:
         return "nothing but traces of an erasure"
-    return " and ".join([*([", ".join(parts[:-1])] if parts[1:] else []), parts[-1]])
+    return enumerated(parts)
 
 
 def _places(left: Sequence[str]) -> str:

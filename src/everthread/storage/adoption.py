@@ -17,6 +17,7 @@ from langgraph.types import Interrupt
 from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError, SettingsError
+from everthread.plain import enumerated
 from everthread.state.marks import marked_only, marks
 from everthread.state.messages import Messages, as_messages
 from everthread.storage.checkpointer import Checkpointer
@@ -122,7 +123,7 @@ def refuse_foreign(checkpointer: Checkpointer, thread_id: str, channels: Collect
     loses = [f"its state key {name!r}" for name in state_keys(saved) if name not in channels]
     if waiting := len(pending_interrupts(saved)):
         loses.append("its open approval" if waiting == 1 else f"its {waiting:,} open approvals")
-    reason = f", and this graph would drop {_enumerated(loses)}" if loses else ""
+    reason = f", and this graph would drop {enumerated(loses)}" if loses else ""
     raise SettingsError(
         f"thread {thread_id!r} was made by another graph{reason}; it was left as it is. Add EverthreadMiddleware to "
         f"the graph that made it, or begin a thread of its own with these messages: "
@@ -177,7 +178,3 @@ def _dates(
 
 def _config(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
-
-
-def _enumerated(parts: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(parts[:-1])] if parts[1:] else []), parts[-1]])

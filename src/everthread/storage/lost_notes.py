@@ -1,6 +1,6 @@
 """Record in the threads that stay which notes of theirs were erased with another thread."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,22 +27,16 @@ def lost_notes(tables: Tables, found: UserData) -> Losses:
 
     The events hold ids only, which those ledgers have already.
     """
-    if found.user_id is None:
-        return {}
-    notes = ".".join(namespaces.notes(found.user_id))
-    gone = [key for prefix, key in found.records if prefix == notes]
-    kept = [record.key for record in found.kept_notes if record.prefix == notes]
+    gone, kept = _note_ids(found, found.records), _note_ids(found, ((one.prefix, one.key) for one in found.kept_notes))
     losses: dict[str, tuple[int, Erased]] = {}
-    for thread_id, session in sessions(tables) if gone or kept else ():
-        if thread_id in found.threads or session.get("user_id") != found.user_id:
-            continue
+    for thread_id, turns in _other_threads(tables, found) if gone or kept else ():
         ledger = namespaces.ledger(thread_id)
         named = {key for key in (*gone, *kept) if tables.names(ledger, key)}
         if named:
             event = Erased(
                 note_ids=[key for key in gone if key in named], kept_ids=[key for key in kept if key in named]
             )
-            losses[thread_id] = _turns(session), event
+            losses[thread_id] = turns, event
     return losses
 
 
@@ -57,18 +51,10 @@ def shown_texts(tables: Tables, found: UserData, at: str) -> list[tuple[str, str
     Returns:
         Of each: namespace text, what a value holds that has to go, and what stands in its place, as JSON.
     """
-    if found.user_id is None:
-        return []
-    notes = ".".join(namespaces.notes(found.user_id))
-    gone = [key for prefix, key in found.records if prefix == notes]
+    gone = _note_ids(found, found.records)
     return [
-        (
-            ".".join(namespaces.prompts(thread_id)),
-            f'"{name}"',
-            orjson.dumps({"erased": at, "turn": _turns(session)}),
-        )
-        for thread_id, session in (sessions(tables) if gone else ())
-        if thread_id not in found.threads and session.get("user_id") == found.user_id
+        (".".join(namespaces.prompts(thread_id)), f'"{name}"', orjson.dumps({"erased": at, "turn": turns}))
+        for thread_id, turns in (_other_threads(tables, found) if gone else ())
         for name in (*gone, UNKNOWN_NOTE)
     ]
 
@@ -93,6 +79,19 @@ def record_losses(store: BaseStore, losses: Losses) -> None:
     """Write the events, once everything is gone."""
     for thread_id, (turns, event) in losses.items():
         record(store, thread_id, [event], write=lambda _: None, turn=turns)
+
+
+def _note_ids(found: UserData, places: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the ids of the long-term notes among some records."""
+    notes = ".".join(namespaces.notes(found.user_id)) if found.user_id is not None else None
+    return [key for prefix, key in places if prefix == notes]
+
+
+def _other_threads(tables: Tables, found: UserData) -> Iterator[tuple[str, int]]:
+    """Yield the user's threads that stay, each with its turns."""
+    for thread_id, session in sessions(tables):
+        if thread_id not in found.threads and session.get("user_id") == found.user_id:
+            yield thread_id, _turns(session)
 
 
 def _turns(session: Mapping[str, Any]) -> int:

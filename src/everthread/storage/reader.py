@@ -92,16 +92,11 @@ class Reader:
         skipped = self._damaged.setdefault(namespace, set())
         while True:
             rows = self.tables.page(namespace, skip=sorted(skipped), limit=limit - len(found), offset=offset)
-            read = 0
-            for key, blob in rows:
-                try:
-                    found.append(Record(namespace, str(key), json_object(blob)))
-                    read += 1
-                except FAULTS as error:
-                    leave_out(record_name(namespace, key), error)
-                    skipped.add(str(key))
-            offset += read
-            if read == len(rows):
+            readable = [*self.decoded(namespace, rows)]
+            found += readable
+            skipped.update({str(key) for key, _ in rows} - {record.key for record in readable})
+            offset += len(readable)
+            if len(readable) == len(rows):
                 return found
 
     def newest(self, namespace: Namespace) -> Iterator[Record]:

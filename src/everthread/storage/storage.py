@@ -8,6 +8,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from everthread.state.retention import Retention
 from everthread.storage.checkpointer import Checkpointer
+from everthread.storage.database import Database
 from everthread.storage.erasing import Eraser
 from everthread.storage.locks import Locks
 from everthread.storage.store import SearchStore
@@ -28,8 +29,7 @@ class Storage:
 
     url: str
     """As it may be shown: without any password."""
-    database: Any
-    """A `Database`, and what erasing and reading need of this one."""
+    database: Database
     checkpointer: Checkpointer
     store: SearchStore
     locks: Locks
