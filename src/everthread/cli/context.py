@@ -1,6 +1,5 @@
 """`context`: what a call of a thread was sent, how it differs from the call before, what the next compaction does."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -20,7 +19,7 @@ from everthread.cli.options import (
 )
 from everthread.cli.output import counted, note, out, print_json, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
-from everthread.cli.reading import when
+from everthread.cli.reading import COLOURS, changed_lines, when
 from everthread.compactions import Preview, preview
 from everthread.errors import SettingsError
 from everthread.graph.agent import build_graph, recorded_agent
@@ -35,7 +34,6 @@ from everthread.storage.to_read import storage_to_read
 __all__ = ["context", "print_call", "print_changes", "print_preview"]
 
 _WIDTH = 96
-_COLOURS = {"-": "red", "+": "green", "~": "yellow"}
 _SIGNS = {"left": "-", "came": "+", "changed": "~"}
 
 
@@ -68,8 +66,8 @@ def context(
         raise SettingsError("`--preview` looks ahead from the newest state; leave out `--call` and `--diff`")
     with storage_to_read(database) as storage:
         if next_compaction:
-            told = _preview(storage, thread, agent, model, window)
-            print_json(told.as_json()) if as_json else print_preview(told)
+            plan = _preview(storage, thread, agent, model, window)
+            print_json(plan.as_json()) if as_json else print_preview(plan)
             return
         sent = prompt_at(storage, thread, -1 if call is None else call_named(call))
         before = prompt_at(storage, thread, sent.parent) if diff and sent.parent is not None else None
@@ -180,12 +178,12 @@ def print_changes(before: SentPrompt, sent: SentPrompt, changes: Sequence[Prompt
         if part is None:
             continue
         sign = _SIGNS[change.kind]
-        say(f"{sign} {_line(part)}", _COLOURS[sign])
+        say(f"{sign} {_line(part)}", COLOURS[sign])
         if change.why:
             say(f"  {'':<9}  {shortened(f'({change.why})', 80)}", "dim")
         if change.kind == "changed":
             for line in _line_changes(change):
-                say(f"    {shortened(line, 90)}", _COLOURS[line[0]])
+                say(f"    {shortened(line, 90)}", COLOURS[line[0]])
     if not changes:
         say("nothing changed", "dim")
     _print_problems(sent)
@@ -196,7 +194,7 @@ def _line_changes(change: PromptChange) -> list[str]:
     if change.before is None or change.after is None or change.after.form == "shortened":
         return []  # of a masked result, head and tail are left of what was whole
     old, new = change.before.text.splitlines(), change.after.text.splitlines()
-    return [line for line in difflib.ndiff(old, new) if line[0] in "+-"][:20]
+    return changed_lines(old, new)[:20]
 
 
 def _as_json(change: PromptChange) -> dict[str, Any]:
@@ -208,35 +206,33 @@ def _as_json(change: PromptChange) -> dict[str, Any]:
     }
 
 
-def print_preview(told: Preview) -> None:
+def print_preview(plan: Preview) -> None:
     """Print what the next compaction would do."""
-    due = "due now" if told.is_due else f"due in {told.room:,} tokens"
-    if told.put_off:
+    due = "due now" if plan.is_due else f"due in {plan.room:,} tokens"
+    if plan.put_off:
         due = "due, and put off: it costs more than it saves, and there is room to wait"
-    say(f"thread {told.thread_id} · next compaction by `{told.policy}`: {due}", "bold")
-    if told.is_empty:
+    say(f"thread {plan.thread_id} · next compaction by `{plan.policy}`: {due}", "bold")
+    if plan.is_empty:
         say("nothing can leave the prompt or be masked in it")
         return
-    goes = "folded into the summary" if told.policy == "summarize" else "to the transcript"
-    say(f"messages   {told.tokens_before:,} → {told.tokens_after:,} of {told.budget:,} tokens ({told.accuracy} count)")
-    if told.evicted:
-        say(f"leave      {counted(len(told.evicted), 'message')}, {goes}: {_ids(told.evicted)}")
-    if told.masked:
-        say(f"masked     {counted(len(told.masked), 'result')}: {_ids(list(told.masked))}")
-    if told.recalled:
-        say(f"recalled   what was recalled for {counted(len(told.recalled), 'question')} goes")
+    goes = "folded into the summary" if plan.policy == "summarize" else "to the transcript"
+    say(f"messages   {plan.tokens_before:,} → {plan.tokens_after:,} of {plan.budget:,} tokens ({plan.accuracy} count)")
+    if plan.evicted:
+        say(f"leave      {counted(len(plan.evicted), 'message')}, {goes}: {_ids(plan.evicted)}")
+    if plan.masked:
+        say(f"masked     {counted(len(plan.masked), 'result')}: {_ids(list(plan.masked))}")
+    if plan.recalled:
+        say(f"recalled   what was recalled for {counted(len(plan.recalled), 'question')} goes")
     say(
-        f"price      {told.price:,} tokens at the full input price, estimated: {told.reread:,} no longer cached"
-        + (f", {told.summarizer_tokens:,} for the summariser" if told.summarizer_tokens else "")
+        f"price      {plan.price:,} tokens at the full input price, estimated: {plan.reread:,} no longer cached"
+        + (f", {plan.summarizer_tokens:,} for the summariser" if plan.summarizer_tokens else "")
     )
-    say(f"saves      {told.saves:,} until the one after it, estimated: {told.saved:,} in each of {told.calls:,} calls")
-    lines = difflib.ndiff(told.summary_before.splitlines(), told.summary_after.splitlines())
-    changes = [line for line in lines if line[0] in "+-"]
-    if changes:
-        by = "a model may say it otherwise" if told.asks_model else "by rules"
+    say(f"saves      {plan.saves:,} until the one after it, estimated: {plan.saved:,} in each of {plan.calls:,} calls")
+    if changes := changed_lines(plan.summary_before.splitlines(), plan.summary_after.splitlines()):
+        by = "a model may say it otherwise" if plan.asks_model else "by rules"
         say(f"\nThe summary ({by})", "bold")
         for line in changes:
-            say(f"  {shortened(line, 94)}", _COLOURS[line[0]])
+            say(f"  {shortened(line, 94)}", COLOURS[line[0]])
 
 
 def _ids(names: Sequence[str]) -> str:

@@ -121,8 +121,8 @@ def _why(reader: Reader, user_id: str, note_id: str, *, as_json: bool) -> None:
     if history.field:
         lines.append(f"became the field `{history.field}` of the profile on {subject.valid_to}")
     for source in subject.sources:
-        quote = f': "{source.quote}"' if source.quote else ""
-        lines.append(f"thread {source.thread_id}, message {', '.join(source.message_ids) or 'unknown'}{quote}")
+        said = f': "{source.quote}"' if source.quote else ""
+        lines.append(f"thread {source.thread_id}, message {', '.join(source.message_ids) or 'unknown'}{said}")
     lines += [f"replaced {one.id}  {note_text(one)}" for one in history.replaced]
     if history.successor is not None:
         lines.append(f"gave way to {history.successor.id}  {note_text(history.successor)}")

@@ -1,5 +1,6 @@
 """Show what was read: notes, dates, and whose a thread is."""
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,12 +11,20 @@ from everthread.state import Note
 from everthread.storage.reader import Reader
 from everthread.storage.reading import exists, gone
 
-__all__ = ["check_owner", "explained", "note_text", "print_notes", "when"]
+__all__ = ["COLOURS", "changed_lines", "check_owner", "explained", "note_text", "print_notes", "when"]
+
+COLOURS = {"-": "red", "+": "green", "~": "yellow"}
+"""Of what left, came or changed, by its sign."""
 
 
 def when(stamp: str) -> str:
     """Return an ISO date and time without its fraction, such as `2026-11-21 07:05:21Z`."""
     return stamp[:19].replace("T", " ") + "Z" if len(stamp) > 19 else stamp
+
+
+def changed_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Return the lines that differ, each behind `- ` or `+ `."""
+    return [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
 
 
 def check_owner(record: Mapping[str, Any], thread_id: str, user_id: str | None) -> str:

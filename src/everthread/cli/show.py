@@ -1,6 +1,5 @@
 """`show`: every message of a thread, and the versions of its summary."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Annotated, Any
@@ -9,7 +8,7 @@ import typer
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of
 from everthread.cli.output import counted, hanging, note, print_json, say
-from everthread.cli.reading import explained, print_notes, when
+from everthread.cli.reading import COLOURS, changed_lines, explained, print_notes, when
 from everthread.state import namespaces
 from everthread.state.marks import marks
 from everthread.state.records import items
@@ -24,8 +23,6 @@ _MAX_CHARACTERS = 2_000
 """Characters of one message that people see; `--json` has all of them."""
 
 _IDENTIFIER = "identifier "
-
-_COLOURS = {"+": "green", "-": "red"}
 
 
 def show(
@@ -114,18 +111,11 @@ def _versions(reader: Reader, view: ThreadView) -> list[dict[str, Any]]:
                 "covers": summary.covers,
                 "current": item.value == view.summary,
                 "text": text,
-                "changes": list(_changes(before, text)),
+                "changes": changed_lines(_units(before), _units(text)),
             }
         )
         before = text
     return versions
-
-
-def _changes(before: str, after: str) -> Iterator[str]:
-    """Yield what differs, line by line; the identifiers, which are on one line, one by one."""
-    for line in difflib.ndiff(_units(before), _units(after)):
-        if line[0] in _COLOURS:
-            yield line
 
 
 def _units(text: str) -> list[str]:
@@ -152,7 +142,7 @@ def _print_summaries(versions: Sequence[dict[str, Any]], thread_id: str, *, as_j
         writer = "by rules" if one["writer"] == "extractive" else f"by the {one['writer']}"
         say(f"\nversion {one['version']} · {writer} · covers {counted(one['covers'], 'message')}{mark}", "bold")
         for sign, text in _gathered(one["changes"]):
-            hanging(f"  {sign} ", text, _COLOURS[sign])
+            hanging(f"  {sign} ", text, COLOURS[sign])
         if not one["changes"]:
             say("  no line changed", "dim")
     say("\nThe newest version as the prompt shows it", "bold")
@@ -162,7 +152,7 @@ def _print_summaries(versions: Sequence[dict[str, Any]], thread_id: str, *, as_j
 
 def _gathered(changes: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the sign and the text of each change, identifiers on one line: most changes are theirs."""
-    identifiers: dict[str, list[str]] = {sign: [] for sign in _COLOURS}
+    identifiers: dict[str, list[str]] = {sign: [] for sign in "+-"}
     for line in changes:
         sign, text = line[0], line[2:]
         if text.startswith(_IDENTIFIER):
