@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Required, cast
@@ -14,10 +14,8 @@ from langchain.agents.middleware import (
     ModelRequest,
     ModelResponse,
 )
-from langchain.agents.structured_output import ToolStrategy
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.tools import BaseTool
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import ExecutionInfo
@@ -29,7 +27,8 @@ from pydantic import BaseModel
 from everthread.errors import ModelError, SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
-from everthread.models.wrapped import ChatModel, reply_limit
+from everthread.models.wrapped import ChatModel
+from everthread.nodes.agent_model import AgentModel, AgentModelWithTools, SchemaSizes
 from everthread.nodes.call_ahead import AHEAD, CallAhead
 from everthread.nodes.deps import ModelWithTools, NodeDeps, is_nested
 from everthread.nodes.distill_notes import distill_notes
@@ -48,14 +47,14 @@ from everthread.spend.prices import read_price_list
 from everthread.state import Agent, Context, Spend, State, state_after
 from everthread.state.agent import OTHERS
 from everthread.state.context import changed_dials, named_user, no_user, set_dials
-from everthread.state.marks import ended_at_limit, is_masked, of_others
+from everthread.state.marks import ended_at_limit, of_others
 from everthread.state.messages import Messages
 from everthread.storage.call_records import prune_unguarded_calls
 from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.said import said_operations
 from everthread.tools import OWN_TOOLS, READERS
 from everthread.tools.save_memory_note import memory_tool
-from everthread.window.tokens import TokenCounter, counter_for
+from everthread.window.tokens import counter_for
 from everthread.window.turns import question_of
 
 __all__ = ["EverthreadMiddleware", "EverthreadState"]
@@ -121,7 +120,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         self._prices = None if spend is None else read_price_list(spend.price_file)
         self._agent = replace(agent, summary_sections=tuple(summary_sections)) if summary_sections else agent
         self._name = name
-        self._counted: dict[Any, tuple[int, Sequence[str]]] = {}
+        self._schemas = SchemaSizes()
         self._has_warned = False
         self.tools = [memory_tool(self._rules, self._judge()), *READERS]
 
@@ -140,14 +139,14 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             SettingsError: the run names no user, or the thread belongs to another one.
         """
         config = get_config()
-        return make_calls(self._answered(request, _Handler(request, handler), config), config)
+        return make_calls(self._answered(request, AgentModel(request, handler), config), config)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does without blocking the event loop."""
         config = get_config()
-        return await amake_calls(self._answered(request, _Handler(request, handler), config), config)
+        return await amake_calls(self._answered(request, AgentModel(request, handler), config), config)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Run a tool, and keep a long result out of the prompt."""
@@ -160,7 +159,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         return await asyncio.to_thread(_kept, await handler(shown), request, run)
 
     def _answered(
-        self, request: ModelRequest[Any], handler: "_Handler", config: RunnableConfig
+        self, request: ModelRequest[Any], handler: AgentModel, config: RunnableConfig
     ) -> ModelCalls[ModelResponse[Any] | ExtendedModelResponse[Any]]:
         """Do in one step what our own graph does in several, on a view of the agent's state."""
         run = self._run(request.runtime, config)
@@ -280,12 +279,14 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
                 "create it with `checkpointer=storage.checkpointer` and `store=storage.store`"
             )
 
-    def _deps(self, request: ModelRequest[Any], handler: "_Handler", run: "_Run") -> NodeDeps:
+    def _deps(self, request: ModelRequest[Any], handler: AgentModel, run: "_Run") -> NodeDeps:
         chat, name = request.model, tokenizer_name(request.model)
         counter = counter_for(name)
-        tokens, names = self._schema_sizes(request, counter)
+        tokens, names = self._schemas.of(request, counter)
         tokens += handler.added_tokens(counter)
-        model = _RequestModel(chat, (), READERS, name or "unknown", provider(chat), counter, handler, tokens, names)
+        model = AgentModelWithTools(
+            chat, (), READERS, name or "unknown", provider(chat), counter, handler, tokens, names
+        )
         return NodeDeps(
             self._agent,
             model,
@@ -302,18 +303,6 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         """Return provider and name of the summarizer, where it is to be priced."""
         model = self._summarizer or chat
         return ("", "unknown") if self._prices is None else (provider(model), tokenizer_name(model) or "unknown")
-
-    def _schema_sizes(self, request: ModelRequest[Any], counter: TokenCounter) -> tuple[int, Sequence[str]]:
-        """Return the tokens and the names of the schemas of all tools and of a structured response."""
-        response = getattr(request.response_format, "schema", request.response_format)
-        # Counting takes a tenth of a turn, and an agent has the same tools time and again.
-        key = (counter.encoding_name, counter.exact, *map(_identity, [*request.tools, response]))
-        found = self._counted.get(key)
-        if found is None:
-            schemas = [*request.tools, *_response_schemas(response)]
-            found = counter.tools(schemas), tuple(map(_tool_name, schemas))
-            self._counted = {key: found}
-        return found
 
     def _shown(self, request: ToolCallRequest) -> tuple["_Run", ToolCallRequest]:
         """Return the run of a tool call and what the tool is to see: ours a view of the state, the agent's its own."""
@@ -354,142 +343,3 @@ class _Run:
         """Return a tool call with a view of the state."""
         state = ThreadView.load(self.store, self.thread_id, request.state["messages"]).state
         return replace(request, state=state, runtime=replace(self.runtime, state=state))
-
-
-class _Handler(Runnable[Any, AIMessage]):
-    """The agent's own way to its model, as a model that gets a prompt.
-
-    Other middlewares may have changed the request already. What they did to messages of the state, and what they added
-    between them, is sent; it does not get into the transcript.
-    """
-
-    def __init__(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> None:
-        self.request = request
-        self.response: Any = None
-        self._handler = handler
-        own = self._own = {message.id: message for message in request.state["messages"]}
-        self._added = [one for one in request.messages if one.id is None or one.id not in own]
-        asked = {message.id for message in request.messages}
-        self._removed = {name for name in own if name not in asked}
-        self._changed = {
-            one.id: one for one in request.messages if one.id in own and one.content != own[one.id].content
-        }
-
-    @property
-    def is_altered(self) -> bool:
-        """Whether other middlewares send something else than the thread has."""
-        return bool(self._added or self._removed or self._changed)
-
-    def added_tokens(self, counter: TokenCounter) -> int:
-        """Return what other middlewares add to the prompt: messages of their own, and what they made longer."""
-        longer = [counter.message(new) - counter.message(self._own[name]) for name, new in self._changed.items()]
-        return sum(counter.sizes(self._added)) + sum(max(size, 0) for size in longer)
-
-    @property
-    def ends_turn(self) -> bool:
-        """Whether the reply is the last of its turn."""
-        return self.response.structured_response is not None or not self._reply.tool_calls
-
-    @property
-    def _reply(self) -> AIMessage:
-        return next(one for one in self.response.result if isinstance(one, AIMessage))
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AIMessage:
-        """Send a prompt, which begins with the system message."""
-        self.response = self._handler(self._sent(input, options))
-        return self._reply
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AIMessage:
-        """Send a prompt asynchronously."""
-        self.response = await self._handler(self._sent(input, options))
-        return self._reply
-
-    def response_with(self, reply: AIMessage) -> ModelResponse[Any]:
-        """Return the response, whose reply has an id of its own and calls that can be answered."""
-        named = {"id": reply.id, "tool_calls": reply.tool_calls, "invalid_tool_calls": reply.invalid_tool_calls}
-        old = self._reply
-        result = [one.model_copy(update=named) if one is old else one for one in self.response.result]
-        return replace(self.response, result=result)
-
-    def _sent(self, prompt: Sequence[BaseMessage], options: Mapping[str, Any]) -> ModelRequest[Any]:
-        system, *messages = prompt
-        model = self.request.model
-        if "max_tokens" in options:
-            model, options = reply_limit(model, options["max_tokens"])
-        kept = [one for one in messages if one.id is None or one.id not in self._removed]
-        shown = [self._changed.get(one.id, one) if not is_masked(one) else one for one in kept]
-        return self.request.override(
-            model=model,
-            system_message=cast(SystemMessage, system) if self.request.system_message else None,
-            messages=cast("list[AnyMessage]", self._with_added(shown)),
-            model_settings={**self.request.model_settings, **options},
-        )
-
-    def _with_added(self, shown: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """Put each message of another middleware behind the message that it followed, or the nearest one ahead."""
-        ids = {message.id for message in shown}
-        followed: str | None = None
-        added: dict[str | None, list[BaseMessage]] = {None: []}
-        for message in self.request.messages:
-            if message.id is None or message.id not in self._own:
-                added.setdefault(followed, []).append(message)
-            elif message.id in ids:
-                followed = message.id
-        ahead = added.pop(None)
-        return [*ahead, *(one for message in shown for one in (message, *added.get(message.id, ())))]
-
-
-@dataclass(frozen=True)
-class _RequestModel(ModelWithTools):
-    """The model of one call, with all tools that are sent along."""
-
-    handler: _Handler
-    tokens: int
-    names: Sequence[str]
-
-    def bound(self, *, reads_back: bool) -> Runnable[Any, Any]:
-        """Return what sends a prompt; the agent binds its tools itself."""
-        return self.handler
-
-    def tool_tokens(self, *, reads_back: bool) -> int:
-        """Return the tokens of all schemas."""
-        return self.tokens
-
-    def tool_names(self, *, reads_back: bool) -> Sequence[str]:
-        """Return the names of all schemas."""
-        return self.names
-
-    @property
-    def is_altered(self) -> bool:
-        """Whether other middlewares send something else than the model node has put together."""
-        return self.handler.is_altered
-
-    @property
-    def cache_slots(self) -> int:
-        """Marks for the prompt's end and the system message; a deep agent sets two more behind us, and four is all."""
-        return 2
-
-
-def _response_schemas(response: Any) -> list[dict[str, Any]]:
-    """Return the schemas of a structured response as tools: counted so, one that the provider takes costs no more."""
-    if response is None:
-        return []
-    return [
-        {"name": spec.name, "description": spec.description, "parameters": dict(spec.json_schema)}
-        for spec in ToolStrategy(response).schema_specs
-    ]
-
-
-def _identity(schema: Any) -> Hashable:
-    """Return what tells the schema of a tool or of a response from every other one."""
-    if isinstance(schema, BaseTool):
-        return schema.name, schema.description, _identity(schema.args_schema)
-    return schema if isinstance(schema, Hashable) else repr(schema)
-
-
-def _tool_name(tool: Any) -> str:
-    """Return the name of a tool, or of what a provider takes as one."""
-    if isinstance(tool, BaseTool):
-        return tool.name
-    schema = tool.get("function", tool) if isinstance(tool, Mapping) else {"name": getattr(tool, "__name__", "")}
-    return str(schema.get("name") or schema.get("type") or "unnamed")

@@ -5,6 +5,8 @@ A turn runs through `inject_memory`, `trim`, `model`, `tools`, `distill_notes`, 
 (what the prompt shows beside the messages) and `sizes` (the prompt against its budget). `recall` is a part of
 `inject_memory`, `distiller` the model's part of `distill_notes`, `second_opinion` that of the guard. What calls a model
 goes through `model_calls`, reads the provider's errors with `failures` and structured replies with `structured_output`.
+Inside another graph they run by way of `nested`; for an agent with the middleware `thread_view` and `agent_model` stand
+for its state and its model.
 
 A new node is a function here, a line and its edges in `_wire_nodes` of `graph.agent`, and a case in `graph.routing`.
 """
