@@ -29,7 +29,6 @@ from everthread.web.dashboard.session import Sessions
 from everthread.web.dashboard.views import refused
 from everthread.web.limits import Limits, RateLimit
 from everthread.web.openapi import openapi
-from everthread.web.operations import Operation
 from everthread.web.problems import Problem, answer
 from everthread.web.routes import OPERATIONS
 from everthread.web.service import Service
@@ -89,7 +88,12 @@ def create_app(
         return JSONResponse(document)
 
     app = Starlette(
-        routes=[*map(_route, OPERATIONS), Route("/openapi.json", described), *page_routes(), *routes],
+        routes=[
+            *(Route(one.path, one.handle, methods=[one.method], name=one.name) for one in OPERATIONS),
+            Route("/openapi.json", described),
+            *page_routes(),
+            *routes,
+        ],
         middleware=[Middleware(_Gate, auth=auth, sessions=sessions, rate=RateLimit(limits.requests_per_minute))],
         exception_handlers={Problem: answer, EverthreadError: answer, HTTPException: _refusal, Exception: answer},
         lifespan=_lifespan,
@@ -107,13 +111,6 @@ def create_app(
 async def stop_runs(app: Starlette) -> None:
     """Take no new runs, and end those that go on within the grace of the limits; safe to call again."""
     await app.state.service.runs.close(app.state.limits.grace_seconds)
-
-
-def _route(one: Operation) -> Route:
-    async def endpoint(request: Request) -> Response:
-        return await one.handle(request)
-
-    return Route(one.path, endpoint, methods=[one.method], name=one.name)
 
 
 @asynccontextmanager

@@ -1,19 +1,19 @@
 """What a route is: method and path, what it takes and returns; app and OpenAPI document are made from it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response, StreamingResponse
 
 from everthread.errors import SettingsError
 from everthread.web.auth import Identity
 from everthread.web.problems import Problem, invalid
 from everthread.web.service import OwnThread, Service
 
-__all__ = ["Answer", "Call", "Operation"]
+__all__ = ["Answer", "Call", "Operation", "event_stream", "read_body"]
 
 
 @dataclass(frozen=True)
@@ -98,19 +98,25 @@ class Operation:
         if not isinstance(answer, Answer):
             answer = Answer(answer, self.status, {})
         content = TypeAdapter(Any).dump_json(answer.value, fallback=str)
-        return _Json(content, answer.status, answer.headers)
+        return Response(content, answer.status, answer.headers, media_type="application/json")
 
 
-class _Json(JSONResponse):
-    def render(self, content: bytes) -> bytes:
-        return content
+def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
+    """Return server-sent events as a response that no proxy holds back."""
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
-async def _body(schema: type[BaseModel], request: Request, most: int) -> Any:
-    """Read and check a body.
+async def read_body(request: Request, most: int, media_type: str) -> bytes:
+    """Read the body of a request.
+
+    Args:
+        request: not read yet.
+        most: bytes that it may have.
+        media_type: what it has to be, unless it is empty.
 
     Raises:
-        Problem: 413, 415 or 422.
+        Problem: 400, 413 or 415.
     """
     data = bytearray()
     try:
@@ -121,11 +127,21 @@ async def _body(schema: type[BaseModel], request: Request, most: int) -> Any:
     except ClientDisconnect as error:
         raise Problem(400, "the body broke off") from error
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if data and kind != "application/json":
-        # A form of another site could send any other type without asking.
-        raise Problem(415, "send the body as `Content-Type: application/json`")
+    if data and kind != media_type:
+        raise Problem(415, f"send the body as `Content-Type: {media_type}`")
+    return bytes(data)
+
+
+async def _body(schema: type[BaseModel], request: Request, most: int) -> Any:
+    """Read and check a body.
+
+    Raises:
+        Problem: 413, 415 or 422.
+    """
+    # A form of another site could send any other type without asking.
+    data = await read_body(request, most, "application/json")
     try:
-        return schema.model_validate_json(bytes(data) or b"{}")
+        return schema.model_validate_json(data or b"{}")
     except ValidationError as error:
         raise invalid(error) from error
     except SettingsError as error:

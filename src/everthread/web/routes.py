@@ -7,17 +7,16 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
-from everthread.errors import NotFoundError, SettingsError
+from everthread.errors import NotFoundError
 from everthread.graph.ending import end_thread
 from everthread.graph.note_changes import Change, add_note, change_note, forget_note
-from everthread.ledger.why import explain_closest
 from everthread.state import Note
 from everthread.storage.erasure import erase
 from everthread.storage.export import document
-from everthread.storage.history import note_history, thread_history
-from everthread.storage.reading import one_note, reader_of, user_notes, user_records
+from everthread.storage.history import note_history
+from everthread.storage.reading import reader_of, user_notes, user_records
 from everthread.storage.thread_source import newest_event, page_of_events
-from everthread.web.operations import Answer, Call, Operation
+from everthread.web.operations import Answer, Call, Operation, event_stream
 from everthread.web.problems import Problem, problem_of
 from everthread.web.runs import Event, LiveRun
 from everthread.web.schemas import (
@@ -139,14 +138,9 @@ async def why(call: Call) -> Document:
     """Explain where something is now, how it came there, and what depends on it."""
     own = await call.own_thread()
 
-    def explained() -> Document:
-        explanations, is_exact = explain_closest(
-            thread_history(reader_of(own.storage), own.view(whole=False)), call.query.q
-        )
-        accounts = [one.as_json() for one in explanations]
-        return {"thread_id": own.id, "asked": call.query.q, "exact": is_exact, "accounts": accounts}
-
-    return await in_thread(explained)
+    explanations, is_exact = await in_thread(own.why, call.query.q)
+    accounts = [one.as_json() for one in explanations]
+    return {"thread_id": own.id, "asked": call.query.q, "exact": is_exact, "accounts": accounts}
 
 
 async def end_session(call: Call) -> Document:
@@ -283,18 +277,7 @@ def _receipt(receipt: Document) -> Document:
 
 
 def _own_note(call: Call) -> tuple[Note, str | None]:
-    """Return the caller's note of exactly this id.
-
-    Raises:
-        Problem: 404.
-    """
-    try:
-        note, thread_id = one_note(call.service.storage.store, call.identity.user_id, call.path["note_id"])
-    except (NotFoundError, SettingsError):
-        note, thread_id = None, None
-    if note is None or note.id != call.path["note_id"]:
-        raise Problem(404, "there is no such note of yours")
-    return note, thread_id
+    return call.service.own_note(call.identity, call.path["note_id"])
 
 
 async def _change(call: Call, action: str, text: str = "") -> NoteChange:
@@ -322,8 +305,7 @@ async def _answered(call: Call, live: LiveRun) -> Any:
 
 
 def _stream(stream: AsyncIterator[Event]) -> StreamingResponse:
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(_encoded(stream), media_type="text/event-stream", headers=headers)
+    return event_stream(_encoded(stream))
 
 
 async def _encoded(stream: AsyncIterator[Event]) -> AsyncIterator[bytes]:

@@ -12,20 +12,22 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot
 
-from everthread.errors import SettingsError
+from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.ending import is_open
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.run import is_own
 from everthread.graph.turn_parts import STREAM_MODES, Part, TurnReader
 from everthread.ledger.record import now
+from everthread.ledger.why import Explanation, explain_closest
 from everthread.nodes.thread_view import thread_messages
-from everthread.state import Context, namespaces
+from everthread.state import Context, Note, namespaces
 from everthread.state.marks import is_answer, is_synthetic, sequence
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage
 from everthread.storage.adoption import state_messages
+from everthread.storage.history import thread_history
 from everthread.storage.open import Storage
-from everthread.storage.reading import ThreadView, read_thread, reader_of, record_of
+from everthread.storage.reading import ThreadView, one_note, read_thread, reader_of, record_of
 from everthread.storage.recall import passage_of, search_of
 from everthread.storage.unreadable import readable
 from everthread.web.auth import Identity
@@ -89,6 +91,10 @@ class OwnThread:
     def view(self, *, whole: bool = True) -> ThreadView:
         """Read it; without what left the working set unless it is to be whole."""
         return read_thread(self.storage, self.id, whole=whole)
+
+    def why(self, query: str) -> tuple[list[Explanation], bool]:
+        """Explain something, or what is most like it; as `explain_closest`."""
+        return explain_closest(thread_history(reader_of(self.storage), self.view(whole=False)), query)
 
     def archived(self, here: Sequence[BaseMessage], start: int, end: int) -> list[Item]:
         """Return the archived messages of places from `start` to before `end`, without those of other branches.
@@ -227,6 +233,20 @@ class Service:
         """Tell whether a run holds a thread, here or elsewhere."""
         # Not by taking the lock: of two who try, one would take the other one for a run.
         return self.runs.is_live(thread_id) or bool(await in_thread(self.storage.locks.holders, [thread_id]))
+
+    def own_note(self, identity: Identity, note_id: str) -> tuple[Note, str | None]:
+        """Return the caller's note of exactly this id, and the thread of a session note.
+
+        Raises:
+            Problem: 404.
+        """
+        try:
+            note, thread_id = one_note(self.storage.store, identity.user_id, note_id)
+        except (NotFoundError, SettingsError):
+            note, thread_id = None, None
+        if note is None or note.id != note_id:
+            raise Problem(404, "there is no such note of yours")
+        return note, thread_id
 
     # Runs.
 

@@ -11,10 +11,11 @@ from starlette.responses import Response
 from everthread.graph.turn_parts import question
 from everthread.state.marks import is_masked, is_synthetic
 from everthread.storage.reading import role_of
-from everthread.web.dashboard.live import stream, watch
+from everthread.web.dashboard.live import watch
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.render import render
 from everthread.web.dashboard.views import Visit, see_other
+from everthread.web.operations import event_stream
 from everthread.web.problems import Problem, invalid
 from everthread.web.runs import Event, LiveRun
 from everthread.web.schemas import Answers, NewRun
@@ -36,7 +37,7 @@ async def create(visit: Visit) -> Response:
 
 async def chat(visit: Visit) -> Response:
     """Show the messages that the next prompt is made from, and what the thread waits for."""
-    own = await _own(visit)
+    own = await visit.own_thread()
     live = visit.service.runs.on_thread(own.id)
     log = await in_thread(_log, own)
     turn = await _turn(visit, own, live, _ids(log))
@@ -45,7 +46,7 @@ async def chat(visit: Visit) -> Response:
 
 async def chat_live(visit: Visit) -> Response:
     """Send the turn as it grows, and the messages again when it is over."""
-    own = await _own(visit)
+    own = await visit.own_thread()
     shown: set[str] = set()
     is_elsewhere, waits = False, visit.query("waits")
 
@@ -69,18 +70,18 @@ async def chat_live(visit: Visit) -> Response:
         # What runs elsewhere, or has not yet let go of its thread here, is asked for every second.
         return (live.run_id, len(live.events)) if live else is_elsewhere and int(time.monotonic())
 
-    return stream(watch(visit, own.id, state, changed))
+    return event_stream(watch(visit, own.id, state, changed))
 
 
 async def say(visit: Visit) -> Response:
     """Send a message; the page shows its answer as it comes."""
-    own = await _own(visit)
+    own = await visit.own_thread()
     return await _begun(visit, own, await visit.service.start(own, _checked(NewRun, message=visit.form.get("message"))))
 
 
 async def answer(visit: Visit) -> Response:
     """Answer what the turn asks, several things at once: yes, no, or in words."""
-    own = await _own(visit)
+    own = await visit.own_thread()
     answers: dict[str, Any] = {}
     for name, value in visit.form.items():
         kind, _, asked = name.partition(":")
@@ -94,21 +95,17 @@ async def answer(visit: Visit) -> Response:
 
 async def go_on(visit: Visit) -> Response:
     """Go on with a turn that was cut off."""
-    own = await _own(visit)
+    own = await visit.own_thread()
     return await _begun(visit, own, await visit.service.resume(own, Answers()))
 
 
 async def stop(visit: Visit) -> Response:
     """Stop the run; its turn is kept."""
-    own = await _own(visit)
+    own = await visit.own_thread()
     thread = await visit.service.thread(own)
     if thread.run_id is not None:
         await visit.service.cancel(own, thread.run_id)
     return see_other(f"/threads/{own.id}/chat")
-
-
-async def _own(visit: Visit) -> OwnThread:
-    return await visit.service.own(visit.identity, visit.path("thread_id"))
 
 
 async def _begun(visit: Visit, own: OwnThread, live: LiveRun) -> Response:

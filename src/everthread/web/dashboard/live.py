@@ -5,13 +5,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-from starlette.responses import StreamingResponse
-
 from everthread.web.dashboard.views import Visit
 from everthread.web.problems import Problem
 from everthread.web.runs import LiveRun
 
-__all__ = ["LOOK_SECONDS", "PING_SECONDS", "event", "stream", "watch"]
+__all__ = ["LOOK_SECONDS", "PING_SECONDS", "event", "watch"]
 
 _TICK_SECONDS = 0.1
 LOOK_SECONDS = 1.0
@@ -60,9 +58,3 @@ def event(kind: str, html: str) -> bytes:
     """Return a server-sent event."""
     lines = "".join(f"data: {line}\n" for line in html.splitlines())
     return f"event: {kind}\n{lines}\n".encode()
-
-
-def stream(events: AsyncIterator[bytes]) -> StreamingResponse:
-    """Return the events as a response."""
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)

@@ -2,20 +2,18 @@
 
 import difflib
 from functools import partial
-from typing import Any
 
 import yaml
 from starlette.responses import Response
 
 from everthread.compactions import Preview, compact_now, preview
-from everthread.errors import NotFoundError, SettingsError
+from everthread.errors import SettingsError
 from everthread.graph.ending import end_thread
 from everthread.graph.note_changes import add_note, change_note, forget_note
-from everthread.ledger.why import explain_closest
 from everthread.profiles import get_profile
 from everthread.state import Note
-from everthread.storage.history import note_history, thread_history
-from everthread.storage.reading import one_note, reader_of, user_notes
+from everthread.storage.history import note_history
+from everthread.storage.reading import reader_of, user_notes
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.source_graph import source_graph
 from everthread.web.dashboard.views import Visit, see_other
@@ -93,30 +91,14 @@ async def change(visit: Visit) -> Response:
 
 
 def _own_note(visit: Visit) -> tuple[Note, str | None]:
-    """Return the caller's note of exactly this id, and the thread of a session note.
-
-    Raises:
-        Problem: 404.
-    """
-    wanted = visit.path("note_id")
-    try:
-        found, thread_id = one_note(visit.service.storage.store, visit.identity.user_id, wanted)
-    except (NotFoundError, SettingsError):
-        found, thread_id = None, None
-    if found is None or found.id != wanted:
-        raise Problem(404, "there is no such note of yours")
-    return found, thread_id
+    return visit.service.own_note(visit.identity, visit.path("note_id"))
 
 
 async def why(visit: Visit) -> Response:
     """Explain where something is now, how it came there, and what depends on it."""
-    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    own = await visit.own_thread()
     asked = visit.query("q").strip()
-
-    def explained() -> tuple[list[Any], bool]:
-        return explain_closest(thread_history(reader_of(own.storage), own.view(whole=False)), asked)
-
-    accounts, is_exact = await in_thread(explained) if asked else ([], True)
+    accounts, is_exact = await in_thread(own.why, asked) if asked else ([], True)
     return visit.page(
         "why.html",
         thread=visit.summary(own.record),
@@ -130,7 +112,7 @@ async def why(visit: Visit) -> Response:
 
 async def compaction(visit: Visit) -> Response:
     """Show what the next compaction would do, with its price and what it saves."""
-    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    own = await visit.own_thread()
     told, problem = await in_thread(_previewed, own)
     texts = {}
     if told is not None:
@@ -156,13 +138,13 @@ def _previewed(own: OwnThread) -> tuple[Preview | None, str]:
 
 async def compact(visit: Visit) -> Response:
     """Compact the thread now."""
-    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    own = await visit.own_thread()
     await in_thread(compact_now, own.graph, own.id)
     return see_other(f"/threads/{own.id}/compaction")
 
 
 async def end(visit: Visit) -> Response:
     """End the session: what lasts becomes long-term."""
-    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    own = await visit.own_thread()
     await in_thread(partial(end_thread, own.graph_here, own.storage, own.id, own.user_id))
     return see_other("/notes")

@@ -17,13 +17,13 @@ from everthread.storage.reading import reader_of, user_records
 from everthread.storage.recall import search_said
 from everthread.storage.thread_source import newest_event
 from everthread.web.dashboard import chat, memory, spending, steer
-from everthread.web.dashboard.live import stream
 from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
 from everthread.web.dashboard.render import PLAIN_POLICY, STATIC, page, static_file
 from everthread.web.dashboard.session import Sessions
 from everthread.web.dashboard.timeline import PARTS, bar_of, timeline
 from everthread.web.dashboard.timeline_page import timeline_values
 from everthread.web.dashboard.views import PREFIX, View, Visit, read_form, refused, see_other
+from everthread.web.operations import event_stream
 from everthread.web.problems import Problem
 from everthread.web.service import in_thread, summary_of
 from everthread.window.tokens import counter_for
@@ -79,20 +79,20 @@ def _name_of(summary: dict[str, Any]) -> str:
 
 async def thread(visit: Visit) -> Response:
     """Show the calls of a thread as bars against the window, the newest first."""
-    record = await visit.service.record(visit.identity, visit.path("thread_id"))
+    record = await visit.record()
     values = await in_thread(timeline_values, visit.service.storage, record, visit.number("before", 0))
     return visit.page("thread.html", thread=visit.summary(record), parts=PARTS, **values)
 
 
 async def live(visit: Visit) -> Response:
     """Send the timeline again whenever a call is made."""
-    record = await visit.service.record(visit.identity, visit.path("thread_id"))
-    return stream(visit.request.app.state.timelines.follow(record))
+    record = await visit.record()
+    return event_stream(visit.request.app.state.timelines.follow(record))
 
 
 async def call(visit: Visit) -> Response:
     """Show the exact prompt of a call, what changed since the call before, and what left."""
-    record = await visit.service.record(visit.identity, visit.path("thread_id"))
+    record = await visit.record()
     start = visit.number("from", 0)
     turn = visit.number("turn", 0) or None
     values = await in_thread(_call_values, visit.service.storage, str(record["thread_id"]), visit.path("call"), turn)
@@ -128,7 +128,7 @@ def _call_values(storage: Storage, thread_id: str, name: str, turn: int | None) 
 
 async def part(visit: Visit) -> Response:
     """Return one message of a prompt in full, as plain text."""
-    record = await visit.service.record(visit.identity, visit.path("thread_id"))
+    record = await visit.record()
     place = visit.path("place")
     turn, storage = visit.number("turn", 0) or None, visit.service.storage
     sent, _ = await in_thread(prompt_in_turn, storage, str(record["thread_id"]), visit.path("call"), turn)

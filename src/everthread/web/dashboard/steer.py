@@ -25,14 +25,14 @@ _MESSAGES = 60
 
 async def messages(visit: Visit) -> Response:
     """Show the messages of a thread, the newest first: which the next prompt has, which are masked, which left."""
-    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    own = await visit.own_thread()
     values = await in_thread(_values, own, visit.number("before", 0))
     return visit.page("messages.html", thread=visit.summary(own.record), **values)
 
 
 async def steer(visit: Visit) -> Response:
     """Do what a form asks for; it is done with the next message, but for a fork."""
-    own = await visit.service.own(visit.identity, visit.path("thread_id"))
+    own = await visit.own_thread()
     action = _ACTIONS.get(visit.path("action"))
     if action is None:
         raise Problem(404, "nothing like this can be done with a thread")

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from everthread.errors import EverthreadError
 from everthread.web.auth import Identity
 from everthread.web.dashboard.render import page
 from everthread.web.dashboard.session import Sessions
+from everthread.web.operations import read_body
 from everthread.web.problems import Problem, problem_of
-from everthread.web.service import Service, summary_of
+from everthread.web.service import OwnThread, Service, summary_of
 
 __all__ = ["PREFIX", "View", "Visit", "read_form", "refused", "see_other"]
 
@@ -37,6 +38,18 @@ class Visit:
     def path(self, name: str) -> str:
         """Return a part of the path."""
         return str(self.request.path_params[name])
+
+    async def record(self) -> Mapping[str, Any]:
+        """Return the record of the caller's thread that the path names.
+
+        Raises:
+            Problem: 404, there is none, or it is another user's.
+        """
+        return await self.service.record(self.identity, self.path("thread_id"))
+
+    async def own_thread(self) -> OwnThread:
+        """Return that thread, with the graph that runs it where this server has it."""
+        return await self.service.own(self.identity, self.path("thread_id"))
 
     def query(self, name: str) -> str:
         """Return a parameter; empty when there is none."""
@@ -101,17 +114,7 @@ async def read_form(request: Request, most: int) -> dict[str, str]:
     Raises:
         Problem: 400, 413 or 415.
     """
-    data = bytearray()
-    try:
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > most:
-                raise Problem(413, f"a form may have {most:,} bytes")
-    except ClientDisconnect as error:
-        raise Problem(400, "the form broke off") from error
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if data and kind != "application/x-www-form-urlencoded":
-        raise Problem(415, "send the form as `application/x-www-form-urlencoded`")
+    data = await read_body(request, most, "application/x-www-form-urlencoded")
     try:
         fields = parse_qs(data.decode(), keep_blank_values=True, max_num_fields=1_000)
     except ValueError as error:
