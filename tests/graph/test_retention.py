@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 from conversation import call
 from everthread import Agent, Context, Retained, Retention, Transcript, aretain, build_graph, open_storage, retain
 from everthread.cli import main
-from everthread.errors import SettingsError, ThreadBusyError
+from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.graph import retaining
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Note, Source, namespaces
@@ -356,6 +356,19 @@ def test_one_process_at_a_time_deletes_what_is_old(storage: Storage) -> None:
         retain(storage, at=LATER)
 
     assert exists(storage, "t")
+
+
+def test_a_thread_that_cannot_be_deleted_is_none_that_cannot_be_read(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    talk_long_ago(storage)
+    monkeypatch.setattr(storage.eraser, "delete", fail)
+
+    with pytest.raises(StorageError, match="the disk is full"):
+        retain(storage)
 
 
 def _interrupt(*_: object) -> None:

@@ -183,23 +183,24 @@ class _Round:
         """Delete what is due of a thread, unless it is in use."""
         try:
             with self.storage.locks.hold(thread_id, timeout_seconds=0):
-                # As it is now: a run may have come in between.
-                record = record_of(self.storage.store, thread_id)
-                reason = None if record is None else self._settle(record, policy)
+                reason = self._settle(thread_id, policy)
         except ThreadBusyError:
             reason = "busy"
-        except StorageError:
-            reason = "unreadable"
         if reason is not None:
             self.kept[reason].append(thread_id)
 
-    def _settle(self, record: Mapping[str, Any], policy: Retention) -> Kept | None:
+    def _settle(self, thread_id: str, policy: Retention) -> Kept | None:
         """Delete what is due of a thread whose lock is held; return why it stays though it is idle for long enough."""
-        storage, thread_id = self.storage, str(record["thread_id"])
-        with storage.eraser.hold():
-            deletion, reason = due(
-                storage, record, policy, self.at, size=self._sizes.get(thread_id, (0, 0))[1], adopted=self.adopted
-            )
+        storage, size = self.storage, self._sizes.get(thread_id, (0, 0))[1]
+        try:
+            # As it is now: a run may have come in between.
+            record = record_of(storage.store, thread_id)
+            if record is None:
+                return None
+            with storage.eraser.hold():
+                deletion, reason = due(storage, record, policy, self.at, size=size, adopted=self.adopted)
+        except StorageError:
+            return "unreadable"
         if deletion is None:
             return reason
         if not self.is_dry:
