@@ -17,6 +17,7 @@ from everthread.ledger import record
 from everthread.ledger.events import SpendGranted
 from everthread.models.scripted import ScriptedModel
 from everthread.spend.counters import Counters
+from everthread.state import namespaces
 from everthread.storage.open import Storage
 
 PRICES = "date: 2026-01-02\nmodels:\n  offline: { input: 1000, output: 4000 }\n"
@@ -97,6 +98,20 @@ def test_a_table_shows_cost_and_says_what_is_our_own_count(run: Run) -> None:
     assert code == 0
     assert "0.4200 USD" in out
     assert "1 call whose provider reports no tokens; these are our own count" in err
+
+
+@pytest.mark.usefixtures("_spent")
+@pytest.mark.parametrize("models", [{}, {"models": []}, {"models": {"m": {"reply": {"calls": "2"}}}}])
+def test_a_damaged_counter_hides_no_other_one(
+    run: Run, caplog: pytest.LogCaptureFixture, models: dict[str, Any]
+) -> None:
+    whole = run("spend", "--json")[1]
+    with open_storage("sqlite:///everthread.db") as storage:
+        storage.store.put(namespaces.spent_by("eve"), "2026-01-02", {"user_id": "eve", "open": {}, **models})
+
+    assert run("spend", "--json")[:2] == (0, whole)
+    assert "the record '2026-01-02' of `users.eve.spend` cannot be read" in caplog.text
+    assert "'2026-01-02' of `users.eve.spend`" in run("doctor")[1]
 
 
 def test_a_call_that_was_never_answered_is_told_apart(run: Run) -> None:

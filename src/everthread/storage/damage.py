@@ -42,12 +42,22 @@ def receipt(item: StoredItem) -> dict[str, Any]:
     return value
 
 
+def _check_counters(item: StoredItem) -> None:
+    """Raise one of the `FAULTS` for counters of what was spent that cannot be added up."""
+    for purposes in item.value["models"].values():
+        for sums in purposes.values():
+            sum(sums.values())
+    for call in item.value["open"].values():
+        float(call["most"])
+
+
 _READERS: Mapping[str, Callable[[StoredItem], object]] = {
     "notes": lambda item: Note.model_validate(item.value),
     "transcript": lambda item: StoredMessage.of(item.value["message"]),
     "summaries": lambda item: Summary.model_validate(item.value),
     "sessions": session_record,
     "receipts": receipt,
+    "spend": _check_counters,
 }
 """By the last label of our namespaces; an application's own records need only be JSON objects."""
 

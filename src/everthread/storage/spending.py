@@ -9,10 +9,11 @@ from everthread.spend.prices import PriceList
 from everthread.spend.usage import KINDS, reported_usage
 from everthread.state import namespaces
 from everthread.state.marks import marks
-from everthread.state.records import RecordReader, items
+from everthread.state.records import RecordReader, StoredItem, items
 from everthread.state.stored import StoredMessage
 from everthread.storage.reader import Reader
 from everthread.storage.reading import read_thread, records
+from everthread.storage.unreadable import readable
 from everthread.storage.user_data import kind_of
 
 __all__ = ["GROUPS", "Entry", "SpendRow", "rows_of", "spend_rows", "thread_spend", "user_spend"]
@@ -119,14 +120,12 @@ def rows_of(entries: Iterable[Entry], by: Sequence[str]) -> list[SpendRow]:
 
 def user_spend(store: RecordReader, user_id: str) -> Iterator[Entry]:
     """Yield what the counters of a user say."""
-    for item in items(store, namespaces.spent_by(user_id)):
-        yield from _entries(item.value, item.key, user_id, "")
+    return _entries(items(store, namespaces.spent_by(user_id)), user_id)
 
 
 def thread_spend(store: RecordReader, thread_id: str, user_id: str) -> Iterator[Entry]:
     """Yield what the counters of a thread say."""
-    for item in items(store, namespaces.spent_in(thread_id)):
-        yield from _entries(item.value, item.key, user_id, thread_id)
+    return _entries(items(store, namespaces.spent_in(thread_id)), user_id, thread_id)
 
 
 def _of_users(reader: Reader, user_id: str | None) -> Iterator[Entry]:
@@ -136,18 +135,29 @@ def _of_users(reader: Reader, user_id: str | None) -> Iterator[Entry]:
     # A user whose threads are all erased has no session, so the names are those of the records.
     names = {prefix for prefix, _, _ in reader.tables.below(namespaces.user("")[0]) if kind_of(prefix) == "spend"}
     for name in sorted(names):
-        for item in items(reader, tuple(name.split("."))):
-            yield from _entries(item.value, item.key, str(item.value.get("user_id")), "")
+        yield from _entries(items(reader, tuple(name.split("."))))
 
 
-def _entries(record: Mapping[str, Any], day: str, user_id: str, thread_id: str) -> Iterator[Entry]:
-    about, currency = {"user": user_id, "day": day, "thread": thread_id}, str(record.get("currency"))
-    for model, purposes in record["models"].items():
-        for purpose, sums in purposes.items():
-            yield Entry({**about, "model": model, "purpose": purpose}, currency, sums)
-    for call in record["open"].values():
-        figures = {"unanswered": 1, "unanswered_most": call["most"]}
-        yield Entry({**about, "model": call["model"], "purpose": call["purpose"]}, currency, figures)
+def _entries(counters: Iterable[StoredItem], user_id: str | None = None, thread_id: str = "") -> Iterator[Entry]:
+    """Yield what counters say, each of a day; without an id of a user they say whose they are."""
+
+    def read(item: StoredItem) -> list[Entry]:
+        user = user_id or str(item.value.get("user_id"))
+        about, currency = {"user": user, "day": item.key, "thread": thread_id}, str(item.value.get("currency"))
+        entries = [
+            Entry({**about, "model": model, "purpose": purpose}, currency, sums)
+            for model, purposes in item.value["models"].items()
+            for purpose, sums in purposes.items()
+        ]
+        for call in item.value["open"].values():
+            figures = {"unanswered": 1, "unanswered_most": call["most"]}
+            entries.append(Entry({**about, "model": call["model"], "purpose": call["purpose"]}, currency, figures))
+        # What cannot be added up is found here.
+        rows_of(entries, ())
+        return entries
+
+    for entries in readable(counters, read):
+        yield from entries
 
 
 def _of_replies(reader: Reader, thread_id: str, user_id: str, prices: PriceList) -> Iterator[Entry]:
