@@ -29,7 +29,7 @@ from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.models.wrapped import ChatModel
 from everthread.nodes.agent_model import AgentModel, AgentModelWithTools, SchemaSizes
-from everthread.nodes.call_ahead import AHEAD, CallAhead
+from everthread.nodes.call_ahead import CallAhead, is_asked_ahead
 from everthread.nodes.deps import ModelWithTools, NodeDeps, is_nested
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
@@ -174,7 +174,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         view = ThreadView.load(run.store, run.thread_id, sent)
         # A deep agent's own summarizer counts the messages of the state by their position.
         stays = request.state.get("_summarization_event") is not None
-        if AHEAD in config.get("configurable", {}):
+        if is_asked_ahead(config.get("configurable", {})):
             raise CallAhead(view, run.runtime, deps, stays)
         state, runtime = view.state, run.runtime
         if view.is_new_question:

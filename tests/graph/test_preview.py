@@ -28,7 +28,7 @@ from everthread import (
 from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.guard import GuardedGraph
 from everthread.ledger import events
-from everthread.models.scripted import CannedModel, Tools
+from everthread.models.scripted import CannedModel, ScriptedModel, Tools
 from everthread.state import Agent
 from everthread.state.context import POLICIES, changed_dials
 from everthread.storage.open import Storage
@@ -269,6 +269,15 @@ def test_a_middleware_that_fails_outside_a_run_is_named() -> None:
 
         with pytest.raises(SettingsError, match="another middleware of it fails there with TypeError"):
             preview(graph, "t")
+
+
+@pytest.mark.parametrize("value", [True, "yes", {"a": 1}])
+def test_a_client_cannot_ask_for_a_call_that_is_not_made(value: Any) -> None:
+    agent = create_agent(ScriptedModel(["Hello."]), [look], middleware=[EverthreadMiddleware()])
+
+    done = agent.invoke({"messages": "Hi."}, {"configurable": {"__everthread_ahead": value}})
+
+    assert done["messages"][-1].text == "Hello."
 
 
 def test_an_agent_without_the_middleware_tells_nothing() -> None:

@@ -4,6 +4,7 @@ Model, system message and tools of such an agent are known in its own model node
 of its own that saves nothing, up to where the middleware has them; there it raises what it has.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +18,13 @@ from everthread.nodes.deps import NodeDeps
 from everthread.nodes.thread_view import ThreadView
 from everthread.state import Context
 
-__all__ = ["AHEAD", "CallAhead", "call_ahead"]
+__all__ = ["CallAhead", "call_ahead", "is_asked_ahead"]
 
-AHEAD = "__everthread_ahead"
-"""Key of `configurable`: the middleware is to raise a `CallAhead` instead of making the call."""
+_AHEAD = "__everthread_ahead"
+"""Key of `configurable` under which the middleware is asked for a `CallAhead` in place of the call."""
+
+_ASKED = object()
+"""Its value, which no client of a server can send: the run would end in no error that a server expects."""
 
 _MODEL = "model"
 """Node of `create_agent` that calls the model."""
@@ -35,6 +39,11 @@ class CallAhead(BaseException):
     deps: NodeDeps
     is_counted_by_place: bool
     """Another summarizer counts the messages of the state by their places, so none may leave it."""
+
+
+def is_asked_ahead(configurable: Mapping[str, Any]) -> bool:
+    """Tell whether a run is to raise a `CallAhead` instead of making its call."""
+    return configurable.get(_AHEAD) is _ASKED
 
 
 def call_ahead(
@@ -62,7 +71,7 @@ def call_ahead(
     alone = StateGraph(builder.state_schema, context_schema=builder.context_schema)
     alone.add_node(_MODEL, builder.nodes[_MODEL].runnable)
     alone.add_edge(START, _MODEL)
-    config: Any = {"configurable": {**configurable, AHEAD: True}, "metadata": metadata}
+    config: Any = {"configurable": {**configurable, _AHEAD: _ASKED}, "metadata": metadata}
     try:
         alone.compile(store=store).invoke(values, config)
     except CallAhead as ahead:
