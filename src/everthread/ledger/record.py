@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from everthread.ledger import old_rows
 from everthread.ledger.events import EVENTS, Event
 from everthread.state import namespaces
-from everthread.state.records import RecordReader, StoredItem, items
+from everthread.state.records import RecordReader, StoredItem, items, matching
 
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore, PutOp
@@ -26,8 +26,6 @@ _guard = threading.Lock()
 
 STREAM_KEY = "everthread"
 """On `stream_mode="custom"`: with the value `ledger` an event of ours, and in nothing that is the user's own."""
-
-_PAGE = 10_000
 
 _NOTABLE = frozenset(
     {
@@ -124,13 +122,7 @@ def events_of_turns(store: "BaseStore", thread_id: str, first: int, last: int) -
         first: the first turn.
         last: the last turn.
     """
-    space = namespaces.ledger(thread_id)
-    rows: list[StoredItem] = []
-    turns = {"turn": {"$gte": first, "$lte": last}}
-    while page := store.search(space, filter=turns, limit=_PAGE, offset=len(rows)):
-        rows += page
-        if len(page) < _PAGE:
-            break
+    rows = matching(store, namespaces.ledger(thread_id), {"turn": {"$gte": first, "$lte": last}})
     return readable_events(store, thread_id, rows)
 
 

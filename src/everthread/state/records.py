@@ -1,11 +1,16 @@
 """What reading asks of a store: LangGraph's have it, and so has what opens a database without LangGraph."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from everthread.state.namespaces import Namespace
 
-__all__ = ["RecordReader", "StoredItem", "items"]
+if TYPE_CHECKING:
+    from langgraph.store.base import BaseStore, SearchItem
+
+__all__ = ["RecordReader", "StoredItem", "items", "matching"]
+
+AnyItem = TypeVar("AnyItem")
 
 _PAGE = 10_000
 """A store sorts all of a namespace for each page, so that small pages of a long ledger take several times as long."""
@@ -39,8 +44,17 @@ class RecordReader(Protocol):
 
 def items(store: RecordReader, namespace: Namespace) -> list[StoredItem]:
     """Return everything in a namespace."""
-    collected: list[StoredItem] = []
-    while page := store.search(namespace, limit=_PAGE, offset=len(collected)):
+    return _pages(lambda offset: store.search(namespace, limit=_PAGE, offset=offset))
+
+
+def matching(store: "BaseStore", namespace: Namespace, wanted: Mapping[str, Any]) -> "list[SearchItem]":
+    """Return all in a namespace and below it that a filter lets through, which the database picks."""
+    return _pages(lambda offset: store.search(namespace, filter=dict(wanted), limit=_PAGE, offset=offset))
+
+
+def _pages(page_from: Callable[[int], Sequence[AnyItem]]) -> list[AnyItem]:
+    collected: list[AnyItem] = []
+    while page := page_from(len(collected)):
         collected += page
         if len(page) < _PAGE:
             break

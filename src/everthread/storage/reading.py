@@ -9,7 +9,7 @@ from everthread.errors import NotFoundError, SettingsError, UnreadableError
 from everthread.state import Note, Summary, namespaces
 from everthread.state.marks import is_masked, marks, sequence
 from everthread.state.places import in_view, newest_record, placed, places_in, places_of, with_renamed_reply
-from everthread.state.records import RecordReader, StoredItem, items
+from everthread.state.records import RecordReader, StoredItem, items, matching
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, message_text, whole_thread
 from everthread.storage.damage import receipt, session_record
@@ -52,7 +52,6 @@ Source = Union[Reader, "Storage"]
 RECEIPTS = "receipts"
 """Last label of the namespace of receipts: below their user's, so that `export` has them and `forget` takes them."""
 
-_PAGE = 500
 _SHOWN = 100
 """Messages that a notebook shows."""
 
@@ -157,12 +156,8 @@ def records(store: RecordReader, user_id: str | None = None) -> list[dict[str, A
 
 def user_records(store: "BaseStore", user_id: str) -> list[dict[str, Any]]:
     """Return the records of a user's sessions, the latest activity first; the database picks them."""
-    every: list[StoredItem] = []
-    while page := store.search(namespaces.SESSIONS, filter={"user_id": user_id}, limit=_PAGE, offset=len(every)):
-        every += page
-        if len(page) < _PAGE:
-            break
-    own = [one for one in readable(every, session_record) if one["user_id"] == user_id]
+    every = readable(matching(store, namespaces.SESSIONS, {"user_id": user_id}), session_record)
+    own = [one for one in every if one["user_id"] == user_id]
     return sorted(own, key=lambda record: str(record["last_activity"]), reverse=True)
 
 

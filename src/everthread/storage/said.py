@@ -18,13 +18,12 @@ from langgraph.store.base import BaseStore, Item, PutOp
 
 from everthread.state import namespaces
 from everthread.state.marks import ended_at_limit, is_answer, is_masked, is_synthetic, marks, sequence
+from everthread.state.records import matching
 from everthread.state.stored import StoredMessage
 
 __all__ = ["said_in", "said_key", "said_operations", "said_since_question"]
 
 AnyMessage = TypeVar("AnyMessage", BaseMessage, StoredMessage)
-
-_PAGE = 10_000
 
 
 def said_operations(thread_id: str, user_id: str, messages: Iterable[BaseMessage | StoredMessage]) -> list[PutOp]:
@@ -51,14 +50,9 @@ def said_since_question(thread_id: str, user_id: str, messages: Sequence[AnyMess
     return said_operations(thread_id, user_id, behind)
 
 
-def said_in(store: BaseStore, thread_id: str, user_id: str) -> list[Item]:
+def said_in(store: BaseStore, thread_id: str, user_id: str) -> Sequence[Item]:
     """Return what is kept of one thread of a user."""
-    found: list[Item] = []
-    while page := store.search(
-        namespaces.said(user_id), filter={"thread_id": thread_id}, limit=_PAGE, offset=len(found)
-    ):
-        found += page
-    return found
+    return matching(store, namespaces.said(user_id), {"thread_id": thread_id})
 
 
 def said_key(thread_id: str, seq: int) -> str:
