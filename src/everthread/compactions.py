@@ -255,7 +255,8 @@ class _Thread:
 
     def _save_for_agent(self, view: ThreadView, after: State) -> None:
         """Tell the agent's own messages what left, and the next call what our state would hold."""
-        self.graph.storage.store.batch(view.record(after, self._thread_id, stays=False))
+        # What left stays in the state if the next line is never reached.
+        self.graph.storage.store.batch(view.record(after, self._thread_id, stays=True))
         if writes := view.writes(after):
             config = {**_config(self._thread_id), "metadata": edit_metadata(is_own=False)}
             self.graph.graph.update_state(cast(Any, config), {"messages": writes})

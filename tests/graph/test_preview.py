@@ -287,3 +287,25 @@ def test_an_agent_without_the_middleware_tells_nothing() -> None:
 
         with pytest.raises(SettingsError, match="is neither"):
             preview(graph, "t")
+
+
+def killed(*_: Any) -> None:
+    raise RuntimeError("killed")
+
+
+def test_a_crash_before_the_state_is_cut_loses_and_repeats_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_storage("sqlite://") as storage:
+        graph = guarded(storage, random.Random(1), "token_budget")
+        talk(graph, None, random.Random(1), 6)
+        said = [str(one.id) for one in storage.thread("t").messages]
+        with monkeypatch.context() as patch:
+            patch.setattr(type(graph.graph), "update_state", killed)
+            with pytest.raises(RuntimeError, match="killed"):
+                compact_now(graph, "t")
+
+        assert [str(one.id) for one in storage.thread("t").messages] == said
+        graph.invoke({"messages": "and now?"}, CONFIG)
+
+        every = [str(one.id) for one in storage.thread("t").messages]
+        assert every[: len(said)] == said
+        assert len(every) == len({*every})
