@@ -14,6 +14,7 @@ from everthread.storage.open import Storage
 from everthread.web import ApiKeys, LocalUser
 from everthread.web.auth import new_key
 from everthread.web.dashboard.prompt import text_of
+from everthread.web.dashboard.render import with_code
 from small_agent import calls
 from web_worker import MakeWorker, Worker, new_thread, say
 
@@ -280,3 +281,7 @@ async def test_the_secret_of_the_cookies_is_made_once(worker: MakeWorker, storag
     secrets = storage.store.search(("dashboard",))
 
     assert len(secrets) == 1
+
+
+def test_code_in_a_sentence_is_escaped_too() -> None:
+    assert with_code("`<b>` & <i>") == "<code>&lt;b&gt;</code> &amp; &lt;i&gt;"
