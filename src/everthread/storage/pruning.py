@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 RUNS_BETWEEN = 16
 """Runs of a thread from one look at it to the next; meanwhile the checkpoints of fifteen more turns are kept."""
 
+_MOST_COUNTED = 100_000
+"""Threads whose runs are counted; a server that has met more begins anew, and each counts as due once more."""
+
 _DIAL = "keep_checkpoints"
 _ALL = 0
 """Stands for None in metadata, which LangGraph would leave out."""
@@ -68,6 +71,8 @@ class Pruner:
             keep_events: turns whose events stay; None keeps all.
         """
         runs = self._runs[thread_id, keep]
+        if not runs and len(self._runs) >= _MOST_COUNTED:
+            self._runs.clear()
         self._runs[thread_id, keep] += 1
         try:
             if keep is not None and runs % RUNS_BETWEEN == 0:

@@ -66,7 +66,8 @@ class SearchStore(BaseStore):
     """A store for sync and async callers: each batch is one transaction, or one read.
 
     A query ranks items by the words they share with it; a blank one is no query. A row that cannot be read is left out
-    with a warning; only a session's, which says whose its thread is, is an `UnreadableError`.
+    with a warning; only a session's, which says whose its thread is, is an `UnreadableError`. A read never writes, so
+    `refresh_ttl` is without effect: an item with a `ttl` goes with the first `sweep_ttl` after its time.
     """
 
     supports_ttl = True

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from everthread.errors import UnreadableError
 from everthread.state.records import StoredItem
 
@@ -26,8 +28,15 @@ def record_name(namespace: Sequence[str] | str, key: object) -> str:
 
 def described(name: str, error: BaseException) -> UnreadableError:
     """Return the error for a row that is needed."""
-    reason = " ".join(str(error).split())[:120] or type(error).__name__
+    reason = _reason(error) or type(error).__name__
     return UnreadableError(f"{name} cannot be read ({reason}); `everthread doctor` lists all such rows")
+
+
+def _reason(error: BaseException) -> str:
+    """Return what is wrong in a few words; pydantic's own would quote what the row holds."""
+    if isinstance(error, ValidationError):
+        return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['type']}" for one in error.errors())[:120]
+    return " ".join(str(error).split())[:120]
 
 
 def leave_out(name: str, error: BaseException) -> None:

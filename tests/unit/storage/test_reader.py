@@ -2,6 +2,7 @@
 
 import threading
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Overwrite, interrupt
+from pydantic import BaseModel
 
 from conversation import call
 from everthread import Context, build_graph, open_storage
@@ -20,6 +22,7 @@ from everthread.state.marks import is_answer
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
 from everthread.storage.store import StoredRow
+from everthread.storage.unreadable import readable
 from sql import sql
 
 NOW = datetime(2027, 3, 1, tzinfo=UTC)
@@ -195,3 +198,14 @@ def test_a_damaged_record_is_left_out_whatever_its_key(database_url: str, damage
         sql(opened.database, "UPDATE store SET value = '[]' WHERE key <> 'z'")
 
         assert [one.key for one in Reader(opened.tables).search(("app",), limit=1)] == ["z"]
+
+
+def test_a_warning_does_not_quote_what_a_damaged_record_holds(caplog: pytest.LogCaptureFixture) -> None:
+    class Held(BaseModel):
+        text: list[str]
+
+    items = [SimpleNamespace(namespace=("users", "ada", "notes"), key="n1", value={"text": "Prefers the aisle."})]
+
+    assert list(readable(items, lambda item: Held.model_validate(item.value))) == []
+    assert "the record 'n1' of `users.ada.notes` cannot be read (text: list_type)" in caplog.text
+    assert "aisle" not in caplog.text
