@@ -9,9 +9,9 @@ from everthread.web.dashboard.views import Visit
 from everthread.web.problems import Problem
 from everthread.web.runs import LiveRun
 
-__all__ = ["LOOK_SECONDS", "PING_SECONDS", "event", "watch"]
+__all__ = ["LOOK_SECONDS", "PING_SECONDS", "TICK_SECONDS", "event", "watch"]
 
-_TICK_SECONDS = 0.1
+TICK_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 """Between two looks at what another worker, or another program, does on the thread."""
 
@@ -48,7 +48,7 @@ async def watch(
             elif now - told > PING_SECONDS:
                 told = now
                 yield b": still there\n\n"
-            await asyncio.sleep(_TICK_SECONDS)
+            await asyncio.sleep(TICK_SECONDS)
     except Problem:
         # The thread was erased meanwhile.
         return

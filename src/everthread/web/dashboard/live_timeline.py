@@ -16,9 +16,9 @@ from everthread.ledger import EVENTS, Event
 from everthread.ledger.events import PinRepaired, PromptAssembled
 from everthread.ledger.record import STREAM_KEY
 from everthread.state import namespaces
-from everthread.web.dashboard.live import LOOK_SECONDS, PING_SECONDS, event
+from everthread.web.dashboard.live import LOOK_SECONDS, PING_SECONDS, TICK_SECONDS, event
 from everthread.web.dashboard.render import render
-from everthread.web.dashboard.timeline import Change, Row, changes_of, timeline
+from everthread.web.dashboard.timeline import changes_of, timeline
 from everthread.web.dashboard.timeline_page import newest_turn, timeline_values
 from everthread.web.dashboard.views import PREFIX
 from everthread.web.problems import problem_of
@@ -26,9 +26,6 @@ from everthread.web.runs import LiveRun
 from everthread.web.service import Service, in_thread, summary_of
 
 __all__ = ["LiveTimelines"]
-
-_TICK_SECONDS = 0.05
-"""Between two looks at what the runs here decided."""
 
 _MOST_WAITING = 64
 """Changes that may wait for a slow reader, whose connection is closed then; the browser opens it again."""
@@ -91,7 +88,7 @@ class LiveTimelines:
         looked = told = clock()
         try:
             while self._watched and not self._service.runs.is_closed:
-                await asyncio.sleep(_TICK_SECONDS)
+                await asyncio.sleep(TICK_SECONDS)
                 for watched in list(self._watched.values()):
                     if watched.is_ready:
                         watched.take()
@@ -139,10 +136,6 @@ class _Watched:
         """Of the newest turn, by what they are, since one can come from the run and from the database."""
         self._runs: list[tuple[LiveRun, int]] = [] if run is None else [(run, 0)]
         """Runs here, each with how many of its parts were looked at."""
-        self._rows = ""
-        """The calls of the newest turn as they were last sent; what a turn has when it ends is not rendered again."""
-        self._held: list[bytes] = []
-        """What runs here decided and nobody was sent yet."""
         self._had_run = False
         """A run went on here since the last look at the database."""
 
@@ -155,13 +148,10 @@ class _Watched:
         if not self._runs:
             return
         self._had_run = True
-        is_held = bool(self._held)
-        self._held += [one.data for run, read in self._runs for one in run.events[read:] if one.kind == "ledger"]
+        new = [one for run, read in self._runs for one in run.events[read:] if one.kind == "ledger"]
         self._runs = [(run, len(run.events)) for run, _ in self._runs if not run.is_over]
-        # What a run that goes on decided waits for one more look: a short turn is sent once, and not in two halves.
-        if self._held and (is_held or not self._runs):
-            values: list[dict[str, Any]] = [json.loads(data) for data in self._held]
-            self._held = []
+        if new:
+            values: list[dict[str, Any]] = [json.loads(one.data) for one in new]
             for value in values:
                 value.pop(STREAM_KEY, None)
             self.add([EVENTS.validate_python(value) for value in values])
@@ -174,29 +164,26 @@ class _Watched:
 
     def add(self, new: Sequence[Event]) -> None:
         """Add events, and send what they change."""
-        past, known = "", len(self._events)
+        past: dict[str, Event] = {}
         for one in new:
             if one.turn > self.turn:
-                past = self._rows if len(self._events) == known else self._rendered(timeline(self._events.values())[0])
-                self.turn, self._events, known = one.turn, {}, 0
+                past, self.turn, self._events = self._events, one.turn, {}
             if one.turn == self.turn:
                 self._events[f"{one.at} {one.model_dump_json()}"] = one
         if past or any(isinstance(one, PromptAssembled | PinRepaired) or changes_of([one]) for one in new):
-            self.send(self._change(past))
+            self.send(self._change(list(past.values())))
 
     def send(self, change: _Change | None) -> None:
         """Send something to all who watch; None ends their streams."""
         for one in self.waiting:
             one.put_nowait(None if one.qsize() > _MOST_WAITING else change)
 
-    def _change(self, past: str) -> _Change:
+    def _change(self, past: Sequence[Event]) -> _Change:
         rows, since = timeline(self._events.values())
-        self._rows = self._rendered(rows)
-        now = event("current", (self._rendered([], since) if since else "") + self._rows)
-        if rows:
-            now += event("newest", render("newest.html", {"newest": rows[-1]}))
-        return _Change(self.turn, event("past", past) if past else b"", now)
-
-    def _rendered(self, rows: Sequence[Row], since: Sequence[Change] = ()) -> str:
         shared = {"at": PREFIX, "thread": summary_of(self.record)}
-        return render("rows.html", {**shared, "rows": rows[::-1], "since": since})
+        ended = timeline(past)[0]
+        done = event("past", render("rows.html", {**shared, "rows": ended[::-1], "since": []})) if ended else b""
+        now = event("current", render("rows.html", {**shared, "rows": rows[::-1], "since": since}))
+        if rows:
+            now += event("newest", render("newest.html", {**shared, "newest": rows[-1]}))
+        return _Change(self.turn, done, now)
