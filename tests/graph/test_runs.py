@@ -45,6 +45,14 @@ def test_a_run_without_anything_to_answer_says_so(storage: Storage) -> None:
         graph.invoke({"messages": []}, CONFIG)
 
 
+def test_an_empty_input_is_refused_on_a_thread_that_has_its_answers(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello")
+    ask(graph, "hi")
+
+    with pytest.raises(SettingsError, match="the input is empty"):
+        graph.invoke({}, CONFIG)
+
+
 def test_a_message_sent_again_with_its_id_gets_the_answer_it_has(storage: Storage) -> None:
     graph, model = graph_of(storage, "hello")
     graph.invoke({"messages": [HumanMessage("hi", id="x")]}, CONFIG)

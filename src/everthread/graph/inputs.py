@@ -43,6 +43,9 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
         # LangGraph would leave them out without a word.
         keys = " or ".join(f"`{name}`" for name in taken)
         raise SettingsError(f"the graph has no input {', '.join(map(repr, sorted(unknown, key=str)))}; send {keys}")
+    if is_own and not values:
+        # LangGraph would return None, and run nothing.
+        raise SettingsError("the input is empty: send a message of the user, or None to go on with an unfinished turn")
     ends = values.get("end_session", False)
     if is_own and not isinstance(ends, bool):
         raise SettingsError(f"`end_session` must be True or False, got {ends!r}")

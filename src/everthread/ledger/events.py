@@ -86,6 +86,7 @@ class Evicted(_Event):
     reason: str
     message_ids: list[str]
     tokens_before: int
+    """Of the messages of the working set; summary and session notes count against the watermark as well."""
     tokens_after: int
     budget: int
     """Tokens that the history may take."""
@@ -124,6 +125,7 @@ class Compacted(_Event):
     reason: str
     message_ids: list[str]
     tokens_before: int
+    """Of the messages of the working set; summary and session notes count against the watermark as well."""
     tokens_after: int
     summary_tokens: int
     version: int
