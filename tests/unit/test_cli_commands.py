@@ -701,7 +701,17 @@ def test_a_call_is_counted_from_the_end_where_a_thread_forks(run: Run) -> None:
     assert run("steer", "t", "--frob") == (2, "", "error: no such option: --frob\n")
 
 
+def test_a_dashboard_makes_no_database(run: Run) -> None:
+    code, out, err = run("dashboard", "--database", "sqlite:///typo.db")
+
+    assert (code, out) == (1, "")
+    assert err.startswith("error: there is no database at 'typo.db'")
+    assert not Path("typo.db").exists()
+
+
 def test_a_dashboard_that_cannot_start_says_only_why(run: Run) -> None:
+    talk("Hello.")
+
     code, out, err = run("dashboard", "--host", "0.0.0.0")
 
     assert (code, out) == (2, "")

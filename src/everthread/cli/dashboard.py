@@ -2,6 +2,7 @@
 
 from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName, SpendLimits
 from everthread.cli.serve import Agents, ApiKeyFile, Host, Jwks, JwtSecret, OnlyUser, Port, serve
+from everthread.storage.reader import open_reader
 
 __all__ = ["dashboard"]
 
@@ -23,6 +24,9 @@ def dashboard(
     `serve` has the same page at `/dashboard`. Without `--api-keys`, `--jwt-secret` or `--jwks` it shows the threads of
     one user, to this machine only.
     """
+    # A name that was mistyped must not become a new database.
+    with open_reader(database):
+        pass
     serve(
         agent=agent,
         database=database,
