@@ -51,6 +51,23 @@ async def test_the_list_has_the_callers_threads_with_their_sizes(worker: MakeWor
     assert thread not in others
 
 
+async def test_a_list_without_threads_counts_those_of_other_users_for_who_can_choose_one(worker: MakeWorker) -> None:
+    one, _, thread = await talked(worker, "Hello.")
+
+    local = (await worker(auth=LocalUser(), storage=one.storage).client(host="localhost").get("/dashboard")).text
+
+    assert "1 thread belongs to other users: start it with <code>--user NAME</code>" in local
+    assert thread not in local
+    assert "ada" not in local
+    assert "other users" not in (await one.client("bob").get("/dashboard")).text
+
+
+async def test_the_bare_address_leads_to_the_page(worker: MakeWorker) -> None:
+    answer = await worker().client("").get("/")
+
+    assert (answer.status_code, answer.headers["location"]) == (307, "/dashboard")
+
+
 async def test_threads_are_found_by_their_first_message(worker: MakeWorker) -> None:
     _, client, thread = await talked(worker, "Hello.")
 

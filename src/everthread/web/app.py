@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -65,7 +65,8 @@ def create_app(
         model: of the agents' graphs, as in `build_graph`.
         fixed: dials that no request may set. `model` is always one of them: the server's key pays for it.
         limits: of this worker.
-        routes: more of them, behind the same sign-in; `request.state.identity` says who calls.
+        routes: more of them, behind the same sign-in; `request.state.identity` says who calls. Without any, `/` leads
+            to the dashboard.
 
     Raises:
         SettingsError: no agent, or two of one name; or as in `build_graph`.
@@ -87,14 +88,28 @@ def create_app(
     async def described(_: Request) -> Response:
         return JSONResponse(document)
 
+    async def home(_: Request) -> Response:
+        return RedirectResponse(PREFIX)
+
+    # Routes of somebody else's may have a page of their own there, behind the sign-in.
+    homes = [] if routes else [Route("/", home)]
     app = Starlette(
         routes=[
             *(Route(one.path, one.handle, methods=[one.method], name=one.name) for one in OPERATIONS),
             Route("/openapi.json", described),
             *page_routes(),
+            *homes,
             *routes,
         ],
-        middleware=[Middleware(_Gate, auth=auth, sessions=sessions, rate=RateLimit(limits.requests_per_minute))],
+        middleware=[
+            Middleware(
+                _Gate,
+                auth=auth,
+                sessions=sessions,
+                rate=RateLimit(limits.requests_per_minute),
+                public=_PUBLIC.union(one.path for one in homes),
+            )
+        ],
         exception_handlers={Problem: answer, EverthreadError: answer, HTTPException: _refusal, Exception: answer},
         lifespan=_lifespan,
     )
@@ -150,11 +165,14 @@ class _Gate:
     to a server without sign-in, must come from no other site's page.
     """
 
-    def __init__(self, app: ASGIApp, auth: Authenticator, sessions: Sessions, rate: RateLimit) -> None:
+    def __init__(
+        self, app: ASGIApp, auth: Authenticator, sessions: Sessions, rate: RateLimit, public: Collection[str]
+    ) -> None:
         self._app = app
         self._sessions = sessions
         self._auth = auth
         self._rate = rate
+        self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -170,7 +188,7 @@ class _Gate:
             await send(message)
 
         try:
-            if scope["path"] not in _PUBLIC:
+            if scope["path"] not in self._public:
                 await self._let_in(Request(scope))
         except Problem as problem:
             response = refused(problem) if _is_page(scope) else problem.response()

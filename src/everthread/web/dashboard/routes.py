@@ -13,7 +13,7 @@ from everthread.ledger import events_of_turns
 from everthread.ledger.events import ModelCalled, PromptAssembled
 from everthread.plain import plain
 from everthread.storage.open import Storage
-from everthread.storage.reading import reader_of, user_records
+from everthread.storage.reading import reader_of, records, user_records
 from everthread.storage.recall import search_said
 from everthread.storage.thread_source import newest_event
 from everthread.web.dashboard import chat, memory, spending, steer
@@ -44,7 +44,7 @@ async def threads(visit: Visit) -> Response:
     """List the caller's threads with the size of the newest prompt of each, or those in which something was said."""
     offset, words = visit.number("offset", 0), visit.query("q").strip()
 
-    def read() -> tuple[int, list[dict[str, Any]]]:
+    def read() -> tuple[int, list[dict[str, Any]], int]:
         store = visit.service.storage.store
         every = [summary_of(one) for one in user_records(store, visit.identity.user_id)]
         said = {one.thread: one for one in reversed(search_said(store, visit.identity.user_id, words, _SAID))}
@@ -59,13 +59,16 @@ async def threads(visit: Visit) -> Response:
             one |= {"bytes": sizes[one["id"]], "holder": holders.get(one["id"], "")}
             one["status"] = statuses[one["id"]]
             one |= {"prompt": event, "bar": bar_of(event) if isinstance(event, PromptAssembled) else None}
-        return len(found), shown
+        # Only who started the server can name another user.
+        others = len(records(store)) if visit.identity.method == "local" and not every else 0
+        return len(found), shown, others
 
-    total, shown = await in_thread(read)
+    total, shown, others = await in_thread(read)
     return visit.page(
         "threads.html",
         threads=shown,
         total=total,
+        others=others,
         q=words,
         newer=max(offset - _THREADS, 0) if offset else None,
         older=offset + _THREADS if offset + _THREADS < total else None,
