@@ -522,7 +522,6 @@ READING = (
     "notes ada",
     "ledger t",
     "export --user ada",
-    "doctor",
     "end t --dry-run",
     "search vegetarian --user ada",
     "steer t",
@@ -541,6 +540,20 @@ def test_a_database_that_cannot_be_written_is_read(run: Run, read_only: Callable
 
     assert (code, bool(out)) == (0, True), err
     assert {path.name: path.is_dir() or path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_doctor_fails_for_a_database_that_cannot_be_written(run: Run, read_only: Callable[[], None]) -> None:
+    talk("hello")
+    read_only()
+
+    code, out, _ = run("doctor", "--json")
+
+    checks = {check["name"]: check for check in json.loads(out)["checks"]}
+    assert (code, checks["database"]["status"]) == (1, "fail")
+    assert (
+        f"cannot be written: no permission to write {Path('everthread.db').resolve()}" in checks["database"]["detail"]
+    )
+    assert checks["rows"]["status"] == "ok"
 
 
 def test_a_command_that_writes_refuses_a_read_only_database(run: Run, read_only: Callable[[], None]) -> None:
@@ -681,6 +694,24 @@ def test_an_agent_by_a_path_is_told_to_name_its_module(run: Run) -> None:
     assert err == (
         "error: cannot load the agent './shop.py:shop': write a module name and not a path, such as `shop:shop`\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("import json\njson.loads('{')\n", r".*shop_{}\.py, line 2\)"),
+        ("def shop(:\n", r".*shop_{}\.py, line 1\)"),
+        ("shop = 1\n", r".* is of type `int` and not an everthread\.Agent"),
+        ("", r"[^(]* has no attribute 'shop'$"),
+    ],
+)
+def test_a_module_that_cannot_be_loaded_is_named_with_its_line(run: Run, code: str, says: str, request: Any) -> None:
+    module = f"shop_{request.node.callspec.indices['code']}"
+    Path(f"{module}.py").write_text(code, encoding="utf-8")
+
+    _, _, err = run("chat", "--agent", f"{module}:shop")
+
+    assert re.match(says.format(module[5:]), err), err
 
 
 def test_a_page_of_the_ledger_is_a_new_file(run: Run) -> None:

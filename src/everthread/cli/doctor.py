@@ -85,7 +85,7 @@ def doctor(
 
         report_threads(database, agent or ("travel", "support"), as_json=as_json)
         return
-    checks = (_packages(), _sqlite(), _tokens(), _model(model), _environment(), _database(database))
+    checks = (_packages(), _sqlite(database), _tokens(), _model(model), _environment(), _database(database))
     findings = [finding for check in checks for finding in check]
     failed = any(status == "fail" for _, status, _ in findings)
     if as_json:
@@ -126,7 +126,9 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
 
 
-def _sqlite() -> _Findings:
+def _sqlite(url: str) -> _Findings:
+    if is_postgres(url):
+        return
     installed, (safe, *patched) = sqlite3.sqlite_version_info, _SAFE_SQLITE
     if installed >= safe or any(one <= installed and one[:2] == installed[:2] for one in patched):
         yield "sqlite", "ok", sqlite3.sqlite_version
@@ -209,7 +211,10 @@ def _database(url: str) -> _Findings:
         return
     mode = stat.S_IMODE(path.stat().st_mode)
     size = f"{path.resolve()}, {path.stat().st_size:,} bytes, mode {mode:03o}"
-    if mode & 0o077:
+    refused = next((one for one in (path.resolve(), path.resolve().parent) if not os.access(one, os.W_OK)), None)
+    if refused is not None:
+        yield "database", "fail", f"{size}: cannot be written: no permission to write {refused}"
+    elif mode & 0o077:
         yield "database", "warn", f"{size}: others can read it; `chmod 600 {path}`"
     else:
         yield "database", "ok", size

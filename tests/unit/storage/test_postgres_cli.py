@@ -81,6 +81,7 @@ def test_the_doctor_tells_sizes_and_dead_rows(url: str) -> None:
 
     assert checks["database"]["status"] == "ok"
     assert "dead ones" in checks["table checkpoints"]["detail"]
+    assert "sqlite" not in checks
 
 
 def test_compacting_prunes_and_vacuums(url: str) -> None:
