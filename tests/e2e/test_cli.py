@@ -195,7 +195,7 @@ def test_a_reader_that_goes_away_is_no_error_message(
     finally:
         os.close(writer)
 
-    assert done.stderr == b""
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_server_that_cannot_be_reached_is_one_sentence_and_the_message_is_kept(

@@ -394,7 +394,9 @@ def test_the_command_says_what_it_did(
     assert "5 threads of 5 to copy" in dry
     assert "Nothing was copied" in dry
     assert main(["migrate", *urls]) == 0
-    assert "5 threads of 5 copied" in capsys.readouterr().out
+    copied = capsys.readouterr().out
+    assert "5 threads of 5 copied" in copied
+    assert "SHA-256" in copied
     assert main(["migrate", *urls, "--json"]) == 0
 
     told = json.loads(capsys.readouterr().out)

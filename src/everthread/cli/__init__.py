@@ -12,7 +12,7 @@ from everthread.errors import EverthreadError, SettingsError
 
 __all__ = ["main"]
 
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, USAGE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 """Exit codes."""
 
 _GRACE_SECONDS = 0.5
@@ -28,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: as on the command line, without the program's name; None takes `sys.argv`.
 
     Returns:
-        0 when it worked, 1 when what was asked failed, 2 for a wrong use, 130 after Ctrl-C.
+        0 when it worked, 1 when what was asked failed, 2 for a wrong use, 130 after Ctrl-C,
+        141 when nobody reads its output any more, as of other tools that SIGPIPE ends.
     """
     _accept_any_text()
     try:
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader has gone, as in `everthread show t-1 | head`. Python would complain when it flushes at its end.
         _drop_output()
-        return FAILED
+        return UNREAD
     except OSError as failure:
         if failure.filename is not None or failure.errno not in _UNWRITTEN:
             raise
@@ -58,6 +59,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="everthread")
     except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # click and rich end the program with 1
+            raise stop.__context__ from None
         return OK if stop.code is None else stop.code if isinstance(stop.code, int) else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED

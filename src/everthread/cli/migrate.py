@@ -86,6 +86,7 @@ def _print(result: "Migration", *, dry_run: bool) -> None:
         say("Nothing was copied; without `--dry-run` it is.")
         return
     say(f"In both: {counted(result.checkpoints, 'checkpoint')} and {counted(result.records, 'record')}, compared.")
+    say("SHA-256 of what was compared, its beginning:", "dim")
     for name, digest in sorted(result.digests.items()):
         say(f"  {digest[:16]}  {name}", "dim")
     for one in result.not_copied[:_MOST_SHOWN]:

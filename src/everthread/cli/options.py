@@ -2,6 +2,8 @@
 
 import getpass
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -181,8 +183,8 @@ def load_agent(name: str) -> Agent:
     agent = load_attribute("agent", name)
     if not isinstance(agent, Agent):
         raise SettingsError(
-            f"{name!r} is a {type(agent).__name__}, and not an everthread.Agent; a graph of your own, such as one of "
-            "`create_agent`, runs in your own code"
+            f"{name!r} is of type `{type(agent).__name__}` and not an everthread.Agent; a graph of your own, such as "
+            "one of `create_agent`, runs in your own code"
         )
     return agent
 
@@ -200,7 +202,7 @@ def load_agent_or_graph(name: str) -> "AgentLike":
 
     found = load_attribute("agent", name)
     if not isinstance(found, Agent | StateGraph | PregelProtocol):
-        raise SettingsError(f"{name!r} is a {type(found).__name__}, and neither an everthread.Agent nor a graph")
+        raise SettingsError(f"{name!r} is of type `{type(found).__name__}` and neither an everthread.Agent nor a graph")
     return cast("AgentLike", found)
 
 
@@ -229,7 +231,20 @@ def load_attribute(kind: str, name: str) -> Any:
         return getattr(import_module(module), attribute)
     except Exception as failure:  # a module of the user's may raise anything
         reason = " ".join(without_guide(str(failure)).split()) or type(failure).__name__
-        raise SettingsError(f"cannot load the {kind} {name!r}: {reason}") from failure
+        raise SettingsError(f"cannot load the {kind} {name!r}: {reason}{_place(failure)}") from failure
+
+
+def _place(failure: Exception) -> str:
+    """Say where in the user's own files something failed; empty when it was in none of them."""
+    if isinstance(failure, SyntaxError):
+        return ""  # its text says so
+    packages = (
+        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+        str(Path(__file__).parents[1]),
+    )
+    frames = reversed(traceback.extract_tb(failure.__traceback__))
+    own = next((one for one in frames if not one.filename.startswith(("<", *packages))), None)
+    return f" ({own.filename}, line {own.lineno})" if own is not None else ""
 
 
 def agent_of(record: Mapping[str, Any], name: str | None = None) -> Agent:
