@@ -166,6 +166,14 @@ def test_the_messages_keep_the_dates_on_which_they_came(capsys: pytest.CaptureFi
     assert dates == [runs[1]] * 4 + [runs[0]] * 4
 
 
+def test_the_command_that_goes_on_can_be_copied(capsys: pytest.CaptureFixture[str]) -> None:
+    named = ("--user", "ann lee", "--agent", "support", "--database", "sqlite:///./everthread.db")
+
+    _, _, err = adopt(capsys, "tools", "--into", "my own", *named)
+
+    assert shlex.split(err.split("`")[1]) == ["everthread", "chat", "--thread", "my own", *named]
+
+
 def test_the_turns_that_it_begins_with_count_once(capsys: pytest.CaptureFixture[str]) -> None:
     adopt(capsys, "chat", "--into", "mine", "--user", "ann")
     chat("mine", "one more")

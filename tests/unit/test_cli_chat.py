@@ -4,6 +4,7 @@ import importlib
 import io
 import json
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -13,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
 from conversation import call
-from everthread import Context, build_graph, open_storage
+from everthread import Context, EverthreadMiddleware, build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
 from everthread.errors import ModelError
@@ -361,9 +363,76 @@ def test_chat_takes_an_agent_of_the_current_folder(chat: Chat, capsys: pytest.Ca
     _, out, _ = chat("hi", options=("--thread", "t", "--agent", "my_clerk:clerk"), model=ScriptedModel(["hello"]))
 
     assert out.startswith("Clerk · model scripted")
-    code, _, err = chat("hi")
-    assert (code, "unknown agent 'clerk'" in err, "`module:attribute`" in err) == (2, True, True)
+    assert chat("hi") == (
+        2,
+        "",
+        "error: thread 't' is run by the agent 'clerk', which only your code has; name it by `--agent "
+        "module:attribute`\n",
+    )
     assert main(["end", "t", "--agent", "my_clerk:clerk"]) == 0
+
+
+def test_the_last_line_goes_on_with_an_own_agent_user_and_database(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("my_clerk.py").write_text(OWN_AGENT)
+    monkeypatch.setattr("everthread.cli.chat._is_interactive", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda prompt: "/quit")
+    options = ("--thread", "t 1", "--user", "ada", "--agent", "my_clerk:clerk", "--database", "sqlite:///a b.db")
+
+    _, _, err = chat(options=options)
+    again = err.splitlines()[-1].removesuffix(" goes on with this conversation")
+
+    assert shlex.split(again) == ["everthread", "chat", *options]
+
+
+def test_show_names_the_command_that_goes_on(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("my_clerk.py").write_text(OWN_AGENT)
+    options = ("--thread", "t", "--agent", "my_clerk:clerk", "--database", "sqlite:///b.db")
+    chat("hi", options=options, model=ScriptedModel([BROKEN]))
+
+    assert main(["show", "t", "--database", "sqlite:///b.db"]) == 0
+    goes_on = "everthread chat --thread t --agent module:attribute --database sqlite:///b.db"
+    assert f"`{goes_on}` goes on with it" in capsys.readouterr().out
+
+
+def test_another_agent_that_takes_a_thread_over_is_told(chat: Chat) -> None:
+    chat("hi", model=ScriptedModel(["hello"]))
+
+    _, _, err = chat(options=("--thread", "t", "--agent", "support"), model=ScriptedModel([]))
+
+    assert err == "the agent 'travel' has run this thread; from now on 'support' does\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--agent", "travel")])
+def test_a_thread_of_another_graph_is_refused_before_a_message(chat: Chat, options: tuple[str, ...]) -> None:
+    with open_storage("sqlite:///everthread.db") as storage:
+        agent = create_agent(
+            ScriptedModel(["hello"]),
+            middleware=[EverthreadMiddleware(window=4_000, summarizer="offline")],
+            checkpointer=storage.checkpointer,
+            store=storage.store,
+        )
+        config: Any = {"configurable": {"thread_id": "t", "user_id": "local"}}
+        storage.guard(agent).invoke({"messages": [HumanMessage("hi")]}, config)
+
+    code, out, err = chat("hi", options=("--thread", "t", *options))
+
+    assert (code, out) == (2, "")
+    assert err.startswith("error: thread 't' was made by another graph")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["chat", "--thread", ""],
+        ["forget", "--thread", ""],
+        ["spend", "--thread", ""],
+        ["why", "tea", "--thread", ""],
+    ],
+)
+def test_an_empty_thread_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 2
+    assert "must be a non-empty text, got ''" in capsys.readouterr().err
+    assert not Path("everthread.db").exists()
 
 
 @pytest.mark.parametrize("name", ["my_clerk:nobody", "my_clerk:number", "no_such_module:clerk", ":"])

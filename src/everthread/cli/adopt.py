@@ -2,12 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AgentName, AsJson, DatabaseUrl, agent_of, user_option
+from everthread.cli.options import (
+    DEFAULT_DATABASE,
+    WAIT_SECONDS,
+    AgentName,
+    AsJson,
+    DatabaseUrl,
+    agent_of,
+    command_line,
+    user_option,
+)
 from everthread.cli.output import counted, note, print_json, print_table, say
 from everthread.cli.reading import when
 from everthread.errors import NotFoundError, SettingsError
@@ -68,7 +76,8 @@ def adopt(
         print_json({"thread_id": into, "user_id": user, "adopted": thread, "messages": taken})
     else:
         say(f"Thread {into} of user {user} begins with {counted(taken, 'message')} of thread {thread}.", "bold")
-        note(f"thread {thread} is as it was; go on with `everthread chat --thread {quote(into)} --user {quote(user)}`")
+        again = command_line("chat", thread=into, user=user, agent=agent, database=database)
+        note(f"thread {thread} is as it was; go on with `{again}`")
 
 
 _HAND_BACK = """

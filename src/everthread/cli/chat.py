@@ -5,7 +5,6 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from shlex import quote
 from typing import Annotated
 
 import typer
@@ -23,7 +22,10 @@ from everthread.cli.options import (
     DatabaseUrl,
     ModelName,
     SpendLimits,
+    command_line,
     load_agent,
+    ready_agent,
+    thread_option,
     user_option,
     with_spend,
 )
@@ -42,7 +44,8 @@ from everthread.memory.text.consent import approves
 from everthread.models.provider import describe, resolve
 from everthread.nodes.prompt_plan import make_plan, read_memory
 from everthread.nodes.sizes import PromptSize
-from everthread.state import Agent, Context
+from everthread.state import Agent, Context, State
+from everthread.storage.adoption import refuse_foreign
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.reading import exists, long_term_notes, read_thread, record_of, session_notes
 
@@ -72,9 +75,7 @@ def chat(
         str | None,
         user_option("Who is talking.  [default: the thread's user, else local]"),
     ] = None,
-    thread: Annotated[
-        str | None, typer.Option("--thread", metavar="ID", help="Go on with a thread.  [default: a new one]")
-    ] = None,
+    thread: Annotated[str | None, thread_option("Go on with a thread.  [default: a new one]")] = None,
     model: ModelName = None,
     window: Annotated[
         int | None, typer.Option("--window", metavar="N", help="Input limit in tokens.  [default: the model's own]")
@@ -97,22 +98,42 @@ def chat(
         thread_id = thread or f"t-{uuid.uuid4().hex[:8]}"
         record = record_of(storage.store, thread_id) or {}
         context = Context(user_id=check_owner(record, thread_id, user), window=context.window)
-        talking_to = chosen or with_spend(load_agent(record.get("agent", "travel")), spend)
+        refuse_foreign(storage.checkpointer, thread_id, State.__annotations__)
+        talking_to = chosen or with_spend(ready_agent(record, thread_id), spend)
         _check_window(talking_to, chat_model, context, storage, thread_id)
-        code = _Dialogue(storage, talking_to, chat_model, context, thread_id).run()
+        if (before := record.get("agent", talking_to.name)) != talking_to.name:
+            note(f"the agent {before!r} has run this thread; from now on {talking_to.name!r} does")
+        again = command_line(
+            "chat",
+            thread=thread_id,
+            user=None if context.user_id == Context.user_id else context.user_id,
+            agent=agent,
+            model=model,
+            window=window,
+            spend=spend,
+            database=database,
+        )
+        code = _Dialogue(storage, talking_to, chat_model, context, thread_id, again).run()
     raise typer.Exit(code)
 
 
 class _Dialogue:
-    """Reads messages until the input ends."""
+    """Reads messages until the input ends.
 
-    def __init__(self, storage: Storage, agent: Agent, model: BaseChatModel, context: Context, thread_id: str) -> None:
+    Args:
+        again: the command that goes on with the thread.
+    """
+
+    def __init__(
+        self, storage: Storage, agent: Agent, model: BaseChatModel, context: Context, thread_id: str, again: str
+    ) -> None:
         self._storage = storage
         self._title = agent.title
         self._model_name = describe(model)
         self._user_id = context.user_id
         self._thread_id = thread_id
         self._dials = context
+        self._again = again
         self._failed = False
         self._screen = Screen()
         self._graph = build_graph(agent, model=model, storage=storage)
@@ -134,14 +155,8 @@ class _Dialogue:
             # Also when Ctrl-C ends the chat.
             if _is_interactive():
                 self._screen.close()
-                note(f"{self._command()} goes on with this conversation")
+                note(f"{self._again} goes on with this conversation")
         return 1 if self._failed and not _is_interactive() else 0
-
-    def _command(self) -> str:
-        url = self._storage.url
-        return f"everthread chat --thread {quote(self._thread_id)}" + (
-            "" if url == DEFAULT_DATABASE else f" --database {quote(url)}"
-        )
 
     def _talk(self) -> None:
         commands: dict[str, Callable[[], None]] = {
@@ -206,7 +221,7 @@ class _Dialogue:
                 note("/retry goes on with this turn; a further message is answered together with it")
         except KeyboardInterrupt:
             self._screen.close()
-            goes_on = "/retry" if _is_interactive() else self._command()
+            goes_on = "/retry" if _is_interactive() else self._again
             kept = self._conversation.is_unfinished()
             note(f"stopped; your message is kept, and {goes_on} goes on with it" if kept else "stopped; send it again")
             if not _is_interactive():

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from everthread.agents import AGENTS
 from everthread.calls import PromptChange, PromptPart, SentPrompt, prompt_at, prompt_changes
 from everthread.cli.options import (
     DEFAULT_DATABASE,
@@ -16,13 +15,14 @@ from everthread.cli.options import (
     ThreadId,
     call_named,
     load_agent_or_graph,
+    ready_agent,
 )
 from everthread.cli.output import counted, note, out, print_json, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.reading import COLOURS, changed_lines, when
 from everthread.compactions import Preview, preview
 from everthread.errors import SettingsError
-from everthread.graph.agent import build_graph, recorded_agent
+from everthread.graph.agent import build_graph
 from everthread.graph.run import is_own
 from everthread.graph.thread_checks import graph_on
 from everthread.ledger import events
@@ -84,19 +84,15 @@ def context(
 
 def _preview(storage: Storage, thread: str, agent: str | None, model: str | None, window: int | None) -> Preview:
     record = record_of(storage.store, thread) or {}
-    chosen = recorded_agent(record) if agent is None else load_agent_or_graph(agent)
+    named = None if agent is None else load_agent_or_graph(agent)
     is_ours = reader_of(storage).is_ours(thread)
-    if isinstance(chosen, Agent) and not is_ours:
+    if not is_ours and (named is None or isinstance(named, Agent)):
         raise SettingsError(
             f"thread {thread!r} is one of EverthreadMiddleware, and only its app has the tools and prompt; name that "
             "app's agent by `--agent module:attribute`"
         )
+    chosen = ready_agent(record, thread) if named is None else named
     if isinstance(chosen, Agent):
-        if agent is None and chosen.name not in AGENTS:
-            raise SettingsError(
-                f"thread {thread!r} is run by the agent {chosen.name!r}, which only your code has; name it by "
-                "`--agent module:attribute`"
-            )
         graph = build_graph(chosen, model=model or "offline", storage=storage)
     else:
         if model is not None:

@@ -14,7 +14,7 @@ import yaml
 from everthread.agents import travel
 from everthread.cli.conversation import Conversation, Turn
 from everthread.cli.end import print_ending
-from everthread.cli.options import AsJson
+from everthread.cli.options import AsJson, command_line
 from everthread.cli.output import hanging, out, print_json, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.screen import as_code
@@ -280,17 +280,16 @@ def _print_claims(claims: Sequence[_Claim]) -> None:
 
 def _print_next(run: _Run, database: str | None) -> None:
     """Say what to try now."""
-    kept = f" --database {database}" if database else ""
     steps = {
         "everthread chat": "talk with this agent yourself; --agent support takes another one",
         "everthread chat --model openai:NAME": "with a real model; it needs OPENAI_API_KEY",
     }
     if database:
         steps = {
-            f"everthread show {run.threads[0]}{kept}": "every message of the first thread",
-            f"everthread why vegetarian --thread {run.threads[0]}{kept}": "where a note comes from",
-            f"everthread notes {run.context.user_id}{kept}": "what is remembered",
-            f"everthread chat --thread {run.threads[1]}{kept}": "go on with the second thread",
+            command_line("show", run.threads[0], database=database): "every message of the first thread",
+            command_line("why", "vegetarian", thread=run.threads[0], database=database): "where a note comes from",
+            command_line("notes", run.context.user_id, database=database): "what is remembered",
+            command_line("chat", thread=run.threads[1], database=database): "go on with the second thread",
         }
     else:
         steps["everthread demo --database sqlite:///demo.db"] = "keep what was played, to look at it"

@@ -2,12 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, WAIT_SECONDS, AsJson, DatabaseUrl, Yes, user_option
+from everthread.cli.options import (
+    DEFAULT_DATABASE,
+    WAIT_SECONDS,
+    AsJson,
+    DatabaseUrl,
+    Yes,
+    command_line,
+    thread_option,
+    user_option,
+)
 from everthread.cli.output import check_writable, confirm, counted, note, print_json, progress, say, write_json
 from everthread.errors import SettingsError, StorageError
 from everthread.plain import enumerated
@@ -20,7 +28,7 @@ __all__ = ["forget", "in_words"]
 def forget(
     user: Annotated[str | None, user_option("Erase everything of this user, all threads included.")] = None,
     thread: Annotated[
-        str | None, typer.Option("--thread", metavar="THREAD", help="Erase this thread and what came only from it.")
+        str | None, thread_option("Erase this thread and what came only from it.", metavar="THREAD")
     ] = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write what was erased, as JSON, to a new file.")
@@ -46,7 +54,7 @@ def forget(
     if as_json or unwritten:
         print_json(erased.as_json())
     else:
-        _print(erased, receipt)
+        _print(erased, receipt, database)
     if not erased.is_verified:
         raise StorageError(
             f"erased, but texts of it are still in {_places(erased.left)}; `--receipt FILE` lists every place"
@@ -74,7 +82,7 @@ def _ask(counts: dict[str, int], user: str | None, thread: str | None) -> None:
     confirm(f"Erase all of {_who(user, thread)}? It cannot be undone (`--yes` skips this question).")
 
 
-def _print(receipt: Receipt, file: Path | None) -> None:
+def _print(receipt: Receipt, file: Path | None, database: str) -> None:
     say(f"Erased {_who(receipt.user_id, receipt.thread_id)}: {in_words(receipt.erased)}.", "bold")
     size = counted(sum(receipt.files.values()), "byte")
     if receipt.is_verified:
@@ -86,7 +94,7 @@ def _print(receipt: Receipt, file: Path | None) -> None:
     for thread_id in receipt.strangers:
         note(
             f"the session record of thread {thread_id!r} cannot be read, so nobody knows whose it is; "
-            f"`everthread forget --thread {quote(thread_id)}` erases it"
+            f"`{command_line('forget', thread=thread_id, database=database)}` erases it"
         )
     if file is not None:
         note(f"the receipt is in {file}")

@@ -1,6 +1,7 @@
 """Options that several commands share, and how their values are read."""
 
 import getpass
+import os
 import sys
 import sysconfig
 import traceback
@@ -8,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePath
+from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -15,6 +17,7 @@ import typer
 from everthread.errors import SettingsError
 from everthread.plain import without_guide
 from everthread.state import Agent, Spend, namespaces
+from everthread.storage.locations import is_postgres
 
 if TYPE_CHECKING:
     from everthread.graph.thread_checks import AgentLike
@@ -40,11 +43,14 @@ __all__ = [
     "Yes",
     "agent_of",
     "call_named",
+    "command_line",
     "duration_seconds",
     "load_agent",
     "load_agent_or_graph",
     "load_attribute",
     "operator",
+    "ready_agent",
+    "thread_option",
     "time_option",
     "user_option",
     "with_spend",
@@ -64,6 +70,30 @@ def _checked(name: str) -> Callable[[str | None], str | None]:
 def user_option(text: str) -> Any:
     """Return `--user`, which says in the help what it is for."""
     return typer.Option("--user", metavar="USER", callback=_checked("--user"), help=text)
+
+
+def thread_option(text: str, metavar: str = "ID") -> Any:
+    """Return `--thread`, which says in the help what it is for; an empty id, as of an unset variable, is refused."""
+    return typer.Option("--thread", metavar=metavar, callback=_checked("--thread"), help=text)
+
+
+def command_line(*words: str, database: str = DEFAULT_DATABASE, **options: object) -> str:
+    """Return a command to copy, such as `everthread chat --thread t-1 --user ann`.
+
+    Args:
+        words: the command and its arguments.
+        database: left out where the command has it without saying; a password is not shown.
+        options: by their names; those that are None are left out.
+    """
+    if database != (os.environ.get("EVERTHREAD_DATABASE") or DEFAULT_DATABASE):
+        if is_postgres(database):
+            # Taken when called: its driver is an extra.
+            from everthread.storage.postgres.location import locate_postgres
+
+            database = locate_postgres(database).url
+        options["database"] = database
+    named = [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
+    return join(["everthread", *words, *named])
 
 
 def operator() -> str:
@@ -261,3 +291,20 @@ def agent_of(record: Mapping[str, Any], name: str | None = None) -> Agent:
     from everthread.graph.agent import recorded_agent
 
     return recorded_agent(record)
+
+
+def ready_agent(record: Mapping[str, Any], thread_id: str) -> Agent:
+    """Return the agent that a thread runs with when none is named.
+
+    Raises:
+        SettingsError: it is none of the ready ones.
+    """
+    from everthread.graph.agent import ready_agents
+
+    agent = agent_of(record)
+    if agent.name not in ready_agents():
+        raise SettingsError(
+            f"thread {thread_id!r} is run by the agent {agent.name!r}, which only your code has; name it by "
+            "`--agent module:attribute`"
+        )
+    return agent

@@ -1,12 +1,11 @@
 """`show`: every message of a thread, and the versions of its summary."""
 
 from collections.abc import Iterator, Sequence
-from shlex import quote
 from typing import Annotated, Any
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of
+from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ThreadId, agent_of, command_line
 from everthread.cli.output import counted, hanging, note, print_json, say
 from everthread.cli.reading import COLOURS, changed_lines, explained, print_notes, when
 from everthread.state import namespaces
@@ -48,10 +47,10 @@ def show(
     elif as_json:
         print_json(view.as_json(limit))
     else:
-        _print_thread(view, limit)
+        _print_thread(view, limit, database)
 
 
-def _print_thread(view: ThreadView, limit: int | None) -> None:
+def _print_thread(view: ThreadView, limit: int | None, database: str) -> None:
     record = view.record or {}
     say(
         f"thread {view.thread_id} · user {record.get('user_id', 'unknown')} · agent {record.get('agent', 'unknown')} · "
@@ -67,11 +66,23 @@ def _print_thread(view: ThreadView, limit: int | None) -> None:
     if view.notes:
         say()
         print_notes("Session notes", view.notes)
-    goes_on = f"`everthread chat --thread {quote(view.thread_id)}`" if view.is_ours else "the app whose thread it is"
+    if not view.asked and not view.unfinished:
+        return
+    goes_on = f"`{_chat(view, database)}`" if view.is_ours else "the app whose thread it is"
     if view.asked:
         say(f"\n{counted(len(view.asked), 'approval')} open: {goes_on} asks for it", "yellow")
-    elif view.unfinished:
+    else:
         say(f"\nthe last turn has no answer: {goes_on} goes on with it", "yellow")
+
+
+def _chat(view: ThreadView, database: str) -> str:
+    """Return the command that goes on with a thread."""
+    # Taken when called: it brings LangChain, which the rest of `show` does without.
+    from everthread.graph.agent import ready_agents
+
+    is_ready = agent_of(view.record or {}).name in ready_agents()
+    agent = None if is_ready else "module:attribute"
+    return command_line("chat", thread=view.thread_id, agent=agent, database=database)
 
 
 def _print_message(view: ThreadView, message: StoredMessage) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, OneUser
+from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, OneUser, thread_option
 from everthread.cli.output import counted, note, print_json, print_table
 from everthread.errors import SettingsError
 from everthread.spend.prices import read_price_list
@@ -25,7 +25,7 @@ def spend(
         str, typer.Option("--by", metavar="NAMES", help="Of user, day, model, thread, purpose; separated by commas.")
     ] = "user,day,model",
     user: OneUser = None,
-    thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only this thread.")] = None,
+    thread: Annotated[str | None, thread_option("Only this thread.")] = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="DAY", help="Only from this day of UTC on, as 2026-01-31.")
     ] = None,

@@ -1,11 +1,10 @@
 """`why`: where something is now, how it came there, and what depends on it."""
 
-from shlex import quote
 from typing import Annotated, Any
 
 import typer
 
-from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl
+from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, command_line, thread_option
 from everthread.cli.output import counted, note, print_json, say, shortened
 from everthread.cli.reading import explained
 from everthread.errors import NotFoundError, SettingsError
@@ -28,7 +27,7 @@ def why(
         str | None,
         typer.Argument(metavar="[TEXT|ID]", help="Words as they were said, an id of a message or note, or a handle."),
     ] = None,
-    thread: Annotated[str, typer.Option("--thread", metavar="THREAD", help="Id of the thread.")] = "",
+    thread: Annotated[str | None, thread_option("Id of the thread.", metavar="THREAD")] = None,
     refetches: Annotated[
         bool, typer.Option("--refetches", "--regrets", help="Count what was needed again after it had left the prompt.")
     ] = False,
@@ -39,7 +38,7 @@ def why(
 
     The answer rests on recorded ids: messages, notes, entries of the summary, and the events of the ledger.
     """
-    if not thread:
+    if thread is None:
         raise SettingsError("which thread? `everthread why TEXT --thread THREAD`; `everthread threads` lists them")
     if refetches == (asked is not None):
         raise SettingsError("say what to explain, `everthread why TEXT --thread THREAD`, or `--refetches`, one of both")
@@ -54,7 +53,7 @@ def why(
         values = [explanation.as_json() for explanation in explanations]
         print_json({"thread_id": thread, "asked": asked, "exact": is_exact, "accounts": values})
     elif not explanations:
-        raise NotFoundError(_nothing(history, asked))
+        raise NotFoundError(_nothing(history, asked, database))
     else:
         if not is_exact:
             note(f"nothing says {asked!r} as it is; these messages share words with it")
@@ -62,12 +61,12 @@ def why(
             _print(explanation)
 
 
-def _nothing(history: ThreadHistory, asked: str) -> str:
+def _nothing(history: ThreadHistory, asked: str, database: str) -> str:
     erased = sum(len(event.note_ids) for event in history.note_events if isinstance(event, Erased))
     nothing = f"nothing in thread {history.thread_id!r} or in its user's notes has {asked!r}"
     if erased:
         return f"{nothing}; {counted(erased, 'note')} of its prompts were erased, and erased text cannot be found"
-    return f"{nothing}; `everthread show {quote(history.thread_id)}` shows every message"
+    return f"{nothing}; `{command_line('show', history.thread_id, database=database)}` shows every message"
 
 
 def _print(explanation: Explanation) -> None:
