@@ -212,7 +212,9 @@ def test_a_table_of_another_program_is_left_alone(postgres_url: str) -> None:
         ("postgresql://u:s3cret@127.0.0.1:1/d?schema=a-b", "`schema` is 'a-b'"),
         ("postgresql://u:s3cret@127.0.0.1:1/d?pool_size=no", "`pool_size` is 'no'"),
         ("postgresql://u:s3cret@127.0.0.1:1/d?pgbouncer=1", "add `direct_url"),
-        ("postgresql://u:s3cret@127.0.0.1:1/d?nonsense=1", "is not understood"),
+        ("postgresql://u:s3cret@127.0.0.1:1/d?nonsense=1", "unknown parameter 'nonsense'"),
+        ("postgresql://u:my?s3cret=1@127.0.0.1:1/d", "is not understood"),
+        ("postgresql://u:my?s3cret=1&more=2@127.0.0.1:1/d", "is not understood"),
     ],
 )
 def test_a_url_that_does_not_work_is_refused_without_its_password(url: str, reason: str) -> None:

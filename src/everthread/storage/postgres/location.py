@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Conninfo
 
 from everthread.errors import SettingsError
 
@@ -116,13 +117,25 @@ def _parameters(url: str) -> dict[str, Any]:
             # The password ends somewhere else than its writer thinks, and the rest would be shown as the host.
             raise ValueError
         query = [pair for pair in every if pair[0] not in _OPTIONS]
-        return conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(query, quote_via=quote))))
+        unknown = next((name for name, _ in query if name not in _known()), None)
+        # With an `@` behind it, a name may be a piece of the password.
+        if unknown is None or any("@" in value for _, value in query):
+            return conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(query, quote_via=quote))))
     except (ProgrammingError, ValueError):
         # Not in the driver's words, which quote pieces of the password.
         raise SettingsError(
             "the Postgres URL is not understood; use `postgresql://user:password@host:5432/name?schema=agents`, and "
             "write `%40` for an `@`, `%2F` for a `/` and `%23` for a `#` in the password"
         ) from None
+    raise SettingsError(
+        f"the Postgres URL has the unknown parameter {unknown!r}; there are {', '.join(map(repr, _OPTIONS))} "
+        "and those of libpq, such as 'sslmode'"
+    )
+
+
+def _known() -> set[str]:
+    """Return the parameters that the driver takes."""
+    return {"ssl", *(option.keyword.decode() for option in Conninfo.get_defaults())}
 
 
 def _shown(url: str) -> str:
