@@ -222,6 +222,15 @@ def test_a_day_to_come_is_named_with_what_was_spent_since(run: Run, arguments: l
     assert run("spend", "--since", "2999-01-31", *arguments) == (0, "", f"{sentence}\n")
 
 
+def test_calls_that_reported_no_usage_are_not_nothing(run: Run) -> None:
+    with open_storage("sqlite:///everthread.db") as storage:
+        talk(storage, "ada", "t-1", "Hello.", "Hello again.", spend=None)
+
+    silent = "no usage was reported for 2 calls; `Spend` counts the tokens of such calls\n"
+    assert run("spend", "--thread", "t-1") == (0, "", silent)
+    assert run("spend", "--user", "bob") == (0, "", "user 'bob' has spent nothing\n")
+
+
 def test_a_day_that_is_none_is_refused(run: Run) -> None:
     refused = "error: `--since` must be a day such as 2026-01-31, got 'yesterday'\n"
 

@@ -13,7 +13,7 @@ from everthread.spend.prices import read_price_list
 from everthread.state import Spend
 from everthread.storage.reader import open_reader
 from everthread.storage.reading import exists, unknown
-from everthread.storage.spending import SpendRow, spend_rows
+from everthread.storage.spending import SpendRow, replies_without_usage, spend_rows
 
 __all__ = ["spend"]
 
@@ -46,8 +46,12 @@ def spend(
         if thread is not None and not exists(reader, thread):
             raise unknown(thread)
         rows = spend_rows(reader, names, prices, user_id=user, thread_id=thread, since=day)
+        silent = 0 if rows or as_json else replies_without_usage(reader, user, thread, day)
     if as_json:
         print_json({"by": names, "rows": [one.as_json() for one in rows]})
+        return
+    if silent:
+        note(f"no usage was reported for {counted(silent, 'call')}; `Spend` counts the tokens of such calls")
         return
     if not rows:
         who = "nothing was spent" if user is None else f"user {user!r} has spent nothing"

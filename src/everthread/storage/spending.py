@@ -16,7 +16,16 @@ from everthread.storage.reading import read_thread, records
 from everthread.storage.unreadable import readable
 from everthread.storage.user_data import kind_of
 
-__all__ = ["GROUPS", "Entry", "SpendRow", "rows_of", "spend_rows", "thread_spend", "user_spend"]
+__all__ = [
+    "GROUPS",
+    "Entry",
+    "SpendRow",
+    "replies_without_usage",
+    "rows_of",
+    "spend_rows",
+    "thread_spend",
+    "user_spend",
+]
 
 GROUPS = ("user", "day", "model", "thread", "purpose")
 """What rows can be told apart by."""
@@ -109,6 +118,22 @@ def spend_rows(
     return rows_of((one for one in (*counted, *uncounted) if one.group["day"] >= since), by)
 
 
+def replies_without_usage(reader: Reader, user_id: str | None, thread_id: str | None, since: str) -> int:
+    """Count the kept replies that reported no usage.
+
+    Args:
+        user_id: only this user's.
+        thread_id: only this thread's.
+        since: only from this day on.
+    """
+    threads = [str(one["thread_id"]) for one in records(reader, user_id) if thread_id in (None, one["thread_id"])]
+    return sum(
+        message.type == "ai" and reported_usage(message.usage_metadata) is None and _day_of(message) >= since
+        for thread in threads
+        for message in _messages(reader, thread)
+    )
+
+
 def rows_of(entries: Iterable[Entry], by: Sequence[str]) -> list[SpendRow]:
     """Add up entries that have the same groups, and the same currency."""
     rows: dict[tuple[str, ...], SpendRow] = {}
@@ -161,18 +186,25 @@ def _entries(counters: Iterable[StoredItem], user_id: str | None = None, thread_
 
 
 def _of_replies(reader: Reader, thread_id: str, user_id: str, prices: PriceList) -> Iterator[Entry]:
-    try:
-        messages = read_thread(reader, thread_id).messages
-    except EverthreadError:
-        return
-    for message in messages:
+    for message in _messages(reader, thread_id):
         if (usage := reported_usage(message.usage_metadata)) is not None:
             model, provider = _model_of(message)
             cost = prices.cost(provider, model, usage)
-            about = {"user": user_id, "day": str(marks(message).get("at") or UNKNOWN)[:10], "thread": thread_id}
+            about = {"user": user_id, "day": _day_of(message), "thread": thread_id}
             figures = {kind: getattr(usage, kind) for kind in KINDS}
             figures |= {"calls": 1, "from_replies": 1, "unpriced": int(cost is None), "cost": cost or 0.0}
             yield Entry({**about, "model": model, "purpose": "reply"}, prices.currency, figures)
+
+
+def _messages(reader: Reader, thread_id: str) -> Sequence[StoredMessage]:
+    try:
+        return read_thread(reader, thread_id).messages
+    except EverthreadError:
+        return ()
+
+
+def _day_of(message: StoredMessage) -> str:
+    return str(marks(message).get("at") or UNKNOWN)[:10]
 
 
 def _model_of(message: StoredMessage) -> tuple[str, str]:
