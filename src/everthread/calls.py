@@ -16,7 +16,7 @@ from everthread.state import namespaces
 from everthread.state.marks import MARK, is_masked, marks
 from everthread.storage.adoption import state_messages
 from everthread.storage.open import Storage
-from everthread.storage.reading import role_of
+from everthread.storage.reading import reader_of, role_of, unknown, unrecorded
 from everthread.storage.transcript import brief, message_of, message_text
 from everthread.storage.unreadable import readable
 from everthread.window.assembly import message_checksum
@@ -296,7 +296,7 @@ class _History:
             events_of_turns(storage.store, thread_id, *turns) if turns else events(storage.store, thread_id)
         )
         if not recorded and storage.store.get(namespaces.SESSIONS, thread_id) is None:
-            raise NotFoundError(f"there is no thread {thread_id!r} in this database")
+            raise unknown(thread_id) if reader_of(storage).is_ours(thread_id) else unrecorded(thread_id)
         working_set = {str(message.id): message for message in state_messages(storage, thread_id)}
         return cls(thread_id, calls_of(recorded), working_set, storage.store)
 

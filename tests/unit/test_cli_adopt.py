@@ -70,6 +70,23 @@ def said(messages: Sequence[Any]) -> list[str]:
     return [str(message.text) for message in messages]
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        (["threads"], 0, f"{len(THREADS)} threads of other graphs: `everthread adopt` lists them"),
+        (["context", APPROVAL], 1, f"error: thread '{APPROVAL}' is one of another graph, so no prompts and no events"),
+        (["ledger", APPROVAL], 0, f"thread '{APPROVAL}' is one of another graph, so no prompts and no events"),
+        (["context", "nowhere"], 1, "error: there is no thread 'nowhere'"),
+    ],
+    ids=str,
+)
+def test_other_commands_say_what_a_thread_of_another_graph_is(
+    capsys: pytest.CaptureFixture[str], command: list[str], code: int, says: str
+) -> None:
+    assert main(command) == code
+    assert says in capsys.readouterr().err
+
+
 def test_every_thread_is_listed_with_what_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
     threads = listed(capsys)
 

@@ -11,7 +11,7 @@ from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.ledger import schema as event_schema
 from everthread.storage.reader import open_reader
-from everthread.storage.reading import exists, unknown
+from everthread.storage.reading import exists, record_of, unknown, unrecorded
 
 __all__ = ["ledger"]
 
@@ -69,7 +69,9 @@ def ledger(
     with open_reader(database) as reader, explained(reader, thread):
         if not exists(reader, thread):
             raise unknown(thread)
-        chosen = [event for event in events(reader, thread) if not kind or event.event in kind]
+        recorded = events(reader, thread)
+        is_foreign = not recorded and record_of(reader, thread) is None and not reader.is_ours(thread)
+    chosen = [event for event in recorded if not kind or event.event in kind]
     for event in chosen if limit is None else chosen[-limit:]:
         value = event.model_dump(mode="json")
         if as_json:
@@ -77,7 +79,7 @@ def ledger(
         else:
             say(f"turn {value['turn']}  {when(value['at'])}  {value['event']}  {_figures(value)}")
     if not chosen and not as_json:
-        note(f"thread {thread!r} has no such events")
+        note(str(unrecorded(thread)) if is_foreign else f"thread {thread!r} has no such events")
 
 
 def _page(database: str, thread: str, limit: int) -> str:

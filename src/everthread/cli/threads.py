@@ -1,7 +1,7 @@
 """`threads`: what is in the database."""
 
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, OneUser
-from everthread.cli.output import note, print_json, print_table, shortened
+from everthread.cli.output import counted, note, print_json, print_table, shortened
 from everthread.cli.reading import when
 from everthread.storage.reader import open_reader
 from everthread.storage.reading import records
@@ -17,6 +17,8 @@ def threads(user: OneUser = None, database: DatabaseUrl = DEFAULT_DATABASE, as_j
     """List the threads, the latest activity first, and whether the last turn of each waits or has no answer."""
     with open_reader(database) as reader:
         sessions = [{**one, "status": reader.turn(str(one["thread_id"]))} for one in records(reader, user)]
+        unlisted = {*reader.tables.thread_ids()} - {str(one["thread_id"]) for one in sessions} if user is None else ()
+        others = sum(not reader.is_ours(one) for one in unlisted)
     if as_json:
         print_json(sessions)
     elif not sessions:
@@ -39,3 +41,5 @@ def threads(user: OneUser = None, database: DatabaseUrl = DEFAULT_DATABASE, as_j
                 ]
             )
         print_table(_COLUMNS, rows, words=[name for name in _COLUMNS if name != "turns"])
+    if others and not as_json:
+        note(f"{counted(others, 'thread')} of other graphs: `everthread adopt` lists them")

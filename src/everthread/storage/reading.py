@@ -38,6 +38,7 @@ __all__ = [
     "session_notes",
     "thread_view",
     "unknown",
+    "unrecorded",
     "user_notes",
     "user_records",
     "with_summary",
@@ -192,6 +193,13 @@ def exists(source: Source, thread_id: str) -> bool:
 def unknown(thread_id: str) -> NotFoundError:
     """Make the error for a thread that does not exist."""
     return NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
+
+
+def unrecorded(thread_id: str) -> NotFoundError:
+    """Make the error for what is asked of a thread that another graph ran, without a guard or our middleware."""
+    return NotFoundError(
+        f"thread {thread_id!r} is one of another graph, so no prompts and no events of it were recorded"
+    )
 
 
 def gone(reader: Reader, thread_id: str) -> str | None:
