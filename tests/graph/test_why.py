@@ -86,6 +86,16 @@ def test_what_is_in_the_prompt_is_there_with_its_category(storage: Storage) -> N
     assert fact([account], "in_prompt") == "It is in the prompt word for word, in the category `history`."
 
 
+@pytest.mark.parametrize("asked", ["vegetarian", "Is vegetarian"])
+def test_what_the_user_said_comes_ahead_of_its_echoes(storage: Storage, asked: str) -> None:
+    talk(storage, ("Hello.", "Are you vegetarian?"), ("I am vegetarian.", saves("Is vegetarian.")))
+
+    told = why(storage, asked)
+
+    assert told[0].title == "user: I am vegetarian."
+    assert why(storage, next(one.id for one in told if one.kind == "note"))[0].kind == "note"
+
+
 def test_what_was_evicted_names_the_turn_and_the_policy(storage: Storage) -> None:
     turns = [("hello", "Hi."), ("My locker code is 4711.", "Fine."), ("third", "c")]
     talk(storage, *turns, policy="sliding_window", keep_last_turns=1)

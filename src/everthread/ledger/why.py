@@ -79,6 +79,8 @@ class Explanation:
 def explain(history: ThreadHistory, query: str, items: Sequence[LineageItem] = ()) -> list[Explanation]:
     """Explain everything that an id or a text names, and all that it is linked to.
 
+    Of a text, what the user said comes ahead of replies, tool calls and notes that say it again.
+
     Args:
         history: the thread.
         query: an id, a handle or some words.
@@ -93,8 +95,24 @@ def explain(history: ThreadHistory, query: str, items: Sequence[LineageItem] = (
             comes_from=tuple(history.sources(item)),
             leads_to=tuple(history.dependents(item)),
         )
-        for item in history.closure(list(items) or history.find(query))
+        for item in (history.closure(items) if items else _found(history, query))
     ]
+
+
+def _found(history: ThreadHistory, query: str) -> list[LineageItem]:
+    """Return what an id or a text names, and all that it is linked to, in the order in which it is explained."""
+    named = history.find(query)
+    linked = history.closure(named)
+    if any(item.id.startswith(query) for item in named):
+        return linked
+    sources = {source for item in named if item.kind == "note" for source in history.sources(item)}
+    first = [item for item in linked if (item in sources or item in named) and _is_of_user(history, item)]
+    return list(dict.fromkeys([*first, *linked]))
+
+
+def _is_of_user(history: ThreadHistory, item: LineageItem) -> bool:
+    message = history.messages.message(item.id) if item.kind == "message" else None
+    return message is not None and message.type == "human"
 
 
 def explain_closest(history: ThreadHistory, query: str) -> tuple[list[Explanation], bool]:
