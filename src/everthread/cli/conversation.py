@@ -171,9 +171,18 @@ def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
     try:
         yield loop
     finally:
+        loop.run_until_complete(_cancel_tasks())
         loop.run_until_complete(loop.shutdown_asyncgens())
         # It does not wait for its threads, in which a call that was stopped may hang.
         loop.close()
+
+
+async def _cancel_tasks() -> None:
+    """End what a stopped run left behind, such as a save; asyncio would complain of each."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _interruptible(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
