@@ -1,5 +1,6 @@
 """`chat`, fed with lines in one process."""
 
+import asyncio
 import importlib
 import io
 import json
@@ -8,7 +9,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
 from conversation import call
@@ -140,6 +141,31 @@ def test_the_end_of_the_input_leaves_an_approval_open_and_the_next_chat_asks_aga
 
 def test_what_is_not_a_plain_yes_declines(chat: Chat) -> None:
     assert "Nothing was booked" in chat(FLIGHT, BOOK, "yes but with a window seat")[1]
+
+
+@pytest.mark.parametrize("line", ["What do you know about me?", "yes but by the window", "no, take option 2"])
+def test_a_line_from_a_pipe_that_answers_nothing_declines_and_is_the_next_message(
+    chat: Chat, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    _, out, err = chat(FLIGHT, BOOK, line, "Hello")
+
+    assert f"Approve? [y/N]\n> {line}\ndeclined\n" in out
+    assert "it declines, and is the next message" in err
+    assert [text for role, text in messages(capsys) if role == "user"] == [FLIGHT, BOOK, line, "Hello"]
+
+
+def test_a_line_that_is_kept_answers_no_further_approval(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("my_clerk.py").write_text(OWN_AGENT)
+    three = AIMessage("", tool_calls=[call("sign", f"c{paper}", paper=paper) for paper in ("lease", "will", "deed")])
+    options = ("--thread", "t", "--agent", "my_clerk:clerk")
+
+    chat(
+        "sign all", "yes", "who are you?", "yes", options=options, model=ScriptedModel([three, "one", "a clerk", "ok"])
+    )
+
+    said = messages(capsys)
+    assert [text for role, text in said if role == "tool"] == ["lease: signed", "will: refused", "deed: refused"]
+    assert [text for role, text in said if role == "user"] == ["sign all", "who are you?", "yes"]
 
 
 def test_a_failing_model_is_one_sentence_and_the_chat_goes_on(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
@@ -535,6 +561,25 @@ def test_ctrl_c_stops_a_hanging_call_at_once_and_the_next_chat_goes_on(
     assert (code, err) == (130, "stopped; your message is kept, and everthread chat --thread t goes on with it\n")
     chat(model=ScriptedModel(["hello"]))
     assert messages(capsys) == [("user", "hi"), ("assistant", "hello")]
+
+
+class LeavesBehind(ScriptedModel):
+    """Begins a task that nobody waits for."""
+
+    _left: list[asyncio.Task[bool]] = PrivateAttr(default_factory=list)
+
+    async def _astream(self, *arguments: Any, **options: Any) -> AsyncIterator[ChatGenerationChunk]:
+        self._left.append(asyncio.create_task(asyncio.Event().wait()))
+        async for chunk in super()._astream(*arguments, **options):
+            yield chunk
+
+
+def test_what_a_run_leaves_behind_has_ended_with_the_chat(chat: Chat) -> None:
+    model = LeavesBehind(["hello"])
+
+    chat("hi", model=model)
+
+    assert [task.cancelled() for task in model._left] == [True]
 
 
 def test_ctrl_c_leaves_a_person_in_the_chat(

@@ -40,10 +40,11 @@ from everthread.graph.ending import end_thread
 from everthread.graph.turn_parts import question
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
-from everthread.memory.text.consent import approves
+from everthread.memory.text.consent import answer_of, approves
 from everthread.models.provider import describe, resolve
 from everthread.nodes.prompt_plan import make_plan, read_memory
 from everthread.nodes.sizes import PromptSize
+from everthread.nodes.spending import amount_of
 from everthread.state import Agent, Context, State
 from everthread.storage.adoption import refuse_foreign
 from everthread.storage.open import Storage, open_storage
@@ -87,6 +88,9 @@ def chat(
 
     Inside: /end ends the session, /notes, /budget, /context, /retry, /help, /quit. Three double quotes on a line
     of their own open and close a message of several lines.
+
+    From a pipe, the line after a question answers it when it is a plain yes or no; any other line declines, and is the
+    next message.
     """
     # Everything that can be wrong with the command line is found before a file is made.
     context = Context(user_id="local" if user is None else user, window=window)
@@ -135,6 +139,7 @@ class _Dialogue:
         self._dials = context
         self._again = again
         self._failed = False
+        self._kept: str | None = None
         self._screen = Screen()
         self._graph = build_graph(agent, model=model, storage=storage)
         self._conversation = Conversation(self._graph, thread_id, context, self._decide, self._screen)
@@ -166,7 +171,7 @@ class _Dialogue:
             "/retry": self._retry,
             "/help": lambda: say(_HELP),
         }
-        while (read := read_message()) is not None:
+        while (read := self._read()) is not None:
             text, is_block = read
             word, *rest = text.split(maxsplit=1) or [""]
             if is_block or not _COMMAND.fullmatch(word):
@@ -182,6 +187,10 @@ class _Dialogue:
                 return
             else:
                 commands[word]()
+
+    def _read(self) -> tuple[str, bool] | None:
+        line, self._kept = self._kept, None
+        return read_message(line)
 
     def _greet(self) -> None:
         say(
@@ -202,7 +211,7 @@ class _Dialogue:
             say(f"It waits for {waiting}:", "yellow")
             self._retry()
         elif view.unfinished and _is_interactive():
-            if read_answer("Its last message has no answer. Go on with it? [Y/n]") in {"", "y", "yes"}:
+            if read_answer("Its last message has no answer. Go on with it? [Y/n]").lower() in {"", "y", "yes"}:
                 self._retry()
         elif view.unfinished:
             # A line from a pipe is a message; it is never the answer to a question that it cannot expect.
@@ -235,10 +244,23 @@ class _Dialogue:
         say()
         say(question(interrupt.value), "yellow")
         if isinstance(interrupt.value, Mapping) and interrupt.value.get("type") == "spend":
-            return read_answer("Spend more? [y/N or an amount]")
-        approved = approves(read_answer("Approve? [y/N]"))
+            return self._answer("Spend more? [y/N or an amount]", takes_amount=True)
+        approved = approves(self._answer("Approve? [y/N]"))
         say("approved" if approved else "declined", "dim")
         return approved
+
+    def _answer(self, asked: str, *, takes_amount: bool = False) -> str:
+        """Ask for one line; one from a pipe that answers nothing is kept as the next message, and declines."""
+        if self._kept is None:
+            answer = read_answer(asked)
+            word, rest = answer_of(answer)
+            is_no = not answer or (word == "no" and not rest)
+            is_amount = takes_amount and amount_of(answer) is not None
+            if _is_interactive() or is_no or approves(answer) or is_amount:
+                return answer
+            self._kept = answer
+        note("the line is neither a plain yes nor a no: it declines, and is the next message")
+        return ""
 
     def _retry(self) -> None:
         if self._conversation.is_unfinished():
@@ -310,14 +332,16 @@ class InputEnded(Exception):
     """The input ended where an answer was wanted; silence is neither a yes nor a no."""
 
 
-def read_message() -> tuple[str, bool] | None:
+def read_message(line: str | None = None) -> tuple[str, bool] | None:
     """Read the next message, without blank space around it, and whether it was fenced; None at the end of the input.
 
     A pasted text of several lines is one message where readline knows bracketed paste, and anywhere
     between two fences.
+
+    Args:
+        line: the first one, where it was read already.
     """
-    line = _read_line("you> ")
-    if line is None:
+    if line is None and (line := _read_line("you> ")) is None:
         return None
     if line.strip() != _FENCE:
         return line.strip(), "\n" in line.strip()
@@ -328,7 +352,7 @@ def read_message() -> tuple[str, bool] | None:
 
 
 def read_answer(asked: str) -> str:
-    """Ask for one line.
+    """Ask for one line; one from a pipe is shown.
 
     Raises:
         InputEnded: there is none.
@@ -338,7 +362,9 @@ def read_answer(asked: str) -> str:
     line = _read_line(f"{asked} ")
     if line is None:
         raise InputEnded
-    return line.strip().lower()
+    if not _is_interactive():
+        say(f"> {line.strip()}")
+    return line.strip()
 
 
 def _is_interactive() -> bool:

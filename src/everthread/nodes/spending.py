@@ -34,7 +34,7 @@ from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve, safety_fract
 from everthread.window.calibration import Calibration
 from everthread.window.tokens import TokenCounter, counter_for
 
-__all__ = ["Account", "limit_reply", "metered", "no_price"]
+__all__ = ["Account", "amount_of", "limit_reply", "metered", "no_price"]
 
 _MAY_BE_BILLED = frozenset({"timeout", "dropped"})
 """Failures of a call that the provider may have answered."""
@@ -281,8 +281,8 @@ class Account:
         """Return what an answer grants, by limit; empty when it grants nothing. What is no clear yes is none."""
         if isinstance(answer, Mapping):
             answer = answer.get("grant")
-        if isinstance(answer, str) and (said := _AMOUNT.fullmatch(answer.strip())):
-            answer = float(said[1].replace(",", "."))
+        if isinstance(answer, str) and (amount := amount_of(answer)) is not None:
+            answer = amount
         if isinstance(answer, bool | str):
             is_yes = answer if isinstance(answer, bool) else approves(answer)
             return dict(question["grant"]) if is_yes else {}
@@ -311,6 +311,12 @@ class Account:
     @property
     def _currency(self) -> str:
         return str(self._prices.currency)
+
+
+def amount_of(text: str) -> float | None:
+    """Return the amount of money that a reply names, such as `2.50 USD`; None when it says anything else."""
+    said = _AMOUNT.fullmatch(text.strip())
+    return None if said is None else float(said[1].replace(",", "."))
 
 
 def no_price(provider: str, name: str) -> str:
