@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,14 @@ def test_every_link_of_readme_and_docs_leads_somewhere() -> None:
     links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))]
 
     assert [(page.name, link) for page, link in links if ":" not in link and not (page.parent / link).exists()] == []
+
+
+def test_every_extra_is_in_the_reference() -> None:
+    project = tomllib.loads((README.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    _, _, page = (README.parent / "docs" / "reference.md").read_text("utf-8").partition("## Extras")
+
+    named = re.findall(r"^\| `(\w+)` \|", page.partition("\n## ")[0], flags=re.MULTILINE)
+    assert sorted(named) == sorted(project["optional-dependencies"])
 
 
 @pytest.mark.slow
