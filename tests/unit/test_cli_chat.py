@@ -281,7 +281,7 @@ def test_a_block_of_several_lines_is_one_message(chat: Chat, capsys: pytest.Capt
         (("--agent", "nope"), 2, "unknown agent 'nope'"),
         (("--model", "nope"), 2, "model 'nope' has no known form"),
         (("--model", "openai:gpt-4.1"), 2, "`OPENAI_API_KEY`"),
-        (("--window", "10"), 2, "`window` must be"),
+        (("--window", "10"), 2, "`--window` must be"),
         (("--user", ""), 2, "`--user` must be"),
         (("--database", "sqlite:///no/such/folder.db"), 1, "does not exist"),
     ],
@@ -299,7 +299,7 @@ def test_a_window_that_nothing_fits_into_is_refused_before_a_message_is_read(cha
     code, out, err = chat(options=("--window", "1500"))
 
     assert (code, out) == (1, "")
-    assert err.startswith("error: `window` is 1,500 tokens but")
+    assert err.startswith("error: `--window` is 1,500 tokens but")
 
 
 def test_the_thread_remembers_its_user_and_its_agent(chat: Chat) -> None:
@@ -318,12 +318,16 @@ def test_a_thread_of_another_user_is_refused(chat: Chat) -> None:
 
 
 def test_a_thread_that_is_in_use_is_one_sentence(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.cli.chat.WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("everthread.cli.chat.WAIT_SECONDS", 0.01)
     with open_storage("sqlite:///everthread.db") as storage, storage.locks.hold("t"):
-        code, _, err = chat("hi")
+        code, out, err = chat("hi")
 
-    assert code == 1
-    assert err.startswith("error: thread 't' is busy")
+    assert (code, out) == (1, "")
+    assert err.splitlines() == [
+        "another run of this process is running thread 't'; waiting up to 0.01 s …",
+        "error: thread 't' is busy: another run of this process held its lock for 0.01 s; wait for that run and try "
+        "again",
+    ]
 
 
 def test_context_shows_the_last_prompt_its_changes_and_the_next_compaction(chat: Chat) -> None:
@@ -341,6 +345,15 @@ def test_a_message_over_the_budget_is_one_sentence_and_the_next_one_works(chat: 
     assert code == 1
     assert err.startswith("error: ")
     assert "[turn 2 saved" in out
+
+
+def test_a_failure_of_an_earlier_chat_is_no_failure_once_it_is_answered(chat: Chat) -> None:
+    chat("word " * 6000, options=("--thread", "t", "--window", "4000"))
+
+    code, out, err = chat("hi", options=("--thread", "t", "--window", "4000"))
+
+    assert (code, "[turn 2 saved" in out) == (0, True)
+    assert "raise `--window`" in err
 
 
 def test_the_dials_reach_the_run(chat: Chat) -> None:
@@ -362,7 +375,7 @@ def test_chat_refuses_a_window_that_every_prompt_fills(chat: Chat) -> None:
     code, _, err = chat(options=("--window", "2000"))
 
     assert code == 1
-    assert "`window` is 2,000 tokens" in err
+    assert "`--window` is 2,000 tokens" in err
 
 
 OWN_AGENT = """

@@ -256,3 +256,16 @@ def test_doctor_fails_for_a_damaged_file(run: Run) -> None:
 
     assert checks(run)["integrity"]["status"] == "fail"
     assert run("doctor")[0] == 1
+
+
+@pytest.mark.parametrize("arguments", [("--thread", "t"), ("--user", "ada")])
+def test_forget_says_that_it_waits_for_a_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("everthread.cli.forget.WAIT_SECONDS", 0.01)
+    with open_storage("sqlite:///everthread.db") as storage, storage.locks.hold("t"):
+        code, out, err = run("forget", *arguments, "--yes")
+
+    assert (code, out) == (1, "")
+    assert "is running thread 't'; waiting up to 0.01 s …" in err
+    assert "wait for that run and try again" in err

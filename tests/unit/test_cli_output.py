@@ -150,7 +150,7 @@ def test_a_block_between_fences_is_one_message(monkeypatch: pytest.MonkeyPatch) 
 def test_the_end_of_the_input_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("YES \n\n"))
 
-    assert [read_answer("Sure?"), read_answer("Sure?")] == ["yes", ""]
+    assert [read_answer("Sure?"), read_answer("Sure?")] == ["YES", ""]
     with pytest.raises(InputEnded):
         read_answer("Sure?")
 

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     from everthread.cli.app import app
-    from everthread.cli.output import error
+    from everthread.cli.output import error, in_options
 
     try:
         app(args=None if arguments is None else list(arguments), prog_name="everthread")
@@ -65,10 +65,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except SettingsError as failure:
-        error(str(failure))
+        error(in_options(failure))
         return USAGE
     except EverthreadError as failure:
-        error(str(failure))
+        error(in_options(failure))
         return FAILED
     except sqlite3.Error as failure:
         from everthread.storage.failures import described

@@ -29,9 +29,9 @@ from everthread.cli.options import (
     user_option,
     with_spend,
 )
-from everthread.cli.output import counted, error, note, out, say
+from everthread.cli.output import counted, error, in_options, note, out, say
 from everthread.cli.prompt_view import bar, headline, legend
-from everthread.cli.reading import check_owner, print_notes
+from everthread.cli.reading import check_owner, note_busy, print_notes
 from everthread.cli.screen import Screen, saved_line
 from everthread.compactions import preview
 from everthread.errors import EverthreadError
@@ -100,6 +100,10 @@ def chat(
         chosen = with_spend(chosen, spend)
     with open_storage(database, lock_timeout_seconds=WAIT_SECONDS) as storage:
         thread_id = thread or f"t-{uuid.uuid4().hex[:8]}"
+        if note_busy(storage, [thread_id]):
+            # What the other run leaves is what this chat goes on from.
+            with storage.locks.hold(thread_id):
+                pass
         record = record_of(storage.store, thread_id) or {}
         context = Context(user_id=check_owner(record, thread_id, user), window=context.window)
         refuse_foreign(storage.checkpointer, thread_id, State.__annotations__)
@@ -138,7 +142,7 @@ class _Dialogue:
         self._thread_id = thread_id
         self._dials = context
         self._again = again
-        self._failed = False
+        self._failed = self._owes_answer = False
         self._kept: str | None = None
         self._screen = Screen()
         self._graph = build_graph(agent, model=model, storage=storage)
@@ -161,7 +165,7 @@ class _Dialogue:
             if _is_interactive():
                 self._screen.close()
                 note(f"{self._again} goes on with this conversation")
-        return 1 if self._failed and not _is_interactive() else 0
+        return 1 if (self._failed or self._owes_answer) and not _is_interactive() else 0
 
     def _talk(self) -> None:
         commands: dict[str, Callable[[], None]] = {
@@ -217,14 +221,17 @@ class _Dialogue:
             # A line from a pipe is a message; it is never the answer to a question that it cannot expect.
             note("its last message has no answer; going on with it first")
             self._retry()
+            # The next message is answered together with it.
+            self._owes_answer, self._failed = self._failed, False
 
     def _turn(self, act: Callable[[], Turn]) -> None:
         """Run a turn; a failure is one sentence and the dialogue goes on."""
+        note_busy(self._storage, [self._thread_id])
         try:
             turn = act()
         except EverthreadError as failure:
             self._screen.close()
-            error(str(failure))
+            error(in_options(failure))
             self._failed = True
             if self._conversation.is_unfinished():
                 note("/retry goes on with this turn; a further message is answered together with it")
@@ -236,6 +243,7 @@ class _Dialogue:
             if not _is_interactive():
                 raise
         else:
+            self._owes_answer = False
             self._screen.close()
             say(saved_line(turn), "dim")
 
@@ -275,7 +283,7 @@ class _Dialogue:
         try:
             ending = end_thread(self._graph, self._storage, self._thread_id, self._user_id)
         except EverthreadError as failure:
-            error(str(failure))
+            error(in_options(failure))
             self._failed = True
             return
         say("The session has ended; a further message begins another one on this thread.", "bold")
@@ -317,7 +325,7 @@ class _Dialogue:
                 before = prompt_at(storage, thread_id, sent.parent)
                 print_changes(before, sent, prompt_changes(before, sent, events(storage.store, thread_id)))
         except EverthreadError as failure:
-            note(str(failure))
+            note(in_options(failure))
 
 
 def _check_window(agent: Agent, model: BaseChatModel, context: Context, storage: Storage, thread_id: str) -> None:

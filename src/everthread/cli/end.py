@@ -16,7 +16,7 @@ from everthread.cli.options import (
     user_option,
 )
 from everthread.cli.output import print_json, say
-from everthread.cli.reading import check_owner
+from everthread.cli.reading import check_owner, note_busy
 from everthread.errors import StorageError
 from everthread.graph.agent import build_graph
 from everthread.graph.ending import Ending, end_thread, planned
@@ -60,6 +60,7 @@ def end(
             ending = planned(storage, thread, owner)
         else:
             graph = build_graph(agent_of(record, agent), model="offline", storage=storage)
+            note_busy(storage, [thread])
             ending = end_thread(graph, storage, thread, owner, actor=operator())
     if as_json:
         print_json(ending.as_json())

@@ -17,10 +17,12 @@ from everthread.cli.options import (
     user_option,
 )
 from everthread.cli.output import check_writable, confirm, counted, note, print_json, progress, say, write_json
+from everthread.cli.reading import note_busy
 from everthread.errors import SettingsError, StorageError
 from everthread.plain import enumerated
 from everthread.storage.erasure import Receipt, erase, held
 from everthread.storage.open import open_storage
+from everthread.storage.reading import user_records
 
 __all__ = ["forget", "in_words"]
 
@@ -48,6 +50,8 @@ def forget(
     with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
         if not yes:
             _ask(held(storage, user_id=user, thread_id=thread), user, thread)
+        threads = [str(thread)] if user is None else [one["thread_id"] for one in user_records(storage.store, user)]
+        note_busy(storage, threads)
         with progress(f"erasing {_who(user, thread)}") as report:
             erased = erase(storage, user_id=user, thread_id=thread, progress=report)
     unwritten = _write(receipt, erased)

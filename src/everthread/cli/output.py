@@ -26,6 +26,7 @@ __all__ = [
     "err",
     "error",
     "hanging",
+    "in_options",
     "note",
     "out",
     "plain",
@@ -76,6 +77,21 @@ def note(text: str) -> None:
 def error(text: str) -> None:
     """Print a failure on stderr."""
     err().print(Text.assemble(("error: ", "bold red"), plain(text)), soft_wrap=True)
+
+
+_IN_OPTIONS = {
+    "wait for that run or raise `lock_timeout_seconds`": "wait for that run and try again",
+    "`window`": "`--window`",
+}
+"""What the command line has for arguments of Python."""
+
+
+def in_options(failure: Exception) -> str:
+    """Return the sentence of a failure, with advice that a command line can follow."""
+    text = str(failure)
+    for argument, option in _IN_OPTIONS.items():
+        text = text.replace(argument, option)
+    return text
 
 
 def hanging(head: str, text: str, style: str = "") -> None:

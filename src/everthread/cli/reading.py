@@ -1,17 +1,21 @@
 """Show what was read: notes, dates, and whose a thread is."""
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from everthread.cli.output import note as remark
 from everthread.cli.output import say
 from everthread.errors import NotFoundError
 from everthread.state import Note
 from everthread.storage.reader import Reader
 from everthread.storage.reading import exists, gone
 
-__all__ = ["COLOURS", "changed_lines", "check_owner", "explained", "note_text", "print_notes", "when"]
+if TYPE_CHECKING:
+    from everthread.storage.open import Storage
+
+__all__ = ["COLOURS", "changed_lines", "check_owner", "explained", "note_busy", "note_text", "print_notes", "when"]
 
 COLOURS = {"-": "red", "+": "green", "~": "yellow"}
 """Of what left, came or changed, by its sign."""
@@ -37,6 +41,14 @@ def check_owner(record: Mapping[str, Any], thread_id: str, user_id: str | None) 
     if user_id is not None and owner not in (None, user_id):
         raise NotFoundError(f"user {user_id!r} has no thread {thread_id!r}; it belongs to user {owner!r}")
     return str(user_id or owner or "local")
+
+
+def note_busy(storage: "Storage", threads: Iterable[str]) -> bool:
+    """Tell whether somebody else runs one of some threads, and say that a command waits for it."""
+    holders = storage.locks.holders(threads)
+    for thread_id, holder in holders.items():
+        remark(f"{holder} is running thread {thread_id!r}; waiting up to {storage.locks.timeout_seconds:g} s …")
+    return bool(holders)
 
 
 @contextmanager
