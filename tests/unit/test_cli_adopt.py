@@ -75,6 +75,7 @@ def said(messages: Sequence[Any]) -> list[str]:
     [
         (["threads"], 0, f"{len(THREADS)} threads of other graphs: `everthread adopt` lists them"),
         (["context", APPROVAL], 1, f"error: thread '{APPROVAL}' is one of another graph, so no prompts and no events"),
+        (["context", APPROVAL, "--preview"], 1, f"error: thread '{APPROVAL}' is one of another graph"),
         (["ledger", APPROVAL], 0, f"thread '{APPROVAL}' is one of another graph, so no prompts and no events"),
         (["context", "nowhere"], 1, "error: there is no thread 'nowhere'"),
     ],

@@ -28,7 +28,7 @@ from everthread.graph.thread_checks import graph_on
 from everthread.ledger import events
 from everthread.state import Agent, Context
 from everthread.storage.open import Storage
-from everthread.storage.reading import reader_of, record_of
+from everthread.storage.reading import reader_of, record_of, unrecorded
 from everthread.storage.to_read import storage_to_read
 
 __all__ = ["context", "print_call", "print_changes", "print_preview"]
@@ -87,6 +87,8 @@ def _preview(storage: Storage, thread: str, agent: str | None, model: str | None
     named = None if agent is None else load_agent_or_graph(agent)
     is_ours = reader_of(storage).is_ours(thread)
     if not is_ours and (named is None or isinstance(named, Agent)):
+        if not record:
+            raise unrecorded(thread)
         raise SettingsError(
             f"thread {thread!r} is one of EverthreadMiddleware, and only its app has the tools and prompt; name that "
             "app's agent by `--agent module:attribute`"

@@ -59,6 +59,7 @@ def test_a_thread_is_shown(url: str) -> None:
     ("command", "shows"),
     [
         (("why", "code", "--thread", "t"), ""),
+        (("threads",), '"ada"'),
         (("notes", "ada"), "The code is Zebra-4711."),
         (("ledger", "t"), ""),
         (("doctor",), "every row can be read"),
