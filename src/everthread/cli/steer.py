@@ -19,7 +19,7 @@ from everthread.cli.options import (
     operator,
 )
 from everthread.cli.output import note, print_json, say, shortened
-from everthread.cli.reading import when
+from everthread.cli.reading import note_busy, when
 from everthread.errors import SettingsError
 from everthread.forks import fork
 from everthread.graph.agent import build_graph
@@ -76,6 +76,7 @@ def steer(
             _list(thread, steering(storage, thread), as_json=as_json)
         return
     with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
+        note_busy(storage, [thread])
         if action == "fork":
             graph = build_graph(
                 agent_of(record_of(storage.store, thread) or {}, agent), model="offline", storage=storage
