@@ -125,10 +125,16 @@ class Worker:
                 return
             answer = self.dice.choice([True, 0.2, "0.10", False])
             latest = {"configurable": {"thread_id": f"t-{number}"}}
-            before = self.model.answered
+            before, earlier, granted = self.model.answered, result, self.granted(number)
             result = self.run(Command(resume={one.id: answer for one in asked}), latest, context)
-            if answer is False and self.model.answered != before:
+            # Another worker may have come first, with a message or an answer, and been killed: that turn goes on.
+            is_same = question(earlier) == question(result) and self.granted(number) == granted
+            if answer is False and is_same and self.model.answered != before:
                 self.note(f"{self.model.answered - before} calls after a refusal in t-{number}")
+
+    def granted(self, number: int) -> int:
+        """Count how often somebody raised a limit of a thread."""
+        return sum(one.event == "spend_granted" for one in events(self.graph.storage.store, f"t-{number}"))
 
     def run(self, given: Any, config: Any, context: Context) -> Any:
         """Run the graph, as everybody does; a failing provider is no fault."""
@@ -141,6 +147,12 @@ class Worker:
     def note(self, fault: str) -> None:
         with self.faults.open("a", encoding="utf-8") as file:
             file.write(fault + "\n")
+
+
+def question(result: Any) -> Any:
+    """Return the id of the user's newest message."""
+    messages = result["messages"] if isinstance(result, dict) else ()
+    return next((one.id for one in reversed(messages) if one.type == "human"), None)
 
 
 def work(url: str, folder: Path, seed: int, limits: dict[str, float]) -> None:
