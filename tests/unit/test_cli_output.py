@@ -11,7 +11,7 @@ from rich.console import Console
 from everthread.agents import support, travel
 from everthread.cli import main
 from everthread.cli.chat import InputEnded, read_answer, read_message
-from everthread.cli.options import duration_seconds
+from everthread.cli.options import command_line, duration_seconds
 from everthread.cli.output import (
     counted,
     hanging,
@@ -277,3 +277,16 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
         report("reading", 2, 3)
 
     assert capsys.readouterr().err.splitlines()[:3] == ["erasing …", "reading: 1 of 3", "reading: 2 of 3"]
+
+
+def test_a_command_to_copy_shows_no_password() -> None:
+    url = "postgresql://ann:secret@host/threads"
+
+    assert command_line("show", "t 1", database=url) == "everthread show 't 1' --database postgresql://ann@host/threads"
+
+
+def test_a_command_to_copy_leaves_out_the_database_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERTHREAD_DATABASE", "sqlite:///mine.db")
+
+    assert command_line("show", "t", database="sqlite:///mine.db", user=None) == "everthread show t"
+    assert command_line("show", "t") == "everthread show t --database sqlite:///everthread.db"
