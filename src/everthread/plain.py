@@ -9,7 +9,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u20
 """What could move the cursor, change colours, turn text around or hide it, except tab and line feed. Rich removes only
 some."""
 
-_GUIDE = re.compile(r"\s*For [^\n:]{1,60}: https://docs\.langchain\.com\S*\s*")
+_GUIDE = re.compile(r"\s{0,9}For [^\n:]{1,60}: https://docs\.langchain\.com\S*\s{0,9}")
 
 
 def plain(text: str) -> str:
