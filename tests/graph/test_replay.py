@@ -246,7 +246,7 @@ def test_a_violation_is_exit_code_one_and_the_first_offending_call(
         (["none.jsonl"], 1, "error: none.jsonl: cannot be read: No such file or directory"),
         ([str(FIXTURE), "--only", "florist"], 1, "error: no record has 'florist' in its id"),
         ([str(FIXTURE), "--only", "no-answer"], 1, "refused: bakery/no-answer: "),
-        ([str(FIXTURE), "--window", "10"], 2, "error: `window` must be a whole number of at least 256, got 10"),
+        ([str(FIXTURE), "--window", "10"], 2, "error: `--window` must be a whole number of at least 256, got 10"),
         ([str(FIXTURE), "--policy", "hope"], 2, "error: `policy` is 'hope'; choose one of "),
     ],
 )
