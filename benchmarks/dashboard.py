@@ -179,7 +179,7 @@ async def first_paint(url: str) -> float | None:
         paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"
         # Not by `wait_for_function`: the page's policy lets nobody evaluate a text again and again.
         while (found := float(await page.evaluate(paint))) < 0:
-            await asyncio.sleep(0.01)
+            await page.wait_for_timeout(10)
         await browser.close()
     return found
 
