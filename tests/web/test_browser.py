@@ -142,7 +142,7 @@ async def test_a_difference_shows_the_masked_result(site: Site) -> None:
     await page.get_by_role("link", name="Chat").click()
     await page.get_by_label("Your message").fill("Now table 1, please.")
     await page.get_by_role("button", name="Send").click()
-    await page.get_by_text("Here is table 1.").wait_for()
+    await page.locator("#log").get_by_text("Here is table 1.").wait_for()
     await page.get_by_role("link", name="Timeline").click()
 
     await page.locator("a.call").nth(1).click()
