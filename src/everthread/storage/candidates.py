@@ -105,13 +105,15 @@ def search(index: WordIndex, spaces: Spaces, words: Sequence[str], wanted: int, 
     for budget in (READ, ALL):
         hits = _hits(index, spaces, words, wanted, budget)
         scores = _scores(index, spaces, hits, MOST_RANKED if budget == READ else ALL)
-        found = []
-        for start in range(0, len(scores), size := max(wanted, 100)):
+        found, start, size = [], 0, wanted
+        while start < len(scores):
             part = scores[start : start + size]
             rows = read([item for item, _ in part])
             found += [(rows[item], score) for item, score in part if item in rows]
             if len(found) >= wanted:
                 return found[:wanted]
+            # A filter leaves some out: more and more at once.
+            start, size = start + size, 2 * size
         if hits.is_whole and len(scores) < MOST_RANKED:
             break
     return found
