@@ -1,12 +1,14 @@
 """Fit the models of `everthread.memory.learned` to sentences of our own: logistic regression, deterministic.
 
     pip install scikit-learn
-    PYTHONPATH=src:. python scripts/fit_wordings.py guard|rule|lasting
+    PYTHONPATH=src:. python scripts/fit_wordings.py guard|rule|lasting|own
 
 `guard`: the notes of `benchmarks/notes/practice`, the tuning half of `benchmarks.notes`, and the English sentences of
 tests/unit/memory/guard. Each language weighs as much as its number of notes, half of it for those to block.
 `rule`, `lasting`: tests/unit/memory/text/sentences.jsonl; the cues of `rules/cues.yaml` are weighed together with the
 wording, and their weights are written there.
+`own`: tests/unit/memory/text/messages.jsonl, in which each message has what its author says themselves and what is
+somebody else's; and as messages of their own the statements of sentences.jsonl.
 
 Printed is what the model says of sentences that it was not fitted to, from ten fits to nine tenths of them each; the
 bias is set so that of the negative ones it takes no more than `_FALSE` for what they are not.
@@ -32,18 +34,21 @@ from benchmarks.notes.generator import notes, practice
 from everthread.memory.distill.statements import is_hypothetical
 from everthread.memory.learned import FOLDER, PLACES, features
 from everthread.memory.rules import BUILT_IN
-from everthread.memory.text.own_words import is_reported, own_sentences
+from everthread.memory.text.own_words import is_reported, own_sentences, parts_of, without_marked
+from everthread.memory.text.voice import parts_told
 
 _TESTS = Path(__file__).parents[1] / "tests" / "unit" / "memory"
 _CUES = Path(everthread.memory.rules.__file__).with_name("cues.yaml")
 _EVERY = "any sentence"
 _CUE = 0.3
 """What a cue counts beside the features of a wording, which have a length of one together."""
-_STRENGTH = {"guard": 5.0, "rule": 40.0, "lasting": 40.0}
+_STRENGTH = {"guard": 5.0, "rule": 40.0, "lasting": 40.0, "own": 5.0}
 """Of the fit: the inverse of the penalty."""
+_FEWEST = 4
+"""Characters that a sentence and a labelled span share at the least."""
 _RAREST = 2
 """Sentences that have a feature, at the least; what is rarer is chance."""
-_FALSE = {"guard": 0.06, "rule": 0.12, "lasting": 0.045}
+_FALSE = {"guard": 0.06, "rule": 0.12, "lasting": 0.045, "own": 0.4}
 """Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens."""
 
 
@@ -58,17 +63,19 @@ class _Row:
     number: int = 0
     """Of the message that it is a sentence of."""
     cues: Sequence[int] = ()
+    told: Sequence[frozenset[int]] = ()
+    """What it is told by, where that is more than its text."""
 
 
 def main(of: str) -> None:
     """Fit and write."""
-    rows = _notes() if of == "guard" else _sentences(of)
-    cues = [] if of == "guard" else [cue.name for cue in BUILT_IN.pack("cues").sections["cue"]]
+    rows = _notes() if of == "guard" else _messages() if of == "own" else _sentences(of)
+    cues = [cue.name for cue in BUILT_IN.pack("cues").sections["cue"]] if of in ("rule", "lasting") else []
     matrix, is_so = _matrix(rows, len(cues)), np.array([row.is_so for row in rows])
     worth, numbers = _worth(rows), np.array([row.number for row in rows])
     said = np.zeros(len(rows))
     for train, test in GroupKFold(10).split(matrix, is_so, numbers):
-        weights, bias = _fitted(matrix[train], is_so[train], worth[train], _STRENGTH[of])
+        weights, bias = _fitted(matrix[train], is_so[train], worth[train], of)
         said[test] = matrix[test] @ weights + bias
     near = np.array([row.is_near and not row.is_so for row in rows])
     least = float(np.quantile(said[near], 1 - _FALSE[of]))
@@ -76,7 +83,7 @@ def main(of: str) -> None:
     for group in sorted({row.group for row in rows}):
         mine = np.array([row.group == group for row in rows])
         print(f"  {group}: {np.mean(said[mine & is_so] >= least):.3f}, false {np.mean(said[mine & near] >= least):.3f}")
-    weights, bias = _fitted(matrix, is_so, worth, _STRENGTH[of])
+    weights, bias = _fitted(matrix, is_so, worth, of)
     bias -= least
     unit = float(np.abs(weights[:PLACES]).max()) / 127
     (FOLDER / f"{of}.bin").write_bytes(np.round(weights[:PLACES] / unit).astype(np.int8).tobytes())
@@ -86,12 +93,13 @@ def main(of: str) -> None:
         _write_cues(of, {**worth_of, _EVERY: round(bias, 2)})
 
 
-def _fitted(matrix: Any, is_so: Any, worth: Any, strength: float) -> tuple[Any, float]:
-    """Return weights and bias; the rarer a feature, the more it may weigh."""
+def _fitted(matrix: Any, is_so: Any, worth: Any, of: str) -> tuple[Any, float]:
+    """Return weights and bias; the rarer a feature, the more it may weigh, but of a voice small words tell most."""
     times = np.asarray((matrix > 0).sum(axis=0)).ravel()
-    scale = np.where(times >= _RAREST, np.log(matrix.shape[0] / np.maximum(times, 1)) / 4, 0.0)
+    rarity = np.ones(len(times)) if of == "own" else np.log(matrix.shape[0] / np.maximum(times, 1)) / 4
+    scale = np.where(times >= _RAREST, rarity, 0.0)
     scale[PLACES:] = 1.0
-    fit = LogisticRegression(C=strength, max_iter=3_000).fit(matrix @ diags(scale), is_so, sample_weight=worth)
+    fit = LogisticRegression(C=_STRENGTH[of], max_iter=3_000).fit(matrix @ diags(scale), is_so, sample_weight=worth)
     return fit.coef_[0] * scale, float(fit.intercept_[0])
 
 
@@ -100,9 +108,11 @@ def _matrix(rows: Sequence[_Row], cues: int) -> Any:
     columns: list[int] = []
     ends = [0]
     for row in rows:
-        found = sorted(features(row.text))
-        columns += [*found, *(PLACES + cue for cue in row.cues)]
-        values += [1 / np.sqrt(len(found) or 1)] * len(found) + [_CUE] * len(row.cues)
+        found: Counter[int] = Counter()
+        for part in row.told or [features(row.text)]:
+            found.update(dict.fromkeys(part, 1 / np.sqrt(len(part) or 1)))
+        columns += [*sorted(found), *(PLACES + cue for cue in row.cues)]
+        values += [*(found[place] for place in sorted(found)), *[_CUE] * len(row.cues)]
         ends.append(len(columns))
     return csr_matrix((values, columns, ends), (len(rows), PLACES + cues))
 
@@ -137,6 +147,29 @@ def _sentences(of: str) -> list[_Row]:
             if of == "rule" or not is_hypothetical(bare):
                 places = [place for place, cue in enumerate(cues) if cue.name != _EVERY and cue.match(bare)]
                 rows.append(_Row(bare, bool(row[of]), "en", True, number, places))
+    return rows
+
+
+def _messages() -> list[_Row]:
+    sentences = map(json.loads, (_TESTS / "text" / "sentences.jsonl").read_text(encoding="utf-8").splitlines())
+    said = [row["text"] for row in sentences if row.get("rule") or row.get("lasting")]
+    messages = map(json.loads, (_TESTS / "text" / "messages.jsonl").read_text(encoding="utf-8").splitlines())
+    rows = []
+    for number, message in enumerate((*messages, *({"message": text, "own": [text]} for text in said))):
+        text = message["message"]
+        spans = {
+            name: [(text.index(part), text.index(part) + len(part)) for part in message.get(name, ())]
+            for name in ("own", "foreign")
+        }
+        parts = parts_of(text, without_marked(text))
+        for part, told in zip(parts, parts_told(text, parts), strict=True):
+            own, foreign = (
+                max((min(part.end, end) - max(part.start, start) for start, end in spans[name]), default=0)
+                for name in ("own", "foreign")
+            )
+            if max(own, foreign) >= _FEWEST:
+                group = "sentences" if "foreign" not in message else "messages"
+                rows.append(_Row(text[part.start : part.end], own >= foreign, group, True, number, told=told))
     return rows
 
 

@@ -33,6 +33,8 @@ _PRONOUNS = frozenset(("he", "she", "they"))
 
 _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 
+_ONE = re.compile(r"\bone\b", re.IGNORECASE)
+
 _CLOCK = re.compile(r"\b0(?=\d\b)|(?<=\d):00\b")
 
 _LONGEST_QUOTE = 350
@@ -59,10 +61,15 @@ def said_instead(
         rules: the agent's.
         is_others: the note may be what a tool said: then only a statement with much of the note in it will do.
     """
+    wishes: list[tuple[Said, Candidate]] = []
     for one in said:
         for candidate in candidates(one.text[-LONGEST_MESSAGE:], rules=rules, is_strict=is_others):
-            if share_meaning(candidate.text, text):
+            if not share_meaning(candidate.text, text):
+                continue
+            if candidate.scope == "durable" or candidate.confidence == 1:
                 return one, candidate
+            # A request may state something lasting too, in other words than the rules know.
+            wishes.append((one, candidate))
     for place, one in enumerate(said if not is_others else ()):
         message = one.text[-LONGEST_MESSAGE:]
         stated = _stated(message, text, is_answered=not place)
@@ -72,11 +79,11 @@ def said_instead(
         if _are_of_two_languages(message, text):
             # Their words cannot be compared; what was said just now is what the model has read.
             chosen = [] if place else [sentence for sentence in stated if len(sentence.quote.split()) >= _FEWEST_WORDS]
-        elif not is_foreign(message) and not _numbers(text) <= _numbers(message):
+        elif not is_foreign(message) and not _numbers(text) <= _numbers(message) | frozenset(wording(message).numbers):
             continue
         if quote := _together(chosen):
             return one, Candidate(quote, quotation(quote), "durable", kind_of(quote, rules), subject_of(quote))
-    return None
+    return wishes[0] if wishes else None
 
 
 def _are_of_two_languages(one: str, other: str) -> bool:
@@ -84,8 +91,8 @@ def _are_of_two_languages(one: str, other: str) -> bool:
 
 
 def _numbers(text: str) -> frozenset[str]:
-    """Return the numbers of a text; `05:00` is 5, and `6k` is 6,000."""
-    return frozenset(wording(_CLOCK.sub("", _THOUSANDS.sub("000", text))).numbers)
+    """Return the numbers of a text; `05:00` is 5, `6k` is 6,000, and `one` is as a rule none."""
+    return frozenset(wording(_CLOCK.sub("", _THOUSANDS.sub("000", _ONE.sub("", text)))).numbers)
 
 
 def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:

@@ -42,7 +42,7 @@ def answered(reply: str, question: str) -> Answer | None:
         reply: the user's whole message.
         question: the assistant's message ahead of it; only its last question counts.
     """
-    questions = [sentence.text for sentence in own_sentences(question) if sentence.is_question]
+    questions = [sentence.text for sentence in own_sentences(question, is_users=False) if sentence.is_question]
     reply = " ".join(reply.split())
     if len(questions) != 1 or len(questions[0]) > _LONGEST_QUESTION:
         return None

@@ -10,7 +10,7 @@ in all languages that the sentences are in, and it cannot say why: what has to b
 
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -23,10 +23,11 @@ import yaml
 
 from everthread.memory.folding import folded
 
-__all__ = ["FOLDER", "PLACES", "Question", "features", "weight"]
+__all__ = ["FOLDER", "PLACES", "Question", "features", "places_of", "weight", "weight_of"]
 
-Question = Literal["guard", "rule", "lasting"]
-"""Does a note want to steer the assistant? Is a sentence a standing rule, is it a lasting statement of a user?"""
+Question = Literal["guard", "rule", "lasting", "own"]
+"""Does a note want to steer the assistant? Is a sentence a standing rule, is it a lasting statement of a user, does a
+user say it themselves?"""
 
 FOLDER = Path(__file__).parent
 
@@ -54,19 +55,42 @@ def weight(text: str, of: Question) -> float:
         text: one sentence, or a few; their number of features does not count, only which they are.
         of: the question.
     """
-    model, found = _models()[of], features(text)
-    return model.bias + model.unit * sum(model.weights[place] for place in found) / sqrt(len(found) or 1)
+    return weight_of([features(text)], of)
 
 
-def features(text: str) -> frozenset[int]:
-    """Return the places of what a text is made of; each weighs one by the square root of their number."""
+def weight_of(parts: Iterable[Set[int]], of: Question) -> float:
+    """Return what speaks for something that is told by several texts, each given as its `features`.
+
+    Args:
+        parts: what each is made of; a part with more features weighs no more than the others.
+        of: the question.
+    """
+    model = _models()[of]
+    return model.bias + model.unit * sum(
+        sum(model.weights[place] for place in part) / sqrt(len(part) or 1) for part in parts
+    )
+
+
+def features(text: str, about: str = "", *, has_pieces: bool = True) -> frozenset[int]:
+    """Return the places of what a text is made of; each weighs one by the square root of their number.
+
+    Args:
+        text: one sentence, or a few.
+        about: what the text is, where there are several; the same word of another text is another feature.
+        has_pieces: with the pieces of words.
+    """
     words = [word for word in _WORD.findall(folded(text).low) if len(word) <= _LONGEST_WORD or not word.isascii()]
     found = {f"={word}" for word in words}
     found.update(f"={one} {other}" for one, other in pairwise(words))
-    for word in words:
+    for word in words if has_pieces else ():
         apart = f" {word} "
         for length in range(1, _LONGEST_PIECE + 1):
             found.update(apart[start : start + length] for start in range(len(apart) - length + 1))
+    return places_of(about + feature for feature in found)
+
+
+def places_of(found: Iterable[str]) -> frozenset[int]:
+    """Return the places of features by their names."""
     return frozenset(crc32(feature.encode()) % PLACES for feature in found)
 
 

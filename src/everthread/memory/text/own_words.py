@@ -5,13 +5,14 @@ translated is no rule of the user. In doubt a text is not theirs: a statement th
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.sentences import sentences
+from everthread.memory.text.voice import Part, are_own
 
-__all__ = ["Sentence", "is_reported", "is_typed", "own_sentences"]
+__all__ = ["Sentence", "is_reported", "is_typed", "own_sentences", "parts_of", "without_marked"]
 
 _MEMORY = re.compile(
     r"<(memories|user_profile|memory_policy|recalled|summary)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
@@ -65,6 +66,11 @@ _CLOSING = re.compile(
 )
 _HELLO = re.compile(r"\W{0,9}(?:hi|hello|hey|dear|good\s\w{1,20}|hallo|guten|bonjour|hola|ciao|olá)\b", re.IGNORECASE)
 
+_TAG_QUESTION = re.compile(
+    r",\s(?:ok|okay|deal|agreed|alright|all right|please|thanks|cool|got it|understood|d'accord|okej?|vale|gut|sí)\?$",
+    re.IGNORECASE,
+)
+_SAID = re.compile(r"[^\W_]")
 _BETWEEN_BLANKS = re.compile(r"(?<=_) (?=_)")
 
 _LONGEST_HEAD = 400
@@ -110,8 +116,8 @@ class Sentence:
 
     @property
     def is_question(self) -> bool:
-        """Tell whether it ends with a question mark."""
-        return self.text.endswith("?")
+        """Tell whether it asks something; `…, ok?` behind a statement does not."""
+        return self.text.endswith("?") and _TAG_QUESTION.search(self.text) is None
 
     @property
     def has_quotation(self) -> bool:
@@ -119,7 +125,7 @@ class Sentence:
         return _LONG_QUOTATION in self.bare
 
 
-def own_sentences(text: str, *, at_semicolons: bool = False) -> list[Sentence]:
+def own_sentences(text: str, *, at_semicolons: bool = False, is_users: bool = True) -> list[Sentence]:
     """Split a message into the sentences that are the user's own.
 
     Left out are memory blocks, code, marked-up text, quoted and logged lines, forwarded mail, pasted conversations, and
@@ -129,21 +135,25 @@ def own_sentences(text: str, *, at_semicolons: bool = False) -> list[Sentence]:
     Args:
         text: the message.
         at_semicolons: cut there as well.
+        is_users: False for a message of the assistant, of which only what is marked as somebody else's is left out.
     """
-    masked = _masked(text)
+    masked, place = _masked(text) if is_users else without_marked(text), 0
     found: list[Sentence] = []
-    place = 0
     for part in sentences(masked, at_semicolons=at_semicolons):
         place = masked.index(part, place)
-        if part.strip(f"{_BLANK} "):
+        if _SAID.search(part):
             found.append(_read(text[place : place + len(part)], part))
         place += len(part)
     return found
 
 
 def is_typed(text: str) -> bool:
-    """Tell whether a message is short and nothing in it looks quoted, pasted or handed over."""
-    return len(text) <= _LONGEST_TYPED and "\n\n" not in text and _masked(text) == text
+    """Tell whether a message is short and nothing in it looks pasted or handed over; it may quote a single word."""
+    if len(text) > _LONGEST_TYPED or "\n\n" in text:
+        return False
+    masked = _masked(text)
+    gone = any(sign == _GAP != original for sign, original in zip(masked, text, strict=True))
+    return not gone and _BETWEEN_BLANKS.search(masked) is None
 
 
 def is_reported(sentence: Sentence) -> bool:
@@ -166,6 +176,16 @@ def _read(quote: str, masked: str) -> Sentence:
 
 def _masked(text: str) -> str:
     """Return a message of the same length in which only what is the user's own can be read."""
+    marked = without_marked(text)
+    signs, parts = list(marked), parts_of(text, marked)
+    for part, is_own in zip(parts, are_own(text, parts), strict=True):
+        for start, end in part.doubtful if is_own is None else () if is_own else [(part.start, part.end)]:
+            signs[start:end] = _GAP * (end - start)
+    return "".join(signs)
+
+
+def without_marked(text: str) -> str:
+    """Return a message of the same length without what is marked as somebody else's: code, markup, quotations."""
     signs = list(text)
 
     def blank(start: int, end: int, sign: str = _GAP) -> None:
@@ -174,20 +194,39 @@ def _masked(text: str) -> str:
     for pattern in (_MEMORY, _COMMENT, _FENCE):
         for match in pattern.finditer(text):
             blank(*match.span())
-    for start, end in _marked_up("".join(signs)):
-        blank(start, end)
-    for start, end in _foreign_lines("".join(signs)):
-        blank(start, end)
+    for find in (_marked_up, _marked_lines):
+        for start, end in find("".join(signs)):
+            blank(start, end)
     for match in _INLINE_CODE.finditer("".join(signs)):
         blank(*match.span(), _BLANK)
     for pattern in _QUOTED:
         for match in pattern.finditer("".join(signs)):
             if not _takes_up(match):
                 _blank_quotation(signs, match)
-    for find in (_letters, _handed_over):
-        for start, end in find("".join(signs)):
-            blank(start, end)
     return "".join(signs)
+
+
+def parts_of(text: str, masked: str) -> list[Part]:
+    """Return the sentences of a message in their places, with what rules say of each.
+
+    Args:
+        text: the message.
+        masked: it, without what is certainly not the user's.
+    """
+    parts: list[Part] = []
+    clues = [(name, *span) for name, find in _CLUES.items() for span in find(masked)]
+    place = 0
+    for sentence in sentences(masked):
+        start = masked.index(sentence, place)
+        place = end = start + len(sentence)
+        marks = {"quotation"} if _BLANK in sentence else set[str]()
+        doubtful = []
+        for name, first, last in clues:
+            if (covered := min(end, last) - max(start, first)) > 0:
+                marks.add(name if 2 * covered > end - start else f"part {name}")
+                doubtful.append((max(start, first), min(end, last)))
+        parts.append(Part(start, end, frozenset(marks), tuple(doubtful)))
+    return parts
 
 
 def _takes_up(quotation: re.Match[str]) -> bool:
@@ -224,11 +263,9 @@ def _marked_up(text: str) -> Iterator[tuple[int, int]]:
             opened.clear()
 
 
-def _foreign_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of lines that are quoted, logged or code, and of mail from its first header on."""
+def _marked_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of lines that are quoted, logged or code."""
     pack = BUILT_IN.pack("foreign")
-    names = [match[1].lower() for match in _LABEL.finditer(text)]
-    is_conversation = len(names) >= _FEWEST_LINES and len(set(names)) < len(names)
     place, block = 0, -1
     for line in text.splitlines(keepends=True):
         start, place = place, place + len(line)
@@ -241,11 +278,27 @@ def _foreign_lines(text: str) -> Iterator[tuple[int, int]]:
             if is_data:
                 yield start, place
                 continue
-        if pack.fits("mail", head):
-            yield start, len(text)
-            return
-        if pack.fits("line", head) or (is_conversation and _LABEL.match(line)):
+        if pack.fits("line", head):
             yield start, place
+
+
+def _mail(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the place of a mail, from its first header on."""
+    place = 0
+    for line in text.splitlines(keepends=True):
+        if BUILT_IN.pack("foreign").fits("mail", line[:_LONGEST_HEAD]):
+            yield place, len(text)
+            return
+        place += len(line)
+
+
+def _conversation(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of lines with a speaker ahead of them, where one of the speakers comes again."""
+    lines = [*_LABEL.finditer(text)]
+    names = [line[1].lower() for line in lines]
+    if len(names) >= _FEWEST_LINES and len(set(names)) < len(names):
+        for line in lines:
+            yield line.start(), text.find("\n", line.end()) if "\n" in text[line.end() :] else len(text)
 
 
 def _letters(text: str) -> Iterator[tuple[int, int]]:
@@ -284,3 +337,12 @@ def _handed_over(text: str) -> Iterator[tuple[int, int]]:
             # A quotation that comes next is all that is meant.
             yield rest, len(text)
             return
+
+
+_CLUES: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
+    "mail": _mail,
+    "conversation": _conversation,
+    "letter": _letters,
+    "handed over": _handed_over,
+}
+"""What hints at words of another and is not certain: the voice of each sentence is weighed together with it."""
