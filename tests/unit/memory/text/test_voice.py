@@ -15,13 +15,13 @@ def said(message: str) -> list[str]:
     [
         ("My neighbour swears she only drinks rain water, is that safe?", "she only drinks rain water"),
         (
-            "can you shorten my client's bio\n\nMara Voss, sculptor\nI work at night and I never take commissions from banks.\n"
-            "I live between Basel and a barn in the Jura.",
+            "can you shorten my client's bio\n\nMara Voss, sculptor\nI work at night and I never take commissions "
+            "from banks.\nI live between Basel and a barn in the Jura.",
             "I never take commissions from banks.",
         ),
         (
-            "hotel replied:\n\nDear guest,\nthank you for your mail. We never hold rooms after six. Pets stay outside.\n"
-            "Your front desk\n\nso can we still come at eight?",
+            "hotel replied:\n\nDear guest,\nthank you for your mail. We never hold rooms after six. Pets stay "
+            "outside.\nYour front desk\n\nso can we still come at eight?",
             "We never hold rooms after six.",
         ),
         ("Wie sagt man auf Englisch: Ich esse kein Schwein?", "Ich esse kein Schwein"),
