@@ -53,6 +53,15 @@ def test_an_empty_input_is_refused_on_a_thread_that_has_its_answers(storage: Sto
         graph.invoke({}, CONFIG)
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_message_without_a_word_is_refused(text: str, storage: Storage) -> None:
+    graph, model = graph_of(storage, "hello")
+
+    with pytest.raises(SettingsError, match="is empty: send a text"):
+        graph.invoke({"messages": text}, CONFIG)
+    assert model.prompts == []
+
+
 def test_a_message_sent_again_with_its_id_gets_the_answer_it_has(storage: Storage) -> None:
     graph, model = graph_of(storage, "hello")
     graph.invoke({"messages": [HumanMessage("hi", id="x")]}, CONFIG)

@@ -54,9 +54,15 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
     if values.get("messages", []) == []:
         return values
     given = values["messages"] if isinstance(values["messages"], list) else [values["messages"]]
+    messages = as_messages(given)
+    if is_own and any(
+        one.type == "human" and isinstance(one.content, str) and not one.content.strip() for one in messages
+    ):
+        # Providers refuse it, and a turn without a word has no answer.
+        raise SettingsError("a message of the user is empty: send a text")
     # A crashed run may have left its wish to end the session in the state.
     ending = {"end_session": False} if "end_session" in taken else {}
-    return {**ending, **values, "messages": [_identified(message) for message in as_messages(given)]}
+    return {**ending, **values, "messages": [_identified(message) for message in messages]}
 
 
 def with_known_marks(sent: Any, state: Mapping[str, Any]) -> Any:
