@@ -61,3 +61,26 @@ def test_one_common_word_is_enough_only_in_the_message_that_is_answered() -> Non
 
 def test_words_of_one_foreign_language_are_compared() -> None:
     assert instead("Mag keinen Stau und hasst lange Flüge.", "Wir fahren nicht mit dem Bus.") == ""
+
+
+def test_a_lasting_statement_wins_over_the_wish_that_a_request_is_read_as() -> None:
+    message = "I may be Danish but my spelling is American, and I'd like yours to be too."
+
+    found = said_instead("Is Danish and uses American spelling.", [Said("m", message)])
+
+    assert found is not None
+    assert (found[1].scope, found[1].text) == ("durable", f'User said: "{message[:-1]}"')
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("I ride 20k to work by bike, all year round.", "Cycles 20 km to work all year round."),
+        (
+            "Given the choice I take the night train, wherever there is one.",
+            "Prefers night trains whenever one exists.",
+        ),
+    ],
+)
+def test_a_number_in_other_signs_is_the_same(message: str, note: str) -> None:
+    assert instead(note, message) == f'User said: "{message[:-1]}"'

@@ -1,0 +1,32 @@
+"""Whether a message of the user shows a note."""
+
+import pytest
+
+from everthread.memory.provenance import Said, shown_by
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("They/them, thanks for asking.", "The user's pronouns are they/them."),
+        ("I take the night train wherever I can, ok?", "Takes the night train wherever they can."),
+        ("I read them on my watch.", "Reads them on the watch."),
+    ],
+)
+def test_what_the_user_says_of_themselves_shows_a_note(message: str, note: str) -> None:
+    shown = shown_by(note, [Said("m", message)])
+
+    assert shown is not None
+    assert shown.is_lasting
+
+
+@pytest.mark.parametrize("note", ["Is vegan.", "The user is vegan.", "Has a vegan diet."])
+def test_an_errand_does_not_tell_what_the_user_is(note: str) -> None:
+    assert shown_by(note, [Said("m", "Order one vegan box for tomorrow.")]) is None
+
+
+def test_an_errand_shows_what_is_wanted_this_once() -> None:
+    shown = shown_by("Wants a vegan box.", [Said("m", "Order one vegan box.")])
+
+    assert shown is not None
+    assert not shown.is_lasting
