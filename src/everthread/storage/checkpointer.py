@@ -4,7 +4,7 @@ What differs between databases is in their `CheckpointRows`.
 """
 
 import copy
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
     DeltaChannelHistory,
+    copy_checkpoint,
     get_checkpoint_id,
 )
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -60,6 +61,16 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         self.rows = rows
         self._worker = worker
         self._is_lenient = False
+        self._known: dict[tuple[Any, ...], Any] | None = None
+
+    def of_run(self) -> "Checkpointer":
+        """Return one for a run that holds its thread's lock: what it has read, it knows until it writes something.
+
+        A guard reads the state, and the graph reads it again when it begins.
+        """
+        clone = copy.copy(self)
+        clone._known = {}
+        return clone
 
     def lenient(self) -> "Checkpointer":
         """Return one to read with: values of an app's own types come as plain ones, and run no code."""
@@ -84,6 +95,14 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             UnreadableError: it cannot be read.
             StorageError: it is another graph's, which would save a value again as plain data; see `allowed_types`.
         """
+        found: CheckpointTuple | None = self._read_once(_key(config), self._tuple, config)
+        if found is None or self._known is None:
+            return found
+        # LangGraph goes on working on what it is given.
+        writes = None if found.pending_writes is None else [*found.pending_writes]
+        return found._replace(checkpoint=copy_checkpoint(found.checkpoint), pending_writes=writes)
+
+    def _tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         with self._naming(config), blocked_types() as blocked:
             found = self.database.read(lambda: self._saver.get_tuple(config))
             if found is not None:
@@ -122,6 +141,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
     ) -> RunnableConfig:
         """Save a checkpoint; see LangGraph's saver."""
         # On Postgres a value may be saved ahead of its checkpoint; nothing refers to one whose checkpoint never came.
+        self._written()
         return self.database.write_one(lambda: self._saver.put(config, checkpoint, metadata, new_versions))
 
     def put_writes(
@@ -134,6 +154,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             for channel, value in writes
             if not isinstance(value, PromptPlan)
         ]
+        self._written()
         self.database.write_one(lambda: self._saver.put_writes(config, clean, task_id, task_path))
 
     def get_delta_channel_history(
@@ -144,8 +165,22 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         Raises:
             UnreadableError: a checkpoint or a write on the way cannot be read.
         """
+        return self._read_once((*_key(config), *channels), self._history, config, channels)  # type: ignore[no-any-return]
+
+    def _history(self, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
         with self._naming(config):
             return self.database.read(lambda: self._saver.get_delta_channel_history(config=config, channels=channels))
+
+    def _read_once(self, key: tuple[Any, ...], read: Callable[..., Any], *args: Any) -> Any:
+        if self._known is None:
+            return read(*args)
+        if key not in self._known:
+            self._known[key] = read(*args)
+        return self._known[key]
+
+    def _written(self) -> None:
+        if self._known is not None:
+            self._known = {}
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread; its records in the store stay, see `erasure` for those."""
@@ -215,6 +250,8 @@ class Checkpointer(BaseCheckpointSaver[Any]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Do what `get_tuple` does without blocking the event loop."""
+        if self._known is not None and _key(config) in self._known:
+            return self.get_tuple(config)
         return await self._worker.call(self.get_tuple, config)
 
     async def alist(
@@ -249,6 +286,8 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """Do what `get_delta_channel_history` does without blocking the event loop."""
+        if self._known is not None and (*_key(config), *channels) in self._known:
+            return self.get_delta_channel_history(config=config, channels=channels)
         return await self._worker.call(self.get_delta_channel_history, config=config, channels=channels)
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -393,3 +432,9 @@ def _refuse_plain_data(saved: CheckpointTuple, blocked: Sequence[str]) -> None:
             "would be saved again as plain data: guard a graph whose state schema declares it, or pass "
             f"`open_storage(url, allowed_types=[{blocked[0].rpartition('.')[2]}])`"
         )
+
+
+def _key(config: RunnableConfig) -> tuple[Any, ...]:
+    """Return what names a checkpoint; without an id it is the newest."""
+    configurable = config["configurable"]
+    return configurable["thread_id"], configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id")
