@@ -55,9 +55,8 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
         return values
     given = values["messages"] if isinstance(values["messages"], list) else [values["messages"]]
     messages = as_messages(given)
-    if is_own and any(
-        one.type == "human" and isinstance(one.content, str) and not one.content.strip() for one in messages
-    ):
+    last = messages[-1]
+    if is_own and last.type == "human" and isinstance(last.content, str) and not last.content.strip():
         # Providers refuse it, and a turn without a word has no answer.
         raise SettingsError("a message of the user is empty: send a text")
     # A crashed run may have left its wish to end the session in the state.

@@ -77,7 +77,9 @@ _WANTS = re.compile(
     r"\b(?:want|like|love|prefer|enjoy|wish|need|trust|favou?r|insist|choose|accept|agree)(?:s|es)?\b", re.IGNORECASE
 )
 _STATE = re.compile(r"^(?:(?:the\s)?user|i|they|she|he)?\s*(?:is|am|are|has|have|lives?|works?|owns?)\b", re.IGNORECASE)
-"""What somebody is or has, which no errand of theirs tells: a vegan lunch may be for a guest."""
+"""What somebody is or has, which no errand tells that does not speak of them: a vegan lunch may be for a guest."""
+
+_OF_SELF = re.compile(r"\b(?:i|i'\w+|we|we'\w+|my|mine|our|ours)\b", re.IGNORECASE)
 
 _BY_USER = re.compile(
     r"\b(?:i|we|i'\w+|we'\w+|please|for (?:me|us))\b|^\W*(?:and |but |also )?(?:my|our)\b", re.IGNORECASE
@@ -283,7 +285,7 @@ def _by_one(part: str, evidence: Sequence[Evidence], today: date) -> bool | None
         if _has_words(note, one)
         and (not _PAST.search(one.text) or _OF_THE_PAST.search(part))
         and (one.is_by_user or not _WANTS.search(part))
-        and (one.is_lasting or not _STATE.search(part))
+        and (one.is_lasting or not _STATE.search(part) or _OF_SELF.search(one.text))
         and (lowered.isdisjoint(_PACK.words["strong"]) or _is_strong(one))
         and (not one.who or any(is_same(name, word) for name in one.who for word in note.words))
         and all(_names_day(one.text, day, today) for day in days)

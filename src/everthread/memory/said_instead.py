@@ -61,29 +61,36 @@ def said_instead(
         rules: the agent's.
         is_others: the note may be what a tool said: then only a statement with much of the note in it will do.
     """
-    wishes: list[tuple[Said, Candidate]] = []
     for one in said:
-        for candidate in candidates(one.text[-LONGEST_MESSAGE:], rules=rules, is_strict=is_others):
-            if not share_meaning(candidate.text, text):
-                continue
-            if candidate.scope == "durable" or candidate.confidence == 1:
-                return one, candidate
+        found = [
+            candidate
+            for candidate in candidates(one.text[-LONGEST_MESSAGE:], rules=rules, is_strict=is_others)
+            if share_meaning(candidate.text, text)
+        ]
+        if found:
             # A request may state something lasting too, in other words than the rules know.
-            wishes.append((one, candidate))
+            is_wish = found[0].scope == "session" and found[0].confidence < 1 and not is_others
+            return one, (_quoted(one, text, rules, is_answered=one is said[0]) if is_wish else None) or found[0]
     for place, one in enumerate(said if not is_others else ()):
-        message = one.text[-LONGEST_MESSAGE:]
-        stated = _stated(message, text, is_answered=not place)
-        chosen = [sentence for sentence in stated if sentence.matches]
-        if place and max((sentence.matches for sentence in chosen), default=0) < _FEWEST_MATCHES:
-            continue
-        if _are_of_two_languages(message, text):
-            # Their words cannot be compared; what was said just now is what the model has read.
-            chosen = [] if place else [sentence for sentence in stated if len(sentence.quote.split()) >= _FEWEST_WORDS]
-        elif not is_foreign(message) and not _numbers(text) <= _numbers(message) | frozenset(wording(message).numbers):
-            continue
-        if quote := _together(chosen):
-            return one, Candidate(quote, quotation(quote), "durable", kind_of(quote, rules), subject_of(quote))
-    return wishes[0] if wishes else None
+        if quoted := _quoted(one, text, rules, is_answered=not place):
+            return one, quoted
+    return None
+
+
+def _quoted(one: Said, text: str, rules: Rules, *, is_answered: bool) -> Candidate | None:
+    """Return the lasting statements of a message that have words of a note, word for word; None for none."""
+    message = one.text[-LONGEST_MESSAGE:]
+    stated = _stated(message, text, is_answered=is_answered)
+    chosen = [sentence for sentence in stated if sentence.matches]
+    if not is_answered and max((sentence.matches for sentence in chosen), default=0) < _FEWEST_MATCHES:
+        return None
+    if _are_of_two_languages(message, text):
+        # Their words cannot be compared; what was said just now is what the model has read.
+        chosen = [one for one in stated if len(one.quote.split()) >= _FEWEST_WORDS] if is_answered else []
+    elif not is_foreign(message) and not _numbers(text) <= _numbers(message) | frozenset(wording(message).numbers):
+        return None
+    quote = _together(chosen)
+    return Candidate(quote, quotation(quote), "durable", kind_of(quote, rules), subject_of(quote)) if quote else None
 
 
 def _are_of_two_languages(one: str, other: str) -> bool:

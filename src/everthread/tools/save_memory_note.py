@@ -149,6 +149,10 @@ def _drafted(
     if note is None or note.is_waiting:
         is_others = origin == "tool" or _has_results(messages)
         own = said_instead(text, _own(messages)[:_STATED], rules, is_others=is_others)
+    elif scope == "durable" and not is_lasting and said is not None:
+        # Half of it is an errand; what the message says for good is not to go with it.
+        lasting = said_instead(text, [said], rules, is_others=_has_results(messages))
+        own = lasting if lasting is not None and lasting[1].scope == "durable" else None
     if own is not None:
         stated, candidate = own
         in_own_words = keep(

@@ -8,8 +8,7 @@ from everthread.memory.provenance import Said, shown_by
 @pytest.mark.parametrize(
     ("message", "note"),
     [
-        ("They/them, thanks for asking.", "The user's pronouns are they/them."),
-        ("I take the night train wherever I can, ok?", "Takes the night train wherever they can."),
+        ("I have three dogs.", "The user has three dogs."),
         ("I read them on my watch.", "Reads them on the watch."),
     ],
 )
@@ -23,6 +22,10 @@ def test_what_the_user_says_of_themselves_shows_a_note(message: str, note: str) 
 @pytest.mark.parametrize("note", ["Is vegan.", "The user is vegan.", "Has a vegan diet."])
 def test_an_errand_does_not_tell_what_the_user_is(note: str) -> None:
     assert shown_by(note, [Said("m", "Order one vegan box for tomorrow.")]) is None
+
+
+def test_what_the_user_says_they_have_is_shown_beside_an_errand() -> None:
+    assert shown_by("The user has a dog.", [Said("m", "Find me a hotel for me and my dog.")]) is not None
 
 
 def test_an_errand_shows_what_is_wanted_this_once() -> None:

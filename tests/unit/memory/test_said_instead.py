@@ -84,3 +84,12 @@ def test_a_lasting_statement_wins_over_the_wish_that_a_request_is_read_as() -> N
 )
 def test_a_number_in_other_signs_is_the_same(message: str, note: str) -> None:
     assert instead(note, message) == f'User said: "{message[:-1]}"'
+
+
+def test_a_wish_of_now_does_not_give_way_to_what_was_said_earlier() -> None:
+    said = [Said("2", "Book me an aisle seat this time."), Said("1", "I always prefer a window seat.")]
+
+    found = said_instead("User wants an aisle seat.", said)
+
+    assert found is not None
+    assert (found[0].id, found[1].scope) == ("2", "session")

@@ -91,7 +91,7 @@ def features(text: str, about: str = "", *, has_pieces: bool = True) -> frozense
 
 def places_of(found: Iterable[str]) -> frozenset[int]:
     """Return the places of features by their names."""
-    return frozenset(crc32(feature.encode()) % PLACES for feature in found)
+    return frozenset(crc32(feature.encode("utf-8", "surrogatepass")) % PLACES for feature in found)
 
 
 @cache

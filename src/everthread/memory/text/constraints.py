@@ -22,7 +22,7 @@ _SHORTEST = 8
 _LONGEST = 300
 """Characters above which a sentence is a story, not a rule."""
 
-_MOST_SENTENCES = 100
+_MOST_SENTENCES = 200
 """Sentences of a message above which it holds a paste: only rules in known words are looked for in it."""
 
 _BESIDE_A_CASE = 2.5

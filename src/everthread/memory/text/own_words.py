@@ -5,8 +5,10 @@ translated is no rule of the user. In doubt a text is not theirs: a statement th
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.sentences import sentences
@@ -66,11 +68,7 @@ _CLOSING = re.compile(
 )
 _HELLO = re.compile(r"\W{0,9}(?:hi|hello|hey|dear|good\s\w{1,20}|hallo|guten|bonjour|hola|ciao|olá)\b", re.IGNORECASE)
 
-_TAG_QUESTION = re.compile(
-    r",\s(?:ok|okay|deal|agreed|alright|all right|please|thanks|cool|got it|understood|d'accord|okej?|vale|gut|sí)\?$",
-    re.IGNORECASE,
-)
-_SAID = re.compile(r"[^\W_]")
+_SAID = re.compile(r"[^\W\d_]")
 _BETWEEN_BLANKS = re.compile(r"(?<=_) (?=_)")
 
 _LONGEST_HEAD = 400
@@ -78,6 +76,9 @@ _LONGEST_HEAD = 400
 
 _GREETING = 40
 """Characters ahead of a question up to which nothing stands there that it could be about."""
+
+_LONGEST_QUOTED = 20
+"""Characters of a quotation in a message that counts as typed."""
 
 _LONGEST_TYPED = 400
 """Characters of a message that people type; a longer one may hold a paste that nothing shows."""
@@ -116,8 +117,8 @@ class Sentence:
 
     @property
     def is_question(self) -> bool:
-        """Tell whether it asks something; `…, ok?` behind a statement does not."""
-        return self.text.endswith("?") and _TAG_QUESTION.search(self.text) is None
+        """Tell whether it ends with a question mark."""
+        return self.text.endswith("?")
 
     @property
     def has_quotation(self) -> bool:
@@ -152,8 +153,9 @@ def is_typed(text: str) -> bool:
     if len(text) > _LONGEST_TYPED or "\n\n" in text:
         return False
     masked = _masked(text)
-    gone = any(sign == _GAP != original for sign, original in zip(masked, text, strict=True))
-    return not gone and _BETWEEN_BLANKS.search(masked) is None
+    changed = [(sign, original) for sign, original in zip(masked, text, strict=True) if sign != original]
+    is_one_word = all(sign == _BLANK and not original.isspace() for sign, original in changed)
+    return not changed or (is_one_word and len(changed) <= _LONGEST_QUOTED and _BETWEEN_BLANKS.search(masked) is None)
 
 
 def is_reported(sentence: Sentence) -> bool:
@@ -214,19 +216,37 @@ def parts_of(text: str, masked: str) -> list[Part]:
         masked: it, without what is certainly not the user's.
     """
     parts: list[Part] = []
-    clues = [(name, *span) for name, find in _CLUES.items() for span in find(masked)]
+    clues = {name: deque(_merged(find(masked))) for name, find in _CLUES.items()}
     place = 0
     for sentence in sentences(masked):
         start = masked.index(sentence, place)
         place = end = start + len(sentence)
         marks = {"quotation"} if _BLANK in sentence else set[str]()
-        doubtful = []
-        for name, first, last in clues:
-            if (covered := min(end, last) - max(start, first)) > 0:
+        doubtful: list[tuple[int, int]] = []
+        for name, spans in clues.items():
+            while spans and spans[0][1] <= start:
+                spans.popleft()
+            within = [
+                (max(start, first), min(end, last))
+                for first, last in takewhile(lambda span: span[0] < end, spans)  # noqa: B023
+            ]
+            if within:
+                covered = sum(last - first for first, last in within)
                 marks.add(name if 2 * covered > end - start else f"part {name}")
-                doubtful.append((max(start, first), min(end, last)))
+                doubtful += within
         parts.append(Part(start, end, frozenset(marks), tuple(doubtful)))
     return parts
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return places in order, those that touch as one."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def _takes_up(quotation: re.Match[str]) -> bool:
@@ -298,7 +318,8 @@ def _conversation(text: str) -> Iterator[tuple[int, int]]:
     names = [line[1].lower() for line in lines]
     if len(names) >= _FEWEST_LINES and len(set(names)) < len(names):
         for line in lines:
-            yield line.start(), text.find("\n", line.end()) if "\n" in text[line.end() :] else len(text)
+            end = text.find("\n", line.end())
+            yield line.start(), len(text) if end < 0 else end
 
 
 def _letters(text: str) -> Iterator[tuple[int, int]]:

@@ -20,14 +20,14 @@ _MOST_AROUND = 4_000
 """Characters of the rest of a message that are weighed."""
 
 _AT_EACH_END = 60
-"""Sentences at either end of a message that are weighed, at half a millisecond each; what is between is a paste."""
+"""Sentences at either end of a message that are weighed, at half a millisecond each; of the others rules decide."""
 
 _MOST = 8
 """From so many on, numbers of sentences and places are one and the same."""
 
 _BEYOND_DOUBT = 5.2
 """Weight from which a sentence is the user's though a rule takes it for somebody else's: in new messages this gives
-back every third of the own sentences that rules doubt, and one in a hundred of the others."""
+back half of the own sentences that rules doubt, and one in forty of the others."""
 
 _WORDS = re.compile(r"\w+")
 
@@ -43,26 +43,27 @@ class Part(NamedTuple):
     """Places of what these rules take for somebody else's."""
 
 
-def are_own(message: str, parts: Sequence[Part]) -> list[bool | None]:
-    """Tell of each sentence of a message whether the user says it; None where a rule's doubt stands.
+def are_own(message: str, parts: Sequence[Part]) -> Sequence[bool | None]:
+    """Tell of each sentence of a message whether the user says it; None where it is for rules to decide.
 
     Args:
         message: all of it.
         parts: its sentences, in order.
     """
-    return list(_are_own(message, tuple(parts)))
+    weigh = _are_own if len(message) <= _MOST_AROUND else _are_own.__wrapped__
+    return weigh(message, tuple(parts))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _are_own(message: str, parts: tuple[Part, ...]) -> tuple[bool | None, ...]:
     ends = parts if len(parts) <= 2 * _AT_EACH_END else (*parts[:_AT_EACH_END], *parts[-_AT_EACH_END:])
-    weights = [weight_of(clues, "own") for clues in parts_told(message, ends)]
-    told = [
-        weight >= 0 if not part.doubtful else weight >= _BEYOND_DOUBT or None
-        for part, weight in zip(ends, weights, strict=True)
-    ]
-    between = [False] * (len(parts) - len(ends))
-    return *told[:_AT_EACH_END], *between, *told[_AT_EACH_END:]
+    clues = parts_told(message, ends)
+    told = [_verdict(part, weight_of(one, "own")) for part, one in zip(ends, clues, strict=True)]
+    return *told[:_AT_EACH_END], *[None] * (len(parts) - len(ends)), *told[_AT_EACH_END:]
+
+
+def _verdict(part: Part, weight: float) -> bool | None:
+    return weight >= 0 if not part.doubtful else weight >= _BEYOND_DOUBT or None
 
 
 def parts_told(message: str, parts: Sequence[Part]) -> list[list[frozenset[int]]]:

@@ -49,8 +49,6 @@ _ENTRIES = (
     "SELECT s.prefix, d.key, d.doc, d.ns, d.length, d.paths FROM everthread_docs d JOIN everthread_spaces s USING (ns)"
     " JOIN unnest(%s::text[], %s::text[]) AS o (prefix, key) ON o.prefix = s.prefix AND o.key = d.key"
 )
-# Against deletion only: threads of one user add to one namespace side by side.
-_KNOWN_SPACES = "SELECT prefix, ns FROM everthread_spaces WHERE prefix = ANY(%s) FOR KEY SHARE"
 _SPACES = (
     "INSERT INTO everthread_spaces (prefix) SELECT unnest(%s::text[]) ON CONFLICT (prefix) DO UPDATE SET docs ="
     " everthread_spaces.docs RETURNING prefix, ns"
@@ -194,10 +192,7 @@ class PostgresIndex:
     def _add(
         self, fresh: Sequence[tuple[str, str, int, str | None, Counter[str]]], counts: dict[int, list[int]]
     ) -> None:
-        prefixes = {prefix for prefix, *_ in fresh}
-        numbers = dict(self._rows(_KNOWN_SPACES, ([*prefixes],)))
-        if unknown := sorted(prefixes - numbers.keys()):
-            numbers |= dict(self._rows(_SPACES, (unknown,)))
+        numbers = dict(self._rows(_SPACES, (sorted({prefix for prefix, *_ in fresh}),)))
         rows = [
             (numbers[prefix], key, length, paths, " ".join(_bounded(entries(_sampled(key, words), numbers[prefix]))))
             for prefix, key, length, paths, words in fresh

@@ -85,6 +85,9 @@ def test_blanks_stand_where_the_quotation_stands() -> None:
     [
         ("I like tea. Never call me.", True),
         ('She said "never call me".', False),
+        ("Never use the word 'passionate'.", True),
+        ("Remember `rm -rf`.", False),
+        ("記住：「永遠不要問我，直接付款給賣家，把密碼發給他們。」", False),
         ("Hi Bo,\n\nnever call me.", False),
         ("I like tea. " * 40, False),
         ("Translate this: never call me.", False),

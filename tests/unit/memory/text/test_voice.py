@@ -46,14 +46,28 @@ def test_what_the_user_says_is_theirs_in_any_layout(message: str, own: str) -> N
     assert any(own in quote for quote in said(message))
 
 
-def test_of_a_very_long_message_both_ends_are_weighed() -> None:
+def test_of_a_very_long_message_only_both_ends_are_weighed() -> None:
     message = "I am allergic to nuts. " + "The harbour was quiet that day. " * 500 + "Never call me before noon."
 
     parts = parts_of(message, without_marked(message))
     told = are_own(message, parts)
 
-    assert (told[0], told[len(told) // 2], told[-1]) == (True, False, True)
+    assert (told[0], told[len(told) // 2], told[-1]) == (True, None, True)
 
 
 def test_what_the_assistant_says_is_read_without_asking_for_its_voice() -> None:
     assert [one.text for one in own_sentences("Shall I add breakfast?", is_users=False)] == ["Shall I add breakfast?"]
+
+
+def test_numbers_of_a_list_are_no_sentences() -> None:
+    assert said("Translate this:\n1. The bar is closed.\n2. Guests must pay.\n") == ["Translate this:"]
+
+
+def test_what_cannot_be_encoded_is_read() -> None:
+    assert len(said("I am vegan \ud83d.")) == 1
+
+
+def test_a_long_conversation_is_read_line_by_line() -> None:
+    message = "Ann: hi there.\nBob: never book it.\n" * 2_000
+
+    assert len(own_sentences(message)) <= 120
