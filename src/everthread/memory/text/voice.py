@@ -27,7 +27,7 @@ _MOST = 8
 
 _BEYOND_DOUBT = 5.2
 """Weight from which a sentence is the user's though a rule takes it for somebody else's: in new messages this gives
-back half of the own sentences that rules doubt, and one in forty of the others."""
+back every fourth of the own sentences that rules doubt, and one in two hundred of the others."""
 
 _WORDS = re.compile(r"\w+")
 
