@@ -8,7 +8,8 @@ tests/unit/memory/guard. Each language weighs as much as its number of notes, ha
 `rule`, `lasting`: tests/unit/memory/text/sentences.jsonl; the cues of `rules/cues.yaml` are weighed together with the
 wording, and their weights are written there.
 `own`: tests/unit/memory/text/messages.jsonl, in which each message has what its author says themselves and what is
-somebody else's; and as messages of their own the statements of sentences.jsonl.
+somebody else's; and as messages of their own the statements of sentences.jsonl. To be fitted ahead of `rule` and
+`lasting`, which read own sentences only.
 
 Printed is what the model says of sentences that it was not fitted to, from ten fits to nine tenths of them each; the
 bias is set so that of the negative ones it takes no more than `_FALSE` for what they are not.
@@ -49,7 +50,8 @@ _FEWEST = 4
 _RAREST = 2
 """Sentences that have a feature, at the least; what is rarer is chance."""
 _FALSE = {"guard": 0.06, "rule": 0.12, "lasting": 0.045, "own": 0.4}
-"""Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens."""
+"""Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens. Of
+voices that is before rules have their say; a stricter line loses statements in real conversations."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class _Row:
     text: str
     is_so: bool
     group: str
-    """Rows of one language weigh as much as they are many."""
+    """Language, or for `own` the source: rows of one group weigh as much as they are many."""
     is_near: bool = True
     """It resembles what it is not; those say where the line is."""
     number: int = 0

@@ -1,7 +1,7 @@
 """What the user did say, where a note is not in their words: a model says it in others, or in another language.
 
 What is kept then is a rule's reading of the user's sentence, or that sentence word for word. So, whatever a model was
-talked into, nothing is kept that the user did not say.
+talked into, nothing is kept as the user's that they did not say.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from everthread.memory.capture import kind_of
-from everthread.memory.distill import LONGEST_MESSAGE, Candidate, candidates, share_meaning
+from everthread.memory.distill import Candidate, candidates, share_meaning
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.third_person import quotation
 from everthread.memory.folding import folded
@@ -36,6 +36,9 @@ _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 _ONE = re.compile(r"\bone\b", re.IGNORECASE)
 
 _CLOCK = re.compile(r"\b0(?=\d\b)|(?<=\d):00\b")
+
+_LONGEST = 100_000
+"""Characters of a message that is read."""
 
 _LONGEST_QUOTE = 350
 """Characters of sentences that are kept as one note."""
@@ -64,7 +67,7 @@ def said_instead(
     for one in said:
         found = [
             candidate
-            for candidate in candidates(one.text[-LONGEST_MESSAGE:], rules=rules, is_strict=is_others)
+            for candidate in candidates(_read(one), rules=rules, is_strict=is_others)
             if share_meaning(candidate.text, text)
         ]
         if found:
@@ -77,9 +80,14 @@ def said_instead(
     return None
 
 
+def _read(one: Said) -> str:
+    """Return a message as it is, since the marks of a paste may be at either end; a file is nothing that one says."""
+    return one.text if len(one.text) <= _LONGEST else ""
+
+
 def _quoted(one: Said, text: str, rules: Rules, *, is_answered: bool) -> Candidate | None:
     """Return the lasting statements of a message that have words of a note, word for word; None for none."""
-    message = one.text[-LONGEST_MESSAGE:]
+    message = _read(one)
     stated = _stated(message, text, is_answered=is_answered)
     chosen = [sentence for sentence in stated if sentence.matches]
     if not is_answered and max((sentence.matches for sentence in chosen), default=0) < _FEWEST_MATCHES:

@@ -6,7 +6,7 @@ What differs between databases is in their `CheckpointRows`.
 import copy
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import ormsgpack
 from langchain_core.runnables import RunnableConfig
@@ -33,6 +33,8 @@ from everthread.storage.unreadable import FAULTS, described, leave_out
 from everthread.storage.worker import Worker
 
 __all__ = ["Checkpointer", "serializer"]
+
+T = TypeVar("T")
 
 _ANSWER = "structured_response"
 """Key of `create_agent` whose type no state schema names, and that each turn makes anew."""
@@ -64,7 +66,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         self._known: dict[tuple[Any, ...], Any] | None = None
 
     def of_run(self) -> "Checkpointer":
-        """Return one for a run that holds its thread's lock: what it has read, it knows until it writes something.
+        """Return one for a run that holds its thread's lock: what it has read, it knows until it saves or deletes.
 
         A guard reads the state, and the graph reads it again when it begins.
         """
@@ -75,13 +77,13 @@ class Checkpointer(BaseCheckpointSaver[Any]):
     def lenient(self) -> "Checkpointer":
         """Return one to read with: values of an app's own types come as plain ones, and run no code."""
         clone = copy.copy(self)
-        clone.serde, clone._is_lenient = serializer(), True
+        clone.serde, clone._is_lenient, clone._known = serializer(), True, None
         return clone
 
     def verbatim(self) -> "Checkpointer":
         """Return one to copy values with, by its `serde`: objects come as they are stored, whatever their types."""
         clone = copy.copy(self)
-        clone.serde, clone._is_lenient = _Verbatim(), True
+        clone.serde, clone._is_lenient, clone._known = _Verbatim(), True, None
         return clone
 
     def get_next_version(self, current: Any, channel: None) -> Any:
@@ -141,8 +143,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
     ) -> RunnableConfig:
         """Save a checkpoint; see LangGraph's saver."""
         # On Postgres a value may be saved ahead of its checkpoint; nothing refers to one whose checkpoint never came.
-        self._written()
-        return self.database.write_one(lambda: self._saver.put(config, checkpoint, metadata, new_versions))
+        return self._write(self.database.write_one, lambda: self._saver.put(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -154,8 +155,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             for channel, value in writes
             if not isinstance(value, PromptPlan)
         ]
-        self._written()
-        self.database.write_one(lambda: self._saver.put_writes(config, clean, task_id, task_path))
+        self._write(self.database.write_one, lambda: self._saver.put_writes(config, clean, task_id, task_path))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -172,19 +172,31 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             return self.database.read(lambda: self._saver.get_delta_channel_history(config=config, channels=channels))
 
     def _read_once(self, key: tuple[Any, ...], read: Callable[..., Any], *args: Any) -> Any:
-        if self._known is None:
+        known = self._known
+        if known is None:
             return read(*args)
-        if key not in self._known:
-            self._known[key] = read(*args)
-        return self._known[key]
+        if key in known:
+            return known[key]
+        # Into what was known when it was read: a write in the meantime has begun anew.
+        found = known[key] = read(*args)
+        return found
 
-    def _written(self) -> None:
+    def _write(self, write: Callable[..., Any], work: Callable[..., T], *args: Any) -> T:
+        """Write, and forget what is known before and after: another thread may read in between."""
+        try:
+            self._forget()
+            written: T = write(work, *args)
+            return written
+        finally:
+            self._forget()
+
+    def _forget(self) -> None:
         if self._known is not None:
             self._known = {}
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread; its records in the store stay, see `erasure` for those."""
-        self.database.write(lambda: self._saver.delete_thread(thread_id))
+        self._write(self.database.write, lambda: self._saver.delete_thread(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs, by the `run_id` in their metadata.
@@ -192,7 +204,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         Raises:
             StorageError: later checkpoints are read from them; nothing was deleted.
         """
-        self.database.write(self._delete_for_runs, run_ids)
+        self._write(self.database.write, self._delete_for_runs, run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints of a thread, pending approvals included; its records in the store are not copied.
@@ -200,7 +212,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         Raises:
             SettingsError: the target has checkpoints already.
         """
-        self.database.write(self._copy_thread, source_thread_id, target_thread_id)
+        self._write(self.database.write, self._copy_thread, source_thread_id, target_thread_id)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Prune threads; see LangGraph's `BaseCheckpointSaver`.
@@ -250,8 +262,6 @@ class Checkpointer(BaseCheckpointSaver[Any]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Do what `get_tuple` does without blocking the event loop."""
-        if self._known is not None and _key(config) in self._known:
-            return self.get_tuple(config)
         return await self._worker.call(self.get_tuple, config)
 
     async def alist(
@@ -286,8 +296,6 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """Do what `get_delta_channel_history` does without blocking the event loop."""
-        if self._known is not None and (*_key(config), *channels) in self._known:
-            return self.get_delta_channel_history(config=config, channels=channels)
         return await self._worker.call(self.get_delta_channel_history, config=config, channels=channels)
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -382,7 +390,9 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         ordered = sorted(gone)
         for start in range(0, len(ordered), _BATCH):
             batch = ordered[start : start + _BATCH]
-            self.database.write(self._delete_batch, thread_id, namespace, batch, subgraphs_of(set(batch), others))
+            self._write(
+                self.database.write, self._delete_batch, thread_id, namespace, batch, subgraphs_of(set(batch), others)
+            )
 
     def _delete_batch(self, thread_id: str, namespace: str, gone: Sequence[str], subgraphs: Sequence[str]) -> None:
         self.rows.delete(thread_id, namespace, gone)

@@ -93,3 +93,9 @@ def test_a_wish_of_now_does_not_give_way_to_what_was_said_earlier() -> None:
 
     assert found is not None
     assert (found[0].id, found[1].scope) == ("2", "session")
+
+
+def test_the_beginning_of_a_long_paste_is_not_cut_off() -> None:
+    message = "What does this say?\n```\n" + "print('hello')\n" * 1_000 + "I prefer aisle seats.\n```\nok?"
+
+    assert instead("The user prefers aisle seats.", message) == ""

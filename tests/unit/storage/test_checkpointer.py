@@ -230,3 +230,28 @@ def test_what_is_done_to_a_state_that_a_run_knows_is_not_what_it_reads_next(stor
     assert again is not None
     assert again.checkpoint["channel_versions"]
     assert again.pending_writes == []
+
+
+def test_what_was_read_ahead_of_a_write_is_not_known_after_it(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(storage, 1)
+    checkpointer = storage.checkpointer.of_run()
+    saved = checkpointer.get_tuple(CONFIG)
+    assert saved is not None
+    checkpointer.put_writes(saved.config, [("messages", [])], "first")
+    read, written = storage.database.read, list[int]()
+
+    def read_while_another_thread_writes(*args: Any, **kwargs: Any) -> Any:
+        found = read(*args, **kwargs)
+        if not written:
+            written.append(1)
+            checkpointer.put_writes(saved.config, [("messages", [])], "second")
+        return found
+
+    monkeypatch.setattr(storage.database, "read", read_while_another_thread_writes)
+    checkpointer.get_tuple(CONFIG)
+    afterwards = checkpointer.get_tuple(CONFIG)
+
+    assert afterwards is not None
+    assert {task for task, *_ in afterwards.pending_writes or ()} >= {"first", "second"}

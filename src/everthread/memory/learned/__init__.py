@@ -72,7 +72,7 @@ def weight_of(parts: Iterable[Set[int]], of: Question) -> float:
 
 
 def features(text: str, about: str = "", *, has_pieces: bool = True) -> frozenset[int]:
-    """Return the places of what a text is made of; each weighs one by the square root of their number.
+    """Return the places of what a text is made of; each counts one by the square root of their number.
 
     Args:
         text: one sentence, or a few.

@@ -1,7 +1,8 @@
 """The sentences of a message that are the user's own: not quoted, not pasted, not handed over to be worked on.
 
 What is somebody else's is blanked out before anything is read, so a rule that stands in a page, a mail or a text to be
-translated is no rule of the user. In doubt a text is not theirs: a statement that was missed can be said again.
+translated is no rule of the user. In doubt a text is not theirs: a statement that was missed can be said again. Only in
+the middle of a very long message, which nobody weighs, what no rule doubts passes.
 """
 
 import re

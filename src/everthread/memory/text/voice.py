@@ -27,7 +27,8 @@ _MOST = 8
 
 _BEYOND_DOUBT = 5.2
 """Weight from which a sentence is the user's though a rule takes it for somebody else's: in new messages this gives
-back every fourth of the own sentences that rules doubt, and one in two hundred of the others."""
+back every fourth of the own sentences that rules doubt, and one in two hundred of the others. To be measured again
+after each fit."""
 
 _WORDS = re.compile(r"\w+")
 
@@ -63,7 +64,10 @@ def _are_own(message: str, parts: tuple[Part, ...]) -> tuple[bool | None, ...]:
 
 
 def _verdict(part: Part, weight: float) -> bool | None:
-    return weight >= 0 if not part.doubtful else weight >= _BEYOND_DOUBT or None
+    """Return whether a sentence is the user's; a rule's doubt is only ever lifted, and else stands."""
+    if part.doubtful:
+        return True if weight >= _BEYOND_DOUBT else None
+    return weight >= 0
 
 
 def parts_told(message: str, parts: Sequence[Part]) -> list[list[frozenset[int]]]:
