@@ -31,7 +31,7 @@ from everthread.spend.counters import KINDS
 from everthread.spend.prices import PriceList, read_price_list
 from everthread.spend.usage import reported_usage
 from everthread.state import namespaces
-from everthread.state.records import items
+from everthread.state.records import items, matching
 from everthread.storage.open import Storage
 from everthread.window.tokens import counter_for
 from small_agent import AGENT, calls
@@ -62,6 +62,8 @@ class Provider(CannedModel):
 
     log: str
     dice: Any
+    worker: int
+    """Its seed: the system gives a dead process's number to another one."""
     answered: int = 0
 
     @property
@@ -73,7 +75,7 @@ class Provider(CannedModel):
         if chance < 0.04:
             raise ModelError("the provider is busy", kind=self.dice.choice(["rate_limit", "server"]))
         self.answered += 1
-        name = f"r-{os.getpid()}-{self.answered}"
+        name = f"r-{self.worker}-{self.answered}"
         total, output = COUNTER.messages(messages) + COUNTER.tools(tools), self.dice.randint(1, REPLY)
         cached, write = self.dice.randint(0, total // 2), self.dice.randint(0, total // 2)
         usage = UsageMetadata(
@@ -99,8 +101,8 @@ class Worker:
     def __init__(self, storage: Storage, folder: Path, seed: int, limits: dict[str, float]) -> None:
         self.dice = random.Random(seed)
         self.is_async = bool(seed % 2)
-        self.faults = folder / "faults"
-        self.model = Provider(log=str(folder / "provider"), dice=self.dice)
+        self.folder = folder
+        self.model = Provider(log=str(folder / "provider"), dice=self.dice, worker=seed)
         spend = Spend(**limits, grant=limits["thread"] / 2, prices=folder / "prices.yaml")
         self.graph = build_graph(AGENT, model=self.model, storage=storage, spend=spend)
 
@@ -119,22 +121,27 @@ class Worker:
                 given, config = None, chosen.config
         elif kind < 0.23:
             given = {"end_session": True}
+        # Counted ahead of each run: another worker may answer as soon as the question is there, and fail afterwards.
+        granted = self.granted(number)
         result = self.run(given, config, context)
         for _ in range(4):
             if not isinstance(result, dict) or not (asked := result.get("__interrupt__")):
                 return
             answer = self.dice.choice([True, 0.2, "0.10", False])
             latest = {"configurable": {"thread_id": f"t-{number}"}}
-            before, earlier, granted = self.model.answered, result, self.granted(number)
+            before, earlier, granted = self.model.answered, result, granted + (answer is not False)
             result = self.run(Command(resume={one.id: answer for one in asked}), latest, context)
-            # Another worker may have come first, with a message or an answer, and been killed: that turn goes on.
+            # Another worker may have come first, with a message or an answer, and been stopped: that turn goes on.
             is_same = question(earlier) == question(result) and self.granted(number) == granted
-            if answer is False and is_same and self.model.answered != before:
-                self.note(f"{self.model.answered - before} calls after a refusal in t-{number}")
+            if answer is False and is_same:
+                self.write("refusals", f"t-{number}")
+                if self.model.answered != before:
+                    self.write("faults", f"{self.model.answered - before} calls after a refusal in t-{number}")
 
     def granted(self, number: int) -> int:
         """Count how often somebody raised a limit of a thread."""
-        return sum(one.event == "spend_granted" for one in events(self.graph.storage.store, f"t-{number}"))
+        ledger = namespaces.ledger(f"t-{number}")
+        return sum(1 for _ in matching(self.graph.storage.store, ledger, {"event": "spend_granted"}))
 
     def run(self, given: Any, config: Any, context: Context) -> Any:
         """Run the graph, as everybody does; a failing provider is no fault."""
@@ -144,9 +151,9 @@ class Worker:
             return self.graph.invoke(given, config, context=context)
         return None
 
-    def note(self, fault: str) -> None:
-        with self.faults.open("a", encoding="utf-8") as file:
-            file.write(fault + "\n")
+    def write(self, name: str, line: str) -> None:
+        with (self.folder / name).open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
 
 
 def question(result: Any) -> Any:
@@ -210,7 +217,7 @@ def attacked(url: str, folder: Path, wanted: int, kills: int, seed: int) -> dict
 
 def compared(storage: Storage, folder: Path, kills: int, limits: dict[str, float]) -> dict[str, Any]:
     """Compare the counters with the provider's records."""
-    faults = [*(folder / "faults").read_text(encoding="utf-8").splitlines()] if (folder / "faults").exists() else []
+    faults = written(folder / "faults")
     prices = read_price_list(folder / "prices.yaml")
     lines = [json.loads(line) for line in (folder / "provider").read_text(encoding="utf-8").splitlines()]
     provider = {one["id"]: one["usage"] for one in lines}
@@ -244,11 +251,16 @@ def compared(storage: Storage, folder: Path, kills: int, limits: dict[str, float
         "lost": len(lost),
         "waiting": len(waiting),
         "purposes": dict(Counter(one.purpose for one in settled)),
+        "refusals": len(written(folder / "refusals")),
         "asked": sum(one.event in ("spend_refused", "spend_granted") for one in told),
         "refused": sum(one.event == "spend_refused" for one in told),
         "passed_by": round(passed, 9),
         "faults": faults,
     }
+
+
+def written(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
 def records(storage: Storage, space: namespaces.Namespace) -> list[dict[str, Any]]:

@@ -36,6 +36,8 @@ def test_counters_are_what_the_provider_answered_and_limits_hold(
     found = json.loads(done.stdout)
 
     attack_row("spending: calls", found["calls"], len(found["faults"]))
+    refusals = [fault for fault in found["faults"] if "after a refusal" in fault]
+    attack_row("spending: refusals", found["refusals"], len(refusals))
     attack_row("spending: limits", found["asked"], int(found["passed_by"] > 0))
     assert found["faults"] == []
     assert found["calls"] >= count
