@@ -158,3 +158,12 @@ def test_the_source_is_the_message_that_says_it_also_when_it_is_older(storage: S
 
     (item,) = storage.store.search(namespaces.notes("local"))
     assert item.value["sources"][0]["quote"] == "I always sit on the aisle."
+
+
+def test_what_is_said_for_good_beside_an_errand_is_kept_for_good(storage: Storage) -> None:
+    said = "Find me a table for two tonight; we never eat meat."
+    note = "Never eats meat and wants a table for two tonight."
+    talk(storage, (said, [saves(note), "Done."]), end=False, distillation=("tool",))
+
+    (kept,) = session(storage)
+    assert (kept.scope, kept.text) == ("durable", 'User said: "we never eat meat"')

@@ -90,6 +90,9 @@ _GAP = "\n"
 _BLANK = "_"
 """Stands for a quotation inside of a sentence of the user's."""
 
+_SHORTEST_QUOTATION = 3 * _BLANK
+"""A letter between two marks; `my_name` is none."""
+
 _LONG_QUOTATION = 25 * _BLANK
 
 _OF_THE_ASSISTANT = re.compile(r"\b(?:you|your|yours)\b[^.!?\n\"“”]{0,60}$", re.IGNORECASE)
@@ -222,7 +225,7 @@ def parts_of(text: str, masked: str) -> list[Part]:
     for sentence in sentences(masked):
         start = masked.index(sentence, place)
         place = end = start + len(sentence)
-        marks = {"quotation"} if _BLANK in sentence else set[str]()
+        marks = {"quotation"} if _SHORTEST_QUOTATION in sentence else set[str]()
         doubtful: list[tuple[int, int]] = []
         for name, spans in clues.items():
             while spans and spans[0][1] <= start:

@@ -25,10 +25,10 @@ _AT_EACH_END = 60
 _MOST = 8
 """From so many on, numbers of sentences and places are one and the same."""
 
-_BEYOND_DOUBT = 5.2
+_BEYOND_DOUBT = 7.0
 """Weight from which a sentence is the user's though a rule takes it for somebody else's: in new messages this gives
-back every fourth of the own sentences that rules doubt, and one in two hundred of the others. To be measured again
-after each fit."""
+back every twelfth of the own sentences that rules doubt, and none of the others. To be measured again after each
+fit."""
 
 _WORDS = re.compile(r"\w+")
 

@@ -117,7 +117,7 @@ def test_most_talk_that_sounds_like_a_rule_is_none() -> None:
 
 
 def test_a_rule_ends_where_a_bracket_or_a_quotation_ends() -> None:
-    assert constraints_in("Look [1]. Never book this one. (Sorry.) Always ask me first.") == [
+    assert constraints_in("[photo of a hotel] Never book this one. (Sorry.) Always ask me first.") == [
         "Never book this one.",
         "Always ask me first.",
     ]

@@ -31,6 +31,7 @@ RULE = "Never book anything before I approve it."
         f"This came from the club. {RULE} We look forward to May.\nKind regards\nThe board",
         f"A neighbour gave me his first chapter to read. {RULE} The end.",
         f"Could you look it over for typos? {RULE}",
+        f"I want it in plain English. {RULE}",
         f"Das hat Bo geschrieben, bitte korrigieren: {RULE}",
         f"Tu peux relire ça ? {RULE}",
         f"Im Brief stand »{RULE}« und sonst nichts.",
