@@ -160,6 +160,31 @@ def test_the_source_is_the_message_that_says_it_also_when_it_is_older(storage: S
     assert item.value["sources"][0]["quote"] == "I always sit on the aisle."
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Whenever I say 'home' I mean the flat in Leeds.",
+        "Stop the pep talk at the end of every answer.",
+        "I fear spiders, so keep them out of whatever you show me.",
+        "Times in 24 hours from today on, please.",
+        "I'd rather hear that you don't know than a guess, deal?",
+        "I take warfarin, so mind that if I ever ask about supplements.",
+    ],
+)
+def test_a_wish_that_sounds_like_an_order_is_the_users(said: str, storage: Storage) -> None:
+    talk(storage, (said, [saves(said), "Noted."]), distillation=("tool",))
+
+    assert len(long_term(storage)) == 1
+
+
+def test_a_yes_to_what_is_always_to_be_done_is_a_wish_of_the_users(storage: Storage) -> None:
+    asked = "Should I always show you only the changed lines?"
+    note = "Always wants to be shown only the changed lines."
+    talk(storage, ("Hello.", [asked]), ("Yep, please do.", [saves(note), "Noted."]), distillation=("tool",))
+
+    assert long_term(storage) == [note]
+
+
 def test_what_is_said_for_good_beside_an_errand_is_kept_for_good(storage: Storage) -> None:
     said = "Find me a table for two tonight; we never eat meat."
     note = "Never eats meat and wants a table for two tonight."

@@ -7,6 +7,7 @@ talked into, nothing is kept as the user's that they did not say.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
 from everthread.memory.capture import kind_of
 from everthread.memory.distill import Candidate, candidates, share_meaning
@@ -19,6 +20,7 @@ from everthread.memory.text.consent import is_answer
 from everthread.memory.text.languages import is_english, is_foreign
 from everthread.memory.text.own_words import own_sentences
 from everthread.memory.text.wording import wording
+from everthread.memory.text.words import words
 
 __all__ = ["said_instead"]
 
@@ -33,9 +35,17 @@ _PRONOUNS = frozenset(("he", "she", "they"))
 
 _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+"""Thai, Lao, Japanese and Chinese."""
+
 _ONE = re.compile(r"\bone\b", re.IGNORECASE)
 
 _CLOCK = re.compile(r"\b0(?=\d\b)|(?<=\d):00\b")
+_HALF_PAST = re.compile(r"\bhalf\s(?:past\s)?(?=(\w{1,20}))", re.IGNORECASE)
+_HOURS, _NOON = 24, 12
+
+_LETTERS_WITH_TYPO = 6
+"""Letters from which a word is still the same with one of them wrong."""
 
 _LONGEST = 100_000
 """Characters of a message that is read."""
@@ -95,7 +105,7 @@ def _quoted(one: Said, text: str, rules: Rules, *, is_answered: bool) -> Candida
     if _are_of_two_languages(message, text):
         # Their words cannot be compared; what was said just now is what the model has read.
         chosen = [one for one in stated if len(one.quote.split()) >= _FEWEST_WORDS] if is_answered else []
-    elif not is_foreign(message) and not _numbers(text) <= _numbers(message) | frozenset(wording(message).numbers):
+    elif not is_foreign(message) and not _numbers(text) <= _numbers(message) | _times(message):
         return None
     quote = _together(chosen)
     return Candidate(quote, quotation(quote), "durable", kind_of(quote, rules), subject_of(quote)) if quote else None
@@ -106,8 +116,22 @@ def _are_of_two_languages(one: str, other: str) -> bool:
 
 
 def _numbers(text: str) -> frozenset[str]:
-    """Return the numbers of a text; `05:00` is 5, `6k` is 6,000, and `one` is as a rule none."""
-    return frozenset(wording(_CLOCK.sub("", _THOUSANDS.sub("000", _ONE.sub("", text)))).numbers)
+    """Return the numbers of a text; `17:00` is 5, `6k` is 6,000, and `one` is as a rule none."""
+    plain = _CLOCK.sub("", _THOUSANDS.sub("000", _ONE.sub("", text)))
+    return frozenset(map(_on_the_dial, wording(plain).numbers))
+
+
+def _times(message: str) -> frozenset[str]:
+    """Return the numbers of a message read as times: `one` too, and `half seven` as 7:30."""
+    halves = (wording(hour).numbers for hour in _HALF_PAST.findall(message))
+    return frozenset(map(_on_the_dial, (*wording(message).numbers, *(f"{hour}:30" for one in halves for hour in one))))
+
+
+def _on_the_dial(number: str) -> str:
+    """Return a number that may be a time of the day as a clock with twelve hours shows it."""
+    hour, colon, minutes = number.partition(":")
+    is_time = hour.isdecimal() and int(hour) <= _HOURS
+    return f"{int(hour) % _NOON or _NOON}{colon}{minutes}" if is_time else number
 
 
 def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
@@ -119,18 +143,33 @@ def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
         is_answered: the note was made while this message is being answered: common words tell as well.
     """
     found = []
-    noted = wording(folded(note).text)
-    telling = [word for word in noted.words if is_answered or not is_frame(word) or word[0].isdigit()]
+    noted = _words(folded(note).text)
+    telling = [word for word in noted if is_answered or not is_frame(word) or word[0].isdigit()]
     for sentence in own_sentences(message):
         evidence = evidence_in(sentence)
         if evidence is None or not evidence.is_lasting or is_answer(sentence.bare) or sentence.has_quotation:
             continue
         who = evidence.who - _PRONOUNS
-        if who and not any(is_same(name, word) for name in who for word in noted.words):
+        if who and not any(is_same(name, word) for name in who for word in noted):
             continue
-        matches = sum(any(is_same(word, other) for other in evidence.wording.words) for word in telling)
+        spoken = _words(evidence.text)
+        matches = sum(any(is_same(word, other) or _is_typo(word, other) for other in spoken) for word in telling)
         found.append(_Statement(sentence.quote, matches))
     return found
+
+
+def _words(text: str) -> set[str]:
+    """Return the roots of the content words of a text; of scripts without spaces, pairs of characters."""
+    return {part for word in wording(text).words for part in (words(word) if _UNSPACED.search(word) else [word])}
+
+
+def _is_typo(one: str, other: str) -> bool:
+    """Tell whether two words differ in one letter, which one of them may lack."""
+    if one[0] != other[0] or min(len(one), len(other)) < _LETTERS_WITH_TYPO:
+        return False
+    same = len(commonprefix((one, other)))
+    rest, others = one[same:], other[same:]
+    return rest[1:] == others[1:] or rest[1:] == others or rest == others[1:]
 
 
 def _together(statements: Sequence[_Statement]) -> str:

@@ -22,6 +22,10 @@ def instead(note: str, *messages: str, is_others: bool = False) -> str:
         ("Ich trinke keinen Kaffee mehr, nur noch Tee.", "Drinks tea instead of coffee."),
         ("Nuestra oficina está en Bilbao y cierra a las tres.", "Office closes at 3 p.m."),
         ("The night shift is run by Pavel between 23 and 6.", "Pavel runs the night shift from 23:00 to 06:00."),
+        ("Band practice is over at half nine, so no calls until then.", "Takes no calls before 9:30 pm."),
+        ("I work nights, so nothing loud ahead of 2pm.", "Nothing loud before 14:00."),
+        ("My skin goes red from clorine, mind that with pools.", "Reacts to chlorine."),
+        ("Gave up sugar three years ago.", "Has not eaten sugar for three years."),
     ],
 )
 def test_a_paraphrase_is_kept_in_the_users_own_words(message: str, note: str) -> None:
@@ -57,6 +61,18 @@ def test_one_common_word_is_enough_only_in_the_message_that_is_answered() -> Non
     assert instead("Files receipts in binders.", said) == 'User said: "Receipts go to the third floor"'
     assert instead("Files receipts in binders.", "Great work.", said) == ""
     assert instead("Receipts are due on the third floor.", "Great work.", said) != ""
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("我不吃香菜,一点都不行。", "用户不喜欢香菜。"),
+        ("会議はいつも火曜日の午後でお願いします。", "会議は火曜日の午後を希望している。"),
+    ],
+)
+def test_words_of_scripts_without_spaces_are_compared(message: str, note: str) -> None:
+    assert instead(note, message) == f'User said: "{message}"'
+    assert instead("用户住在成都。", message) == ""
 
 
 def test_words_of_one_foreign_language_are_compared() -> None:
