@@ -7,7 +7,6 @@ talked into, nothing is kept as the user's that they did not say.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 
 from everthread.memory.capture import kind_of
 from everthread.memory.distill import Candidate, candidates, share_meaning
@@ -165,9 +164,10 @@ def _words(text: str) -> set[str]:
 
 def _is_typo(one: str, other: str) -> bool:
     """Tell whether two words differ in one letter, which one of them may lack."""
-    if one[0] != other[0] or min(len(one), len(other)) < _LETTERS_WITH_TYPO:
+    shorter = min(len(one), len(other))
+    if one[0] != other[0] or one[0].isdigit() or shorter < _LETTERS_WITH_TYPO:
         return False
-    same = len(commonprefix((one, other)))
+    same = next((place for place in range(shorter) if one[place] != other[place]), shorter)
     rest, others = one[same:], other[same:]
     return rest[1:] == others[1:] or rest[1:] == others or rest == others[1:]
 
