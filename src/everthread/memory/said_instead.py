@@ -13,7 +13,7 @@ from everthread.memory.distill import Candidate, candidates, share_meaning
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.third_person import quotation
 from everthread.memory.folding import folded
-from everthread.memory.provenance import Said, evidence_in, is_frame, is_same
+from everthread.memory.provenance import Said, evidence_in, is_for_good, is_frame, is_same
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.consent import is_answer
 from everthread.memory.text.languages import is_english, is_foreign
@@ -60,6 +60,8 @@ class _Statement:
     quote: str
     matches: int
     """Words, numbers and names that it has in common with the note."""
+    is_standing: bool
+    """It says that it is about more than this once."""
 
 
 def said_instead(
@@ -74,10 +76,12 @@ def said_instead(
         is_others: the note may be what a tool said: then only a statement with much of the note in it will do.
     """
     for one in said:
+        # Endings and compounds of other languages are not known, so that one word may look like two.
+        is_read = one is said[0] and not is_others and is_foreign(one.text) and is_foreign(text)
         found = [
             candidate
             for candidate in candidates(_read(one), rules=rules, is_strict=is_others)
-            if share_meaning(candidate.text, text)
+            if share_meaning(candidate.text, text) or (is_read and candidate.scope == "durable")
         ]
         if found:
             # A request may state something lasting too, in other words than the rules know.
@@ -98,7 +102,8 @@ def _quoted(one: Said, text: str, rules: Rules, *, is_answered: bool) -> Candida
     """Return the lasting statements of a message that have words of a note, word for word; None for none."""
     message = _read(one)
     stated = _stated(message, text, is_answered=is_answered)
-    chosen = [sentence for sentence in stated if sentence.matches]
+    # What the model has just read, and has found worth a note, needs no word of the note if it is said to be for good.
+    chosen = [one for one in stated if one.matches] or [one for one in stated if one.is_standing and is_answered]
     if not is_answered and max((sentence.matches for sentence in chosen), default=0) < _FEWEST_MATCHES:
         return None
     if _are_of_two_languages(message, text):
@@ -153,7 +158,8 @@ def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
             continue
         spoken = _words(evidence.text)
         matches = sum(any(is_same(word, other) or _is_typo(word, other) for other in spoken) for word in telling)
-        found.append(_Statement(sentence.quote, matches))
+        is_standing = is_for_good(sentence.bare) and len(words(sentence.bare)) >= _FEWEST_WORDS
+        found.append(_Statement(sentence.quote, matches, is_standing))
     return found
 
 

@@ -72,7 +72,24 @@ def test_one_common_word_is_enough_only_in_the_message_that_is_answered() -> Non
 )
 def test_words_of_scripts_without_spaces_are_compared(message: str, note: str) -> None:
     assert instead(note, message) == f'User said: "{message}"'
-    assert instead("用户住在成都。", message) == ""
+    assert instead("用户住在成都。", "谢谢。", message) == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("Long week. And for the future, give me the bare figure.", "Wants results without the steps."),
+        ("Could you fix this function? Also in general I want hints on all arguments.", "Prefers typed signatures."),
+        ("Ich fahre immer mit dem Bus.", "Verzichtet aufs Auto."),
+        ("Duz mich bitte, sonst klingt das so förmlich.", "Der Nutzer möchte geduzt werden."),
+        ("Prefiro voos diretos, tá?", "O usuário prefere voo direto."),
+    ],
+)
+def test_what_is_said_for_good_in_the_message_that_is_answered_needs_no_word_of_the_note(
+    message: str, note: str
+) -> None:
+    assert instead(note, message) != ""
+    assert instead(note, message, is_others=True) == ""
 
 
 def test_words_of_one_foreign_language_are_compared() -> None:

@@ -360,6 +360,9 @@ def _handed_over(text: str) -> Iterator[tuple[int, int]]:
             yield 0, start
         elif behind and behind[0] != _BLANK:
             # A quotation that comes next is all that is meant.
+            following = sentences(text[rest:])[0]
+            if BUILT_IN.pack("foreign").fits("goes_on", following[:_LONGEST_HEAD]):
+                rest = text.index(following, rest) + len(following)
             yield rest, len(text)
             return
 
