@@ -196,3 +196,62 @@ def test_a_row_that_names_a_type_that_is_not_on_the_list_is_not_revived(storage:
 @dataclass
 class Crafted:
     command: str
+
+
+def test_a_run_reads_its_state_once_until_it_writes(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk(storage, 2)
+    reads: list[Any] = []
+    read = storage.database.read
+    monkeypatch.setattr(storage.database, "read", lambda *args, **kwargs: reads.append(1) or read(*args, **kwargs))
+    checkpointer = storage.checkpointer.of_run()
+
+    first, again = checkpointer.get_tuple(CONFIG), checkpointer.get_tuple(CONFIG)
+    count = len(reads)
+    assert first is not None
+    assert again is not None
+    checkpointer.put_writes(first.config, [("messages", [])], "task")
+    afterwards = checkpointer.get_tuple(CONFIG)
+
+    assert (count, len(reads)) == (1, 2)
+    assert afterwards is not None
+    assert len(afterwards.pending_writes or ()) == len(first.pending_writes or ()) + 1
+
+
+def test_what_is_done_to_a_state_that_a_run_knows_is_not_what_it_reads_next(storage: Storage) -> None:
+    talk(storage, 2)
+    checkpointer = storage.checkpointer.of_run()
+
+    first = checkpointer.get_tuple(CONFIG)
+    assert first is not None
+    first.checkpoint["channel_versions"].clear()
+    first.pending_writes.append(("task", "messages", []))  # type: ignore[union-attr]
+    again = checkpointer.get_tuple(CONFIG)
+
+    assert again is not None
+    assert again.checkpoint["channel_versions"]
+    assert again.pending_writes == []
+
+
+def test_what_was_read_ahead_of_a_write_is_not_known_after_it(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(storage, 1)
+    checkpointer = storage.checkpointer.of_run()
+    saved = checkpointer.get_tuple(CONFIG)
+    assert saved is not None
+    checkpointer.put_writes(saved.config, [("messages", [])], "first")
+    read, written = storage.database.read, list[int]()
+
+    def read_while_another_thread_writes(*args: Any, **kwargs: Any) -> Any:
+        found = read(*args, **kwargs)
+        if not written:
+            written.append(1)
+            checkpointer.put_writes(saved.config, [("messages", [])], "second")
+        return found
+
+    monkeypatch.setattr(storage.database, "read", read_while_another_thread_writes)
+    checkpointer.get_tuple(CONFIG)
+    afterwards = checkpointer.get_tuple(CONFIG)
+
+    assert afterwards is not None
+    assert {task for task, *_ in afterwards.pending_writes or ()} >= {"first", "second"}
