@@ -164,7 +164,6 @@ def test_the_source_is_the_message_that_says_it_also_when_it_is_older(storage: S
     "said",
     [
         "Whenever I say 'home' I mean the flat in Leeds.",
-        "Stop the pep talk at the end of every answer.",
         "I fear spiders, so keep them out of whatever you show me.",
         "Times in 24 hours from today on, please.",
         "I'd rather hear that you don't know than a guess, deal?",
@@ -175,6 +174,21 @@ def test_a_wish_that_sounds_like_an_order_is_the_users(said: str, storage: Stora
     talk(storage, (said, [saves(said), "Noted."]), distillation=("tool",))
 
     assert len(long_term(storage)) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ("Diabetes type 2, what can I eat?", "Has diabetes."),
+        ("Grandscam Travel, what is that?", "Uses Grandscam Travel."),
+        ("I need a visa for Japan, right?", "Needs a visa for Japan."),
+        ("I need a wheelchair today on arrival.", "Needs a wheelchair today on arrival."),
+    ],
+)
+def test_what_is_asked_or_is_for_today_is_nothing_lasting(said: str, note: str, storage: Storage) -> None:
+    talk(storage, (said, [saves(note), "Noted."]), distillation=("tool",))
+
+    assert long_term(storage) == []
 
 
 def test_a_yes_to_what_is_always_to_be_done_is_a_wish_of_the_users(storage: Storage) -> None:

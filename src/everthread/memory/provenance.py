@@ -16,7 +16,7 @@ from everthread.memory.folding import folded, is_invisible
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.constraints import constraints_in
 from everthread.memory.text.dates import dates_in
-from everthread.memory.text.languages import is_english
+from everthread.memory.text.languages import is_foreign
 from everthread.memory.text.own_words import Sentence, is_reported, own_sentences
 from everthread.memory.text.sentences import sentences
 from everthread.memory.text.wording import Wording, root, wording
@@ -27,7 +27,6 @@ __all__ = [
     "Shown",
     "evidence_in",
     "evidence_of",
-    "is_for_good",
     "is_frame",
     "is_same",
     "own_keywords",
@@ -210,11 +209,6 @@ def is_frame(word: str) -> bool:
     return root(word.lower().strip(".,;:!?")) in _frame()
 
 
-def is_for_good(text: str) -> bool:
-    """Tell whether a text says that it is about more than this once."""
-    return _PACK.fits("lasting", text)
-
-
 def _is_plain(text: str) -> bool:
     """Tell whether all of a text can be seen and read as words."""
     if any(is_invisible(sign) or 0x202A <= ord(sign) <= 0x202E or 0x2066 <= ord(sign) <= 0x2069 for sign in text):
@@ -242,7 +236,7 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
             text = ahead
     elif not stated and not is_rule and _PACK.fits("looking", text):
         return None
-    is_once = not stated and not is_rule and _PACK.fits("errand", text) and not is_for_good(text)
+    is_once = not stated and not is_rule and _PACK.fits("errand", text) and not _PACK.fits("lasting", text)
     another = _PACK.match("another", text)
     who = frozenset[str]()
     if another is not None:
@@ -253,8 +247,8 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
 
 
 def _is_by_user(ahead: str) -> bool:
-    """Tell whether what stands ahead of a question is the user's; who speaks in other languages, their verbs tell."""
-    return _BY_USER.search(ahead) is not None or bool(ahead and not is_english(ahead))
+    """Tell whether what stands ahead of a question is the user's; in other languages the verb tells who speaks."""
+    return _BY_USER.search(ahead) is not None or is_foreign(ahead)
 
 
 def _states(text: str) -> bool:
@@ -271,7 +265,7 @@ def _agreed(asked: str) -> Iterator[Evidence]:
     question = questions[0].replace("’", "'")
     if len(question) > _LONGEST_QUESTION or _PACK.fits("compound", question) or not _PACK.fits("about_user", question):
         return
-    is_once = _PACK.fits("offer", question) and not is_for_good(question)
+    is_once = _PACK.fits("offer", question) and not _PACK.fits("lasting", question)
     visible = folded(question).text
     yield Evidence(visible, wording(visible), is_lasting=not is_once)
 
@@ -329,7 +323,7 @@ def _has_words(note: Wording, evidence: Evidence) -> bool:
 def _is_strong(evidence: Evidence) -> bool:
     """Tell whether a sentence says `always` in some way."""
     spoken = {word.lower() for word in _WORD.findall(evidence.text)}
-    return bool(spoken & (_PACK.words["strong"] | _PACK.words["weak"])) or is_for_good(evidence.text)
+    return bool(spoken & (_PACK.words["strong"] | _PACK.words["weak"])) or _PACK.fits("lasting", evidence.text)
 
 
 def _names_day(text: str, day: str, today: date) -> bool:

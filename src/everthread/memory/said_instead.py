@@ -13,9 +13,10 @@ from everthread.memory.distill import Candidate, candidates, share_meaning
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.third_person import quotation
 from everthread.memory.folding import folded
-from everthread.memory.provenance import Said, evidence_in, is_for_good, is_frame, is_same
+from everthread.memory.provenance import Said, evidence_in, is_frame, is_same
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.consent import is_answer
+from everthread.memory.text.constraints import is_lasting
 from everthread.memory.text.languages import is_english, is_foreign
 from everthread.memory.text.own_words import own_sentences
 from everthread.memory.text.wording import wording
@@ -40,8 +41,9 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _ONE = re.compile(r"\bone\b", re.IGNORECASE)
 
 _CLOCK = re.compile(r"\b0(?=\d\b)|(?<=\d):00\b")
-_HALF_PAST = re.compile(r"\bhalf\s(?:past\s)?(?=(\w{1,20}))", re.IGNORECASE)
-_HOURS, _NOON = 24, 12
+_TIME = re.compile(r"\b([01]?\d|2[0-4])(?:(:\d\d)(?:\s?[ap]\.?m\b)?|\s?[ap]\.?m\b)", re.IGNORECASE)
+_HALF_PAST = re.compile(r"\bhalf\s(?:past\s)?(\w{1,20})", re.IGNORECASE)
+_NOON = 12
 
 _LETTERS_WITH_TYPO = 6
 """Letters from which a word is still the same with one of them wrong."""
@@ -61,7 +63,7 @@ class _Statement:
     matches: int
     """Words, numbers and names that it has in common with the note."""
     is_standing: bool
-    """It says that it is about more than this once."""
+    """It says that it is for the time to come."""
 
 
 def said_instead(
@@ -76,12 +78,10 @@ def said_instead(
         is_others: the note may be what a tool said: then only a statement with much of the note in it will do.
     """
     for one in said:
-        # Endings and compounds of other languages are not known, so that one word may look like two.
-        is_read = one is said[0] and not is_others and is_foreign(one.text) and is_foreign(text)
         found = [
             candidate
             for candidate in candidates(_read(one), rules=rules, is_strict=is_others)
-            if share_meaning(candidate.text, text) or (is_read and candidate.scope == "durable")
+            if share_meaning(candidate.text, text)
         ]
         if found:
             # A request may state something lasting too, in other words than the rules know.
@@ -90,6 +90,10 @@ def said_instead(
     for place, one in enumerate(said if not is_others else ()):
         if quoted := _quoted(one, text, rules, is_answered=not place):
             return one, quoted
+    if said and not is_others and is_foreign(_read(said[0])) and is_foreign(text):
+        # Endings and compounds of other languages are not known, so that one word may look like two.
+        lasting = (one for one in candidates(_read(said[0]), rules=rules) if one.scope == "durable")
+        return next(((said[0], one) for one in lasting), None)
     return None
 
 
@@ -102,14 +106,14 @@ def _quoted(one: Said, text: str, rules: Rules, *, is_answered: bool) -> Candida
     """Return the lasting statements of a message that have words of a note, word for word; None for none."""
     message = _read(one)
     stated = _stated(message, text, is_answered=is_answered)
-    # What the model has just read, and has found worth a note, needs no word of the note if it is said to be for good.
+    # What the model has just read and found worth a note needs no word of the note if it is said to be for good.
     chosen = [one for one in stated if one.matches] or [one for one in stated if one.is_standing and is_answered]
     if not is_answered and max((sentence.matches for sentence in chosen), default=0) < _FEWEST_MATCHES:
         return None
     if _are_of_two_languages(message, text):
         # Their words cannot be compared; what was said just now is what the model has read.
         chosen = [one for one in stated if len(one.quote.split()) >= _FEWEST_WORDS] if is_answered else []
-    elif not is_foreign(message) and not _numbers(text) <= _numbers(message) | _times(message):
+    elif not is_foreign(message) and not _says_numbers(message, text):
         return None
     quote = _together(chosen)
     return Candidate(quote, quotation(quote), "durable", kind_of(quote, rules), subject_of(quote)) if quote else None
@@ -119,23 +123,21 @@ def _are_of_two_languages(one: str, other: str) -> bool:
     return (is_foreign(one) and not is_foreign(other)) or (is_english(one) and is_foreign(other))
 
 
+def _says_numbers(message: str, note: str) -> bool:
+    """Tell whether a message has all numbers of a note, times of the day by either clock."""
+    halves = (f"{hour}:30" for after in _HALF_PAST.findall(message) for hour in wording(after).numbers)
+    said = _numbers(message).union(_on_the_dial(message), wording(message).numbers, halves)
+    return _numbers(note) <= said or _on_the_dial(note) <= said
+
+
 def _numbers(text: str) -> frozenset[str]:
-    """Return the numbers of a text; `17:00` is 5, `6k` is 6,000, and `one` is as a rule none."""
-    plain = _CLOCK.sub("", _THOUSANDS.sub("000", _ONE.sub("", text)))
-    return frozenset(map(_on_the_dial, wording(plain).numbers))
+    """Return the numbers of a text; `05:00` is 5, `6k` is 6,000, and `one` is as a rule none."""
+    return frozenset(wording(_CLOCK.sub("", _THOUSANDS.sub("000", _ONE.sub("", text)))).numbers)
 
 
-def _times(message: str) -> frozenset[str]:
-    """Return the numbers of a message read as times: `one` too, and `half seven` as 7:30."""
-    halves = (wording(hour).numbers for hour in _HALF_PAST.findall(message))
-    return frozenset(map(_on_the_dial, (*wording(message).numbers, *(f"{hour}:30" for one in halves for hour in one))))
-
-
-def _on_the_dial(number: str) -> str:
-    """Return a number that may be a time of the day as a clock with twelve hours shows it."""
-    hour, colon, minutes = number.partition(":")
-    is_time = hour.isdecimal() and int(hour) <= _HOURS
-    return f"{int(hour) % _NOON or _NOON}{colon}{minutes}" if is_time else number
+def _on_the_dial(text: str) -> frozenset[str]:
+    """Return the numbers of a text, times as a clock with twelve hours shows them: `15:00` and `3 pm` are 3."""
+    return _numbers(_TIME.sub(lambda time: f"{int(time[1]) % _NOON or _NOON}{time[2] or ''} ", text))
 
 
 def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
@@ -158,7 +160,7 @@ def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
             continue
         spoken = _words(evidence.text)
         matches = sum(any(is_same(word, other) or _is_typo(word, other) for other in spoken) for word in telling)
-        is_standing = is_for_good(sentence.bare) and len(words(sentence.bare)) >= _FEWEST_WORDS
+        is_standing = is_lasting(sentence.bare) and len(words(sentence.bare)) >= _FEWEST_WORDS
         found.append(_Statement(sentence.quote, matches, is_standing))
     return found
 

@@ -97,7 +97,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             UnreadableError: it cannot be read.
             StorageError: it is another graph's, which would save a value again as plain data; see `allowed_types`.
         """
-        found: CheckpointTuple | None = self._read_once(_key(config), self._tuple, config)
+        found: CheckpointTuple | None = self._read_once(("tuple", *_key(config)), self._tuple, config)
         if found is None or self._known is None:
             return found
         # LangGraph goes on working on what it is given.
@@ -165,7 +165,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         Raises:
             UnreadableError: a checkpoint or a write on the way cannot be read.
         """
-        return self._read_once((*_key(config), *channels), self._history, config, channels)  # type: ignore[no-any-return]
+        return self._read_once(("history", *_key(config), *channels), self._history, config, channels)  # type: ignore[no-any-return]
 
     def _history(self, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
         with self._naming(config):

@@ -80,9 +80,8 @@ def test_words_of_scripts_without_spaces_are_compared(message: str, note: str) -
     [
         ("Long week. And for the future, give me the bare figure.", "Wants results without the steps."),
         ("Could you fix this function? Also in general I want hints on all arguments.", "Prefers typed signatures."),
-        ("Ich fahre immer mit dem Bus.", "Verzichtet aufs Auto."),
+        ("Ab jetzt fahre ich mit dem Bus.", "Verzichtet aufs Auto."),
         ("Duz mich bitte, sonst klingt das so förmlich.", "Der Nutzer möchte geduzt werden."),
-        ("Prefiro voos diretos, tá?", "O usuário prefere voo direto."),
     ],
 )
 def test_what_is_said_for_good_in_the_message_that_is_answered_needs_no_word_of_the_note(
@@ -90,6 +89,35 @@ def test_what_is_said_for_good_in_the_message_that_is_answered_needs_no_word_of_
 ) -> None:
     assert instead(note, message) != ""
     assert instead(note, message, is_others=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("The train was only ten minutes late.", "Is vegetarian."),
+        ("I never received the confirmation mail.", "Is vegetarian."),
+        ("Hotel Lutetia, is it any good?", "Stays at Hotel Lutetia."),
+        ("I always have to book through Otto, right?", "Always needs to book through Otto."),
+        ("I have 12 cats and always feed them.", "Has 24 cats."),
+        ("I always pay one euro.", "Pays 13 euros."),
+        ("If I ever win the lottery I want first class.", "Wants first class."),
+        ("As a student I live in Rome but quit that.", "Lives in Rome."),
+    ],
+)
+def test_what_the_user_does_not_say_for_good_is_not_kept_for_good(message: str, note: str) -> None:
+    found = said_instead(note, [Said("m", message)])
+
+    assert found is None or found[1].scope == "session"
+
+
+def test_a_number_of_any_length_is_compared() -> None:
+    assert instead("Prefers aisle seats 12.", "I always want an aisle seat. " + "1" * 5_000) == ""
+
+
+def test_the_statement_that_matches_is_kept_in_another_language_too() -> None:
+    message = "Je suis végétarien. Je suis allergique aux noix."
+
+    assert instead("Est allergique aux noix.", message) == 'User said: "Je suis allergique aux noix"'
 
 
 def test_words_of_one_foreign_language_are_compared() -> None:

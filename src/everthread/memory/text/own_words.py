@@ -75,6 +75,8 @@ _BETWEEN_BLANKS = re.compile(r"(?<=_) (?=_)")
 _LONGEST_HEAD = 400
 """Characters of a line or sentence that tell what it is."""
 
+_ENDS = frozenset(".!?。！？")
+
 _GREETING = 40
 """Characters ahead of a question up to which nothing stands there that it could be about."""
 
@@ -94,6 +96,9 @@ _SHORTEST_QUOTATION = 3 * _BLANK
 """A letter between two marks; `my_name` is none."""
 
 _LONG_QUOTATION = 25 * _BLANK
+_LONG_QUOTATION_UNSPACED = 8 * _BLANK
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+"""Japanese and Chinese, which say in a sign what others say in a word."""
 
 _OF_THE_ASSISTANT = re.compile(r"\b(?:you|your|yours)\b[^.!?\n\"“”]{0,60}$", re.IGNORECASE)
 _YES = re.compile(
@@ -127,7 +132,7 @@ class Sentence:
     @property
     def has_quotation(self) -> bool:
         """Tell whether it quotes more than a word or two, so that it is not all the user's."""
-        return _LONG_QUOTATION in self.bare
+        return (_LONG_QUOTATION_UNSPACED if _UNSPACED.search(self.quote) else _LONG_QUOTATION) in self.bare
 
 
 def own_sentences(text: str, *, at_semicolons: bool = False, is_users: bool = True) -> list[Sentence]:
@@ -360,11 +365,17 @@ def _handed_over(text: str) -> Iterator[tuple[int, int]]:
             yield 0, start
         elif behind and behind[0] != _BLANK:
             # A quotation that comes next is all that is meant.
-            following = sentences(text[rest:])[0]
-            if BUILT_IN.pack("foreign").fits("goes_on", following[:_LONGEST_HEAD]):
-                rest = text.index(following, rest) + len(following)
-            yield rest, len(text)
+            yield _behind_aside(text, rest), len(text)
             return
+
+
+def _behind_aside(text: str, place: int) -> int:
+    """Return where a text begins that is handed over: behind a sentence in the line of the request that goes on from it."""
+    ahead, following = text[:place].rstrip(), sentences(text[place:])[0]
+    start = text.index(following, place)
+    is_in_line = ahead[-1:] in _ENDS and "\n" not in text[len(ahead) : start]
+    goes_on = is_in_line and BUILT_IN.pack("foreign").fits("goes_on", following[:_LONGEST_HEAD])
+    return start + len(following) if goes_on else place
 
 
 _CLUES: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
