@@ -166,6 +166,8 @@ def test_the_source_is_the_message_that_says_it_also_when_it_is_older(storage: S
         "Whenever I say 'home' I mean the flat in Leeds.",
         "I fear spiders, so keep them out of whatever you show me.",
         "Times in 24 hours from today on, please.",
+        "Could you always give me temperatures in Celsius?",
+        "My budget for hotels is 120 euros a night, that goes for all trips.",
         "I'd rather hear that you don't know than a guess, deal?",
         "I take warfarin, so mind that if I ever ask about supplements.",
     ],

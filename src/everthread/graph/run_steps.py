@@ -50,7 +50,7 @@ class RunSteps:
         self._schema = StateSchema.of(graph) if is_own(graph) else None
 
     def of_run(self) -> "RunSteps":
-        """Return the protocol for one run, whose state is read again only after a write; the caller runs its `graph`."""
+        """Return the protocol for one run, with its `graph` to run; the state is read again only after a write."""
         clone = copy.copy(self)
         clone.graph = self.graph.copy({"checkpointer": cast(Checkpointer, self.graph.checkpointer).of_run()})
         return clone

@@ -230,7 +230,8 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
         asks = cue("asks-behind").search(text)
         ahead = text[: asks.start()] if asks else ""
         # `I print on both sides, can that be the default?` states something, and asks behind it.
-        if not stated and not _PACK.fits("errand", text) and not (_is_by_user(ahead) and _states(ahead)):
+        is_users = _is_by_user(ahead) or BUILT_IN.pack("constraints").fits("standing", ahead)
+        if not stated and not _PACK.fits("errand", text) and not (is_users and _states(ahead)):
             return None
         if ahead and not _PACK.fits("errand", ahead):
             text = ahead

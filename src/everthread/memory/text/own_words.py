@@ -370,7 +370,7 @@ def _handed_over(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _behind_aside(text: str, place: int) -> int:
-    """Return where a text begins that is handed over: behind a sentence in the line of the request that goes on from it."""
+    """Return where a text begins that is handed over: behind a sentence that goes on in the line of the request."""
     ahead, following = text[:place].rstrip(), sentences(text[place:])[0]
     start = text.index(following, place)
     is_in_line = ahead[-1:] in _ENDS and "\n" not in text[len(ahead) : start]
