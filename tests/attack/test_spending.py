@@ -41,4 +41,5 @@ def test_counters_are_what_the_provider_answered_and_limits_hold(
     attack_row("spending: limits", found["asked"], int(found["passed_by"] > 0))
     assert found["faults"] == []
     assert found["calls"] >= count
+    assert found["refusals"] > 0
     assert found["kills"] == kills
