@@ -230,14 +230,16 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
         asks = cue("asks-behind").search(text)
         ahead = text[: asks.start()] if asks else ""
         # `I print on both sides, can that be the default?` states something, and asks behind it.
-        is_users = _is_by_user(ahead) or BUILT_IN.pack("constraints").fits("standing", ahead)
+        is_users = _is_by_user(ahead) or _is_worded_as_rule(ahead)
         if not stated and not _PACK.fits("errand", text) and not (is_users and _states(ahead)):
             return None
         if ahead and not _PACK.fits("errand", ahead):
             text = ahead
     elif not stated and not is_rule and _PACK.fits("looking", text):
         return None
-    is_once = not stated and not is_rule and _PACK.fits("errand", text) and not _PACK.fits("lasting", text)
+    # What is only built like a rule, such as `Send my boss the numbers`, is an errand first.
+    is_errand = not stated and not _is_worded_as_rule(text) and _PACK.fits("errand", text)
+    is_once = is_errand and not _PACK.fits("lasting", text)
     another = _PACK.match("another", text)
     who = frozenset[str]()
     if another is not None:
@@ -245,6 +247,10 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
     visible = folded(text).text
     is_by_user = stated or is_rule or _PACK.fits("errand", text) or _BY_USER.search(text) is not None
     return Evidence(visible, wording(visible), is_lasting=not is_once, is_by_user=is_by_user, who=who)
+
+
+def _is_worded_as_rule(text: str) -> bool:
+    return BUILT_IN.pack("constraints").fits("standing", text)
 
 
 def _is_by_user(ahead: str) -> bool:

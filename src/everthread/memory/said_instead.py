@@ -92,8 +92,8 @@ def said_instead(
             return one, quoted
     if said and not is_others and is_foreign(_read(said[0])) and is_foreign(text):
         # Endings and compounds of other languages are not known, so that one word may look like two.
-        lasting = (one for one in candidates(_read(said[0]), rules=rules) if one.scope == "durable")
-        return next(((said[0], one) for one in lasting), None)
+        stated = (one for one in candidates(_read(said[0]), rules=rules) if one.scope == "durable")
+        return next(((said[0], one) for one in stated), None)
     return None
 
 

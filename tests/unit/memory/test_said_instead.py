@@ -97,6 +97,8 @@ def test_what_is_said_for_good_in_the_message_that_is_answered_needs_no_word_of_
         ("The train was only ten minutes late.", "Is vegetarian."),
         ("I never received the confirmation mail.", "Is vegetarian."),
         ("Hotel Lutetia, is it any good?", "Stays at Hotel Lutetia."),
+        ("Great. Put cumin and cilantro on my shopping list.", "User hates cilantro and cumin."),
+        ("Send my boss the figures for the Hanley account.", "The boss is not copied on the Hanley account."),
         ("I always have to book through Otto, right?", "Always needs to book through Otto."),
         ("I have 12 cats and always feed them.", "Has 24 cats."),
         ("I always pay one euro.", "Pays 13 euros."),

@@ -10,6 +10,7 @@ from everthread.memory.provenance import Said, shown_by
     [
         ("I have three dogs.", "The user has three dogs."),
         ("I read them on my watch.", "Reads them on the watch."),
+        ("They/them, thanks for asking.", "The user's pronouns are they/them."),
     ],
 )
 def test_what_the_user_says_of_themselves_shows_a_note(message: str, note: str) -> None:

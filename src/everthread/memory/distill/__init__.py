@@ -58,6 +58,8 @@ _WISH = 0.8
 _TOLD = 0.5
 """What a statement is worth that is only built like one; our choice."""
 
+_ERRANDS = BUILT_IN.pack("provenance")
+
 _BESIDE_A_REQUEST = 6.0
 """Weight of such a statement from which it is kept although its message asks something. Most are told to explain what
 is asked, and are of no use later: with 3.0, of 100 new statements 2 more are kept, and of what is kept on PrefEval .89
@@ -171,6 +173,8 @@ def _tells_of_the_user(sentence: Sentence, rules: Rules, least: float) -> bool:
     if sentence.is_question or not is_own("", bare) or is_for_this_time(bare, rules) or is_of_a_case(bare, rules):
         return False
     if sentence.has_quotation or cue("dated").search(bare) or cue("indifferent").search(bare):
+        return False
+    if _ERRANDS.fits("errand", bare) and not _ERRANDS.fits("lasting", bare):
         return False
     return weight(bare, "lasting", rules) >= least
 

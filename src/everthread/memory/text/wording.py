@@ -11,7 +11,11 @@ from everthread.memory.text.words import stem
 __all__ = ["SLACK", "Wording", "are_opposed", "change_words", "is_change", "root", "unframed", "wording"]
 
 _PACK = BUILT_IN.pack("wording")
-_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?|[,;.!?()]")
+_TOKEN = re.compile(
+    # Pronouns that people give as theirs, `they/them`, are one word; each alone says nothing.
+    r"(?:she|he|they|xe|ze)/(?:her|him|them|they|xem|hir)(?:/[a-z]+)?|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?|[,;.!?()]",
+    re.IGNORECASE,
+)
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)\b", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _FRAME = re.compile(
