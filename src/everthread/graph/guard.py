@@ -74,14 +74,14 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         if _is_nested(config):
             yield from self.graph.stream(input, self._inside(config), **options)
             return
-        run, steps = read_run(self.graph, input, config, options), self._steps.of_run()
+        run = read_run(self.graph, input, config, options)
         with (hold := RunHold(self.storage, run.thread_id)), hold:
-            for step in steps.steps(run):
+            for step in self._steps.steps(run):
                 if isinstance(step, KnownAnswer):
                     yield from _streamed(step, run.options)
                 else:
                     with _step_limit(step.config):
-                        for part in steps.graph.stream(step.input, step.config, **run.options):
+                        for part in self.graph.stream(step.input, step.config, **run.options):
                             if not step.is_silent:
                                 yield part
 
@@ -100,30 +100,30 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         """Run the graph while holding the thread's lock; arguments and errors as in `stream`."""
         if _is_nested(config):
             return self.graph.invoke(input, self._inside(config), **options)
-        run, result, steps = read_run(self.graph, input, config, options), None, self._steps.of_run()
+        run, result = read_run(self.graph, input, config, options), None
         with (hold := RunHold(self.storage, run.thread_id)), hold:
-            for step in steps.steps(run):
+            for step in self._steps.steps(run):
                 if isinstance(step, KnownAnswer):
                     result = _output(step, run.options)
                 else:
                     with _step_limit(step.config):
-                        result = steps.graph.invoke(step.input, step.config, **run.options)
+                        result = self.graph.invoke(step.input, step.config, **run.options)
         return result
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
         """Run the graph asynchronously while holding the thread's lock; see `invoke`."""
         if _is_nested(config):
             return await self.graph.ainvoke(input, self._inside(config), **options)
-        run, result, steps = read_run(self.graph, input, config, options), None, self._steps.of_run()
+        run, result = read_run(self.graph, input, config, options), None
         async with hold_async(self.storage, run.thread_id) as scope:
             with scope.current():
-                parts = steps.steps(run)
-                while (step := await self.storage.worker.call(next, parts, None)) is not None:
+                steps = self._steps.steps(run)
+                while (step := await self.storage.worker.call(next, steps, None)) is not None:
                     if isinstance(step, KnownAnswer):
                         result = _output(step, run.options)
                     else:
                         with _step_limit(step.config):
-                            result = await steps.graph.ainvoke(step.input, step.config, **run.options)
+                            result = await self.graph.ainvoke(step.input, step.config, **run.options)
         return result
 
     def _inside(self, config: RunnableConfig | None) -> RunnableConfig:
@@ -132,15 +132,14 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         return {**here, "configurable": {**here["configurable"], OWN_STORE: self.storage.store}}
 
     async def _parts(self, run: Run) -> AsyncGenerator[Any, None]:
-        protocol = self._steps.of_run()
-        steps = protocol.steps(run)
+        steps = self._steps.steps(run)
         while (step := await self.storage.worker.call(next, steps, None)) is not None:
             if isinstance(step, KnownAnswer):
                 for part in _streamed(step, run.options):
                     yield part
             else:
                 # Closed here, while the lock is held: left to the garbage collector it would go on.
-                parts = cast(AsyncGenerator[Any, None], protocol.graph.astream(step.input, step.config, **run.options))
+                parts = cast(AsyncGenerator[Any, None], self.graph.astream(step.input, step.config, **run.options))
                 with _step_limit(step.config):
                     async with aclosing(parts):
                         async for part in parts:

@@ -1,10 +1,9 @@
 """The protocol of a guarded run: what happens to the thread before, between and after the runs of the graph."""
 
-import copy
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -24,7 +23,6 @@ from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
 from everthread.state.marks import is_answer, sequence
 from everthread.storage.adoption import pending_interrupts, refuse_foreign
-from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
 from everthread.storage.left_messages import left_messages
 from everthread.storage.open import Storage
@@ -48,12 +46,6 @@ class RunSteps:
         self.graph, self.storage, self.name = graph, storage, name
         self._pruner = Pruner(storage)
         self._schema = StateSchema.of(graph) if is_own(graph) else None
-
-    def of_run(self) -> "RunSteps":
-        """Return the protocol for one run, with its `graph` to run; the state is read again only after a write."""
-        clone = copy.copy(self)
-        clone.graph = self.graph.copy({"checkpointer": cast(Checkpointer, self.graph.checkpointer).of_run()})
-        return clone
 
     def steps(self, run: Run) -> Steps:
         """Claim the thread, yield what the caller has to run one by one, and prune at the end.

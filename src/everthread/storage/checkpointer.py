@@ -4,9 +4,9 @@ What differs between databases is in their `CheckpointRows`.
 """
 
 import copy
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import ormsgpack
 from langchain_core.runnables import RunnableConfig
@@ -17,7 +17,6 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
     DeltaChannelHistory,
-    copy_checkpoint,
     get_checkpoint_id,
 )
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -33,8 +32,6 @@ from everthread.storage.unreadable import FAULTS, described, leave_out
 from everthread.storage.worker import Worker
 
 __all__ = ["Checkpointer", "serializer"]
-
-T = TypeVar("T")
 
 _ANSWER = "structured_response"
 """Key of `create_agent` whose type no state schema names, and that each turn makes anew."""
@@ -63,27 +60,17 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         self.rows = rows
         self._worker = worker
         self._is_lenient = False
-        self._known: dict[tuple[Any, ...], Any] | None = None
-
-    def of_run(self) -> "Checkpointer":
-        """Return one for a run that holds its thread's lock: what it has read, it knows until it saves or deletes.
-
-        A guard reads the state, and the graph reads it again when it begins.
-        """
-        clone = copy.copy(self)
-        clone._known = {}
-        return clone
 
     def lenient(self) -> "Checkpointer":
         """Return one to read with: values of an app's own types come as plain ones, and run no code."""
         clone = copy.copy(self)
-        clone.serde, clone._is_lenient, clone._known = serializer(), True, None
+        clone.serde, clone._is_lenient = serializer(), True
         return clone
 
     def verbatim(self) -> "Checkpointer":
         """Return one to copy values with, by its `serde`: objects come as they are stored, whatever their types."""
         clone = copy.copy(self)
-        clone.serde, clone._is_lenient, clone._known = _Verbatim(), True, None
+        clone.serde, clone._is_lenient = _Verbatim(), True
         return clone
 
     def get_next_version(self, current: Any, channel: None) -> Any:
@@ -97,14 +84,6 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             UnreadableError: it cannot be read.
             StorageError: it is another graph's, which would save a value again as plain data; see `allowed_types`.
         """
-        found: CheckpointTuple | None = self._read_once(("tuple", *_key(config)), self._tuple, config)
-        if found is None or self._known is None:
-            return found
-        # LangGraph goes on working on what it is given.
-        writes = None if found.pending_writes is None else [*found.pending_writes]
-        return found._replace(checkpoint=copy_checkpoint(found.checkpoint), pending_writes=writes)
-
-    def _tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         with self._naming(config), blocked_types() as blocked:
             found = self.database.read(lambda: self._saver.get_tuple(config))
             if found is not None:
@@ -143,7 +122,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
     ) -> RunnableConfig:
         """Save a checkpoint; see LangGraph's saver."""
         # On Postgres a value may be saved ahead of its checkpoint; nothing refers to one whose checkpoint never came.
-        return self._write(self.database.write_one, lambda: self._saver.put(config, checkpoint, metadata, new_versions))
+        return self.database.write_one(lambda: self._saver.put(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -155,7 +134,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             for channel, value in writes
             if not isinstance(value, PromptPlan)
         ]
-        self._write(self.database.write_one, lambda: self._saver.put_writes(config, clean, task_id, task_path))
+        self.database.write_one(lambda: self._saver.put_writes(config, clean, task_id, task_path))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -165,38 +144,12 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         Raises:
             UnreadableError: a checkpoint or a write on the way cannot be read.
         """
-        return self._read_once(("history", *_key(config), *channels), self._history, config, channels)  # type: ignore[no-any-return]
-
-    def _history(self, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
         with self._naming(config):
             return self.database.read(lambda: self._saver.get_delta_channel_history(config=config, channels=channels))
 
-    def _read_once(self, key: tuple[Any, ...], read: Callable[..., Any], *args: Any) -> Any:
-        known = self._known
-        if known is None:
-            return read(*args)
-        if key in known:
-            return known[key]
-        # Into what was known when it was read: a write in the meantime has begun anew.
-        found = known[key] = read(*args)
-        return found
-
-    def _write(self, write: Callable[..., Any], work: Callable[..., T], *args: Any) -> T:
-        """Write, and forget what is known before and after: another thread may read in between."""
-        try:
-            self._forget()
-            written: T = write(work, *args)
-            return written
-        finally:
-            self._forget()
-
-    def _forget(self) -> None:
-        if self._known is not None:
-            self._known = {}
-
     def delete_thread(self, thread_id: str) -> None:
         """Delete the checkpoints of a thread; its records in the store stay, see `erasure` for those."""
-        self._write(self.database.write, lambda: self._saver.delete_thread(thread_id))
+        self.database.write(lambda: self._saver.delete_thread(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs, by the `run_id` in their metadata.
@@ -204,7 +157,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         Raises:
             StorageError: later checkpoints are read from them; nothing was deleted.
         """
-        self._write(self.database.write, self._delete_for_runs, run_ids)
+        self.database.write(self._delete_for_runs, run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints of a thread, pending approvals included; its records in the store are not copied.
@@ -212,7 +165,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         Raises:
             SettingsError: the target has checkpoints already.
         """
-        self._write(self.database.write, self._copy_thread, source_thread_id, target_thread_id)
+        self.database.write(self._copy_thread, source_thread_id, target_thread_id)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Prune threads; see LangGraph's `BaseCheckpointSaver`.
@@ -390,9 +343,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         ordered = sorted(gone)
         for start in range(0, len(ordered), _BATCH):
             batch = ordered[start : start + _BATCH]
-            self._write(
-                self.database.write, self._delete_batch, thread_id, namespace, batch, subgraphs_of(set(batch), others)
-            )
+            self.database.write(self._delete_batch, thread_id, namespace, batch, subgraphs_of(set(batch), others))
 
     def _delete_batch(self, thread_id: str, namespace: str, gone: Sequence[str], subgraphs: Sequence[str]) -> None:
         self.rows.delete(thread_id, namespace, gone)
@@ -442,9 +393,3 @@ def _refuse_plain_data(saved: CheckpointTuple, blocked: Sequence[str]) -> None:
             "would be saved again as plain data: guard a graph whose state schema declares it, or pass "
             f"`open_storage(url, allowed_types=[{blocked[0].rpartition('.')[2]}])`"
         )
-
-
-def _key(config: RunnableConfig) -> tuple[Any, ...]:
-    """Return what names a checkpoint; without an id it is the newest."""
-    configurable = config["configurable"]
-    return configurable["thread_id"], configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id")
