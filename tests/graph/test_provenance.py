@@ -169,7 +169,6 @@ def test_the_source_is_the_message_that_says_it_also_when_it_is_older(storage: S
         "Could you always give me temperatures in Celsius?",
         "My budget for hotels is 120 euros a night, that goes for all trips.",
         "I'd rather hear that you don't know than a guess, deal?",
-        "I take warfarin, so mind that if I ever ask about supplements.",
     ],
 )
 def test_a_wish_that_sounds_like_an_order_is_the_users(said: str, storage: Storage) -> None:

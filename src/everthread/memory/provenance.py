@@ -82,6 +82,8 @@ _STATE = re.compile(r"^(?:(?:the\s)?user|i|they|she|he)?\s*(?:is|am|are|has|have
 
 _OF_SELF = re.compile(r"\b(?:i|i'\w+|we|we'\w+|my|mine|our|ours)\b", re.IGNORECASE)
 
+_NOW = re.compile(r"\b(?:now|tonight|today|tomorrow|by)\b", re.IGNORECASE)
+
 _BY_USER = re.compile(
     r"\b(?:i|we|i'\w+|we'\w+|please|for (?:me|us))\b|^\W*(?:and |but |also )?(?:my|our)\b", re.IGNORECASE
 )
@@ -237,9 +239,9 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
             text = ahead
     elif not stated and not is_rule and _PACK.fits("looking", text):
         return None
-    # What is only built like a rule, such as `Send my boss the numbers`, is an errand first.
-    is_errand = not stated and not _is_worded_as_rule(text) and _PACK.fits("errand", text)
-    is_once = is_errand and not _PACK.fits("lasting", text)
+    # Not all that is built like a rule is one, such as `Send my boss the numbers`.
+    is_set = stated or _is_worded_as_rule(text) or (is_rule and _PACK.fits("manner", text))
+    is_once = not is_set and _PACK.fits("errand", text) and not _PACK.fits("lasting", text)
     another = _PACK.match("another", text)
     who = frozenset[str]()
     if another is not None:
@@ -259,6 +261,9 @@ def _is_by_user(ahead: str) -> bool:
 
 
 def _states(text: str) -> bool:
+    """Tell whether what stands ahead of a question states something that is not for now."""
+    if _NOW.search(text):
+        return False
     return not _PACK.fits("looking", text) and not _PACK.fits("errand", text)
 
 

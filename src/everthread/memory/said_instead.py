@@ -38,6 +38,8 @@ _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 """Thai, Lao, Japanese and Chinese."""
 
+_BETWEEN_US = re.compile(r"\b(?:i|we|me|us|my|our|you|your)\b", re.IGNORECASE)
+
 _ONE = re.compile(r"\bone\b", re.IGNORECASE)
 
 _CLOCK = re.compile(r"\b0(?=\d\b)|(?<=\d):00\b")
@@ -160,7 +162,8 @@ def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
             continue
         spoken = _words(evidence.text)
         matches = sum(any(is_same(word, other) or _is_typo(word, other) for other in spoken) for word in telling)
-        is_standing = is_lasting(sentence.bare) and len(words(sentence.bare)) >= _FEWEST_WORDS
+        is_users = _BETWEEN_US.search(sentence.bare) is not None or is_foreign(sentence.bare)
+        is_standing = is_users and is_lasting(sentence.bare) and len(words(sentence.bare)) >= _FEWEST_WORDS
         found.append(_Statement(sentence.quote, matches, is_standing))
     return found
 

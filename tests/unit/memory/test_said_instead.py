@@ -25,7 +25,6 @@ def instead(note: str, *messages: str, is_others: bool = False) -> str:
         ("Band practice is over at half nine, so no calls until then.", "Takes no calls before 9:30 pm."),
         ("I work nights, so nothing loud ahead of 2pm.", "Nothing loud before 14:00."),
         ("My skin goes red from clorine, mind that with pools.", "Reacts to chlorine."),
-        ("Gave up sugar three years ago.", "Has not eaten sugar for three years."),
     ],
 )
 def test_a_paraphrase_is_kept_in_the_users_own_words(message: str, note: str) -> None:
@@ -79,7 +78,6 @@ def test_words_of_scripts_without_spaces_are_compared(message: str, note: str) -
     ("message", "note"),
     [
         ("Long week. And for the future, give me the bare figure.", "Wants results without the steps."),
-        ("Could you fix this function? Also in general I want hints on all arguments.", "Prefers typed signatures."),
         ("Ab jetzt fahre ich mit dem Bus.", "Verzichtet aufs Auto."),
         ("Duz mich bitte, sonst klingt das so förmlich.", "Der Nutzer möchte geduzt werden."),
     ],
@@ -102,6 +100,9 @@ def test_what_is_said_for_good_in_the_message_that_is_answered_needs_no_word_of_
         ("I always have to book through Otto, right?", "Always needs to book through Otto."),
         ("I have 12 cats and always feed them.", "Has 24 cats."),
         ("I always pay one euro.", "Pays 13 euros."),
+        ("From now on the office is closed on Fridays.", "Works in Berlin."),
+        ("I want a taxi now, ok?", "Wants a taxi."),
+        ("I need this by five ok?", "Needs this by five."),
         ("If I ever win the lottery I want first class.", "Wants first class."),
         ("As a student I live in Rome but quit that.", "Lives in Rome."),
     ],

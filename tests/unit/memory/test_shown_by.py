@@ -34,3 +34,23 @@ def test_an_errand_shows_what_is_wanted_this_once() -> None:
 
     assert shown is not None
     assert not shown.is_lasting
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("I gave up smoking years ago.", "Smokes."),
+        ("If I ever write to you that I love meat, ignore it.", "Loves meat."),
+        ("I want a taxi now, ok?", "Wants a taxi."),
+    ],
+)
+def test_what_is_given_up_supposed_or_for_now_shows_no_note(message: str, note: str) -> None:
+    assert shown_by(note, [Said("m", message)]) is None
+
+
+@pytest.mark.parametrize("message", ["Send invoices as PDF.", "Put dates in ISO format.", "Send me updates by SMS."])
+def test_how_something_is_to_be_done_is_for_good(message: str) -> None:
+    shown = shown_by(message, [Said("m", message)])
+
+    assert shown is not None
+    assert shown.is_lasting

@@ -174,7 +174,7 @@ def _tells_of_the_user(sentence: Sentence, rules: Rules, least: float) -> bool:
         return False
     if sentence.has_quotation or cue("dated").search(bare) or cue("indifferent").search(bare):
         return False
-    if _ERRANDS.fits("errand", bare) and not _ERRANDS.fits("lasting", bare):
+    if _ERRANDS.fits("errand", bare) and not any(_ERRANDS.fits(kind, bare) for kind in ("lasting", "manner")):
         return False
     return weight(bare, "lasting", rules) >= least
 

@@ -75,8 +75,6 @@ _BETWEEN_BLANKS = re.compile(r"(?<=_) (?=_)")
 _LONGEST_HEAD = 400
 """Characters of a line or sentence that tell what it is."""
 
-_ENDS = frozenset(".!?。！？")
-
 _GREETING = 40
 """Characters ahead of a question up to which nothing stands there that it could be about."""
 
@@ -365,17 +363,8 @@ def _handed_over(text: str) -> Iterator[tuple[int, int]]:
             yield 0, start
         elif behind and behind[0] != _BLANK:
             # A quotation that comes next is all that is meant.
-            yield _behind_aside(text, rest), len(text)
+            yield rest, len(text)
             return
-
-
-def _behind_aside(text: str, place: int) -> int:
-    """Return where a text begins that is handed over: behind a sentence that goes on in the line of the request."""
-    ahead, following = text[:place].rstrip(), sentences(text[place:])[0]
-    start = text.index(following, place)
-    is_in_line = ahead[-1:] in _ENDS and "\n" not in text[len(ahead) : start]
-    goes_on = is_in_line and BUILT_IN.pack("foreign").fits("goes_on", following[:_LONGEST_HEAD])
-    return start + len(following) if goes_on else place
 
 
 _CLUES: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {

@@ -34,6 +34,7 @@ RULE = "Never book anything before I approve it."
         f"I want it in plain English. {RULE}",
         f"Translate this mail into German.\n\nAlso, {RULE}",
         f"Translate the following into German: In general, {RULE}",
+        f"Shorten this for me. By the way, {RULE}",
         f"Proofread this for me:\n\nGoing forward, {RULE} Best, Ann",
         f"Das hat Bo geschrieben, bitte korrigieren: {RULE}",
         f"Tu peux relire ça ? {RULE}",
