@@ -27,7 +27,7 @@ _MOST = 8
 
 _BEYOND_DOUBT = 7.0
 """Weight from which a sentence is the user's though a rule takes it for somebody else's: in new messages this gives
-back every twelfth of the own sentences that rules doubt, and none of the others. To be measured again after each
+back one in fourteen of the own sentences that rules doubt, and none of the others. To be measured again after each
 fit."""
 
 _WORDS = re.compile(r"\w+")
