@@ -447,3 +447,39 @@ def test_a_thread_of_its_own_inside_another_graph_is_guarded(storage: Storage) -
 
     assert done["seen"] == ["re: hi"]
     assert [item.key for item in storage.store.search(("sessions",))] == ["own"]
+
+
+def extended(old: list[str], new: list[str]) -> list[str]:
+    """Add in place, as a reducer should not and many do."""
+    old.extend(new)
+    return old
+
+
+class Steps(TypedDict):
+    done: Annotated[list[str], extended]
+
+
+def two_branches(storage: Storage) -> GuardedGraph:
+    """Guard a graph of which one branch asks while the other one has finished."""
+    graph = StateGraph(Steps)
+    graph.add_node("tool", lambda _: {"done": ["tool"]})
+    graph.add_node("ask", lambda _: {"done": [interrupt("?")]})
+    graph.add_edge(START, "tool")
+    graph.add_edge(START, "ask")
+    return storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store))
+
+
+def test_what_a_guard_reads_changes_no_value_that_is_saved(storage: Storage) -> None:
+    graph = two_branches(storage)
+    graph.invoke({"done": ["in"]}, CONFIG)
+    graph.invoke(Command(resume="asked"), CONFIG)
+
+    assert sorted(graph.get_state(CONFIG).values["done"]) == ["asked", "in", "tool"]
+
+
+async def test_what_a_guard_reads_changes_no_value_that_is_saved_asynchronously(storage: Storage) -> None:
+    graph = two_branches(storage)
+    await graph.ainvoke({"done": ["in"]}, CONFIG)
+    await graph.ainvoke(Command(resume="asked"), CONFIG)
+
+    assert sorted((await graph.aget_state(CONFIG)).values["done"]) == ["asked", "in", "tool"]
