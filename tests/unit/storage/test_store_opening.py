@@ -3,7 +3,9 @@
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langgraph.store.base import PutOp
@@ -124,3 +126,30 @@ def test_a_message_without_a_text_field_is_found_by_its_content(tmp_path: Path, 
         ]
 
     assert found == [1, 0, 0, 0]
+
+
+class Beginning(sqlite3.Connection):
+    """Finds another process beginning the log, once."""
+
+    refusals = 1
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        if sql == "PRAGMA journal_mode=WAL" and self.refusals:
+            self.refusals -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return super().execute(sql, *values)
+
+
+def test_a_new_file_that_another_process_opens_at_the_same_moment_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Beginning))
+    monkeypatch.setattr("everthread.storage.sqlite.database.time.sleep", waits.append)
+
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
+        mode = storage.database.connection.execute("PRAGMA journal_mode").fetchone()
+
+    assert (mode, len(waits)) == (("wal",), 1)

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
@@ -23,6 +24,9 @@ BUSY_SECONDS = 30
 """How long a write waits for another process that writes."""
 
 
+_ASK_AGAIN_SECONDS = 0.01
+
+
 class SqliteDatabase:
     """A connection that threads share.
 
@@ -39,8 +43,8 @@ class SqliteDatabase:
         self.connection = sqlite3.connect(
             location.target, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
         )
+        _keep_log(self.connection)
         for pragma in (
-            "journal_mode=WAL",
             f"synchronous={location.synchronous}",
             # Some builds write zeros over every page that they free, a fifth of all that a turn writes. `erase` asks
             # for it.
@@ -159,3 +163,17 @@ def _open_files(path: Path) -> list[tuple[str, tuple[int, int]]]:
 def _identity(path: str) -> tuple[int, int]:
     found = os.stat(path)
     return found.st_dev, found.st_ino
+
+
+def _keep_log(connection: sqlite3.Connection) -> None:
+    """Write to a log from now on; of processes that open a new file at once SQLite lets only one begin, at once."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+        else:
+            return
+        time.sleep(_ASK_AGAIN_SECONDS)
