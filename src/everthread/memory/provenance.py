@@ -30,6 +30,7 @@ __all__ = [
     "is_frame",
     "is_same",
     "own_keywords",
+    "same_start",
     "shown_by",
     "tool_behind",
 ]
@@ -83,6 +84,7 @@ _STATE = re.compile(r"^(?:(?:the\s)?user|i|they|she|he)?\s*(?:is|am|are|has|have
 _OF_SELF = re.compile(r"\b(?:i|i'\w+|we|we'\w+|my|mine|our|ours)\b", re.IGNORECASE)
 
 _NOW = re.compile(r"\b(?:now|tonight|today|tomorrow|by)\b", re.IGNORECASE)
+"""Words that make `I need a taxi now, ok?` a wish of this moment."""
 
 _BY_USER = re.compile(
     r"\b(?:i|we|i'\w+|we'\w+|please|for (?:me|us))\b|^\W*(?:and |but |also )?(?:my|our)\b", re.IGNORECASE
@@ -365,10 +367,15 @@ def is_same(one: str, other: str) -> bool:
         return True
     if _groups().get(one, frozenset()) & _groups().get(other, frozenset()):
         return True
-    length = next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
-    length = min(len(one), len(other)) if length is None else length
+    length = same_start(one, other)
     rest = {one[length:], other[length:]} - {""}
     return length >= _SHORTEST_STEM and rest <= _ENDINGS
+
+
+def same_start(one: str, other: str) -> int:
+    """Return how many letters two words begin with in common."""
+    shorter = min(len(one), len(other))
+    return next((place for place in range(shorter) if one[place] != other[place]), shorter)
 
 
 def _together(one: Wording, other: Wording) -> Wording:

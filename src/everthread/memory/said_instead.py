@@ -13,7 +13,7 @@ from everthread.memory.distill import Candidate, candidates, share_meaning
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.third_person import quotation
 from everthread.memory.folding import folded
-from everthread.memory.provenance import Said, evidence_in, is_frame, is_same
+from everthread.memory.provenance import Said, evidence_in, is_frame, is_same, same_start
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.consent import is_answer
 from everthread.memory.text.constraints import is_lasting
@@ -35,13 +35,11 @@ _PRONOUNS = frozenset(("he", "she", "they"))
 
 _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
-"""Thai, Lao, Japanese and Chinese."""
-
 _BETWEEN_US = re.compile(r"\b(?:i|we|me|us|my|our|you|your)\b", re.IGNORECASE)
 
 _ONE = re.compile(r"\bone\b", re.IGNORECASE)
 
+# What `05:00` has beside the 5; times by either clock, `3 pm` or `15:00`; and `half seven`.
 _CLOCK = re.compile(r"\b0(?=\d\b)|(?<=\d):00\b")
 _TIME = re.compile(r"\b([01]?\d|2[0-4])(?:(:\d\d)(?:\s?[ap]\.?m\b)?|\s?[ap]\.?m\b)", re.IGNORECASE)
 _HALF_PAST = re.compile(r"\bhalf\s(?:past\s)?(\w{1,20})", re.IGNORECASE)
@@ -170,15 +168,14 @@ def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
 
 def _words(text: str) -> set[str]:
     """Return the roots of the content words of a text; of scripts without spaces, pairs of characters."""
-    return {part for word in wording(text).words for part in (words(word) if _UNSPACED.search(word) else [word])}
+    return {part for word in wording(text).words for part in ([word] if word.isascii() else words(word))}
 
 
 def _is_typo(one: str, other: str) -> bool:
     """Tell whether two words differ in one letter, which one of them may lack."""
-    shorter = min(len(one), len(other))
-    if one[0] != other[0] or one[0].isdigit() or shorter < _LETTERS_WITH_TYPO:
+    same = same_start(one, other)
+    if not same or one[0].isdigit() or min(len(one), len(other)) < _LETTERS_WITH_TYPO:
         return False
-    same = next((place for place in range(shorter) if one[place] != other[place]), shorter)
     rest, others = one[same:], other[same:]
     return rest[1:] == others[1:] or rest[1:] == others or rest == others[1:]
 

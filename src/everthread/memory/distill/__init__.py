@@ -59,6 +59,7 @@ _TOLD = 0.5
 """What a statement is worth that is only built like one; our choice."""
 
 _ERRANDS = BUILT_IN.pack("provenance")
+"""Tells what is asked for this once; `memory.provenance`, which reads it too, stands above this package."""
 
 _BESIDE_A_REQUEST = 6.0
 """Weight of such a statement from which it is kept although its message asks something. Most are told to explain what

@@ -23,8 +23,8 @@ T = TypeVar("T")
 BUSY_SECONDS = 30
 """How long a write waits for another process that writes."""
 
-
-_ASK_AGAIN_SECONDS = 0.01
+_RETRY_SECONDS = 0.01
+"""Between two tries to turn the log on."""
 
 
 class SqliteDatabase:
@@ -43,7 +43,7 @@ class SqliteDatabase:
         self.connection = sqlite3.connect(
             location.target, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
         )
-        _keep_log(self.connection)
+        _turn_log_on(self.connection)
         for pragma in (
             f"synchronous={location.synchronous}",
             # Some builds write zeros over every page that they free, a fifth of all that a turn writes. `erase` asks
@@ -165,8 +165,11 @@ def _identity(path: str) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _keep_log(connection: sqlite3.Connection) -> None:
-    """Write to a log from now on; of processes that open a new file at once SQLite lets only one begin, at once."""
+def _turn_log_on(connection: sqlite3.Connection) -> None:
+    """Put a file into WAL mode, trying again while other processes do the same to a new file.
+
+    SQLite's own time-out does not hold for that: whoever is not the first is told at once that the file is locked.
+    """
     end = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -176,4 +179,4 @@ def _keep_log(connection: sqlite3.Connection) -> None:
                 raise
         else:
             return
-        time.sleep(_ASK_AGAIN_SECONDS)
+        time.sleep(_RETRY_SECONDS)
