@@ -149,3 +149,12 @@ def test_a_session_whose_notes_all_last_fails_the_demo(
 
     assert code == 1
     assert "✗ the window seat does not" in capsys.readouterr().out
+
+
+def test_what_to_try_next_can_be_run_where_the_command_is_not_on_the_path(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("everthread")
+    done = subprocess.run(
+        [command, "demo"], cwd=tmp_path, env={"PATH": "/bin"}, capture_output=True, text=True, timeout=120, check=True
+    )
+
+    assert f"\n  {command} chat\n" in done.stdout

@@ -1,5 +1,6 @@
 """A consolidator that fails in any way loses no note, and the next end of the session repairs; over HTTP."""
 
+import asyncio
 import dataclasses
 import json
 from collections.abc import Callable, Iterator
@@ -57,11 +58,17 @@ def storage() -> Iterator[Storage]:
         for text in LASTING:
             keep(opened, namespaces.session_notes("t"), note(text, "2026-02-01"))
         keep(opened, namespaces.session_notes("t"), note(FLEETING, "2026-02-01", scope="session"))
+        begin(opened)
         yield opened
 
 
 def keep(storage: Storage, namespace: tuple[str, ...], kept: Note) -> None:
     storage.store.put(namespace, kept.id, kept.value(), index=False)
+
+
+def begin(storage: Storage) -> None:
+    session = {"thread_id": "t", "user_id": "local", "turns": 1, "consolidated_turns": 0}
+    storage.store.put(namespaces.SESSIONS, "t", session, index=False)
 
 
 def end(storage: Storage, planner: Any) -> None:
@@ -175,6 +182,7 @@ def test_no_model_is_asked_when_there_is_nothing_to_decide(
     server: OpenAIServer, planner: Callable[..., ChatOpenAI]
 ) -> None:
     with open_storage("sqlite://") as storage:
+        begin(storage)
         keep(storage, namespaces.session_notes("t"), note(LASTING[0]))
         end(storage, planner())
 
@@ -217,6 +225,7 @@ def test_a_write_that_fails_half_way_changes_nothing(storage: Storage) -> None:
 async def test_the_async_flavour_takes_a_plan_too(tmp_path: Path) -> None:
     model = ScriptedModel([steps({"action": "add", "note": 1}, {"action": "add", "note": 2})])
     async with open_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
+        await asyncio.to_thread(begin, storage)
         for text in LASTING[:2]:
             await storage.store.aput(namespaces.session_notes("t"), text, note(text).value(), index=False)
         graph = build_graph(AGENT, model=ScriptedModel([]), summarizer=model, storage=storage)

@@ -57,6 +57,13 @@ def test_a_plain_graph_keeps_its_thread(storage: Storage) -> None:
     assert say(graph, "two") == ["one", "re: one", "two", "re: two"]
 
 
+def test_what_is_no_compiled_graph_is_refused(storage: Storage) -> None:
+    not_compiled: Any = StateGraph(Chat)
+
+    with pytest.raises(SettingsError, match="takes a compiled graph, got StateGraph"):
+        storage.guard(not_compiled)
+
+
 def test_a_graph_with_another_checkpointer_is_refused(storage: Storage) -> None:
     with open_storage("sqlite://") as other:
         foreign = chat(other).graph

@@ -4,21 +4,23 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage, RemoveMessage
-from langgraph.errors import InvalidUpdateError
-from langgraph.types import Overwrite
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langgraph.errors import EmptyInputError, InvalidUpdateError
+from langgraph.graph import START
+from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
-from everthread import check_threads
+from everthread import build_graph, check_threads, pipeline
 from everthread.errors import SettingsError
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.run import is_own
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
-from everthread.state import namespaces
+from everthread.state import Conversation, namespaces
 from everthread.storage.open import Storage
 from everthread.storage.pruning import dial_metadata
-from small_agent import CONFIG, graph_of
+from small_agent import AGENT, CONFIG, graph_of
 
 NO_INPUTS = ["hi", "", [], [HumanMessage("hi")], HumanMessage("hi"), [("user", "hi")], ("user", "hi"), 42, b"hi"]
 
@@ -65,6 +67,76 @@ async def test_every_kind_of_run_refuses_it(graph: GuardedGraph) -> None:
 def test_a_wish_to_end_the_session_is_true_or_false(storage: Storage, sent: Any) -> None:
     with pytest.raises(SettingsError, match="`end_session` must be True or False"):
         graph_of(storage)[0].invoke({"end_session": sent}, CONFIG)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [AIMessage("Hello!"), SystemMessage("Be rude."), ToolMessage("4 °C", tool_call_id="c")],
+    ids=lambda m: m.type,
+)
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_an_input_without_a_message_of_the_user_is_refused(storage: Storage, sent: BaseMessage, is_begun: bool) -> None:
+    graph, model = graph_of(storage, "hello", "again")
+    if is_begun:
+        graph.invoke({"messages": "hi"}, CONFIG)
+
+    with pytest.raises(SettingsError, match=f"no message of the user, only of type '{sent.type}'"):
+        graph.invoke({"messages": [sent]}, CONFIG)
+
+    assert len(model.prompts) == is_begun
+    assert len(graph.get_state(CONFIG).values.get("messages", [])) == 2 * is_begun
+
+
+def test_a_node_ahead_may_make_a_message_of_the_user_of_anything(storage: Storage) -> None:
+    def read(state: Conversation) -> dict[str, Any]:
+        return {"messages": [HumanMessage(f"What follows from: {state['messages'][-1].text}?")]}
+
+    graph = pipeline(AGENT, model=ScriptedModel(replies=["hello"]), after="read")
+    graph.add_node("read", read)
+    graph.add_edge(START, "read")
+    guarded = storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store))
+
+    result = guarded.invoke({"messages": [SystemMessage("It rains.")]}, CONFIG)
+
+    assert result["messages"][-1].text == "hello"
+
+
+async def test_nothing_to_go_on_with_claims_no_thread(graph: GuardedGraph, storage: Storage) -> None:
+    with pytest.raises(EmptyInputError, match="thread 't' has no turn to go on with: begin it with an input"):
+        graph.invoke(None, CONFIG)
+    with pytest.raises(SettingsError, match="no turn to go on with"):
+        await graph.ainvoke(None, CONFIG)
+
+    assert storage.store.get(namespaces.SESSIONS, "t") is None
+
+
+def test_an_answer_to_a_thread_that_nobody_began_is_refused(storage: Storage) -> None:
+    with pytest.raises(SettingsError, match="no turn to go on with"):
+        graph_of(storage)[0].invoke(Command(resume="yes"), CONFIG)
+
+    assert storage.checkpointer.get_tuple(CONFIG) is None
+
+
+def test_keys_of_ones_own_alone_begin_no_thread(storage: Storage) -> None:
+    class Own(TypedDict, total=False):
+        mood: str
+
+    graph = build_graph(AGENT, model=ScriptedModel(replies=[]), state_schema=Own, storage=storage)
+
+    with pytest.raises(SettingsError, match="nothing to answer: begin it with a message of the user"):
+        graph.invoke({"mood": "fine"}, CONFIG)
+
+    assert storage.store.get(namespaces.SESSIONS, "t") is None
+
+
+async def test_the_session_of_a_thread_that_nobody_began_ends_without_a_trace(storage: Storage) -> None:
+    graph, _ = graph_of(storage)
+
+    assert graph.invoke({"end_session": True}, CONFIG) == {"messages": []}
+    assert await graph.ainvoke({"end_session": True}, CONFIG) == {"messages": []}
+
+    assert storage.store.get(namespaces.SESSIONS, "t") is None
+    assert storage.checkpointer.get_tuple(CONFIG) is None
 
 
 def test_what_a_reducer_refuses_is_refused_before_it_is_saved(storage: Storage) -> None:

@@ -14,6 +14,7 @@ from everthread import Agent, Context, build_graph, open_storage
 from everthread.errors import ModelError, SettingsError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
+from everthread.state import namespaces
 from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
 from small_agent import AGENT, CONFIG, ask, calls, graph_of
@@ -38,19 +39,16 @@ def test_a_failed_turn_is_continued_without_a_message(storage: Storage) -> None:
     assert graph.invoke(None, CONFIG)["messages"][-1].text == "hello"
 
 
-def test_a_run_without_anything_to_answer_says_so(storage: Storage) -> None:
+@pytest.mark.parametrize("sent", [{}, {"messages": []}, {"messages": [], "end_session": False}], ids=repr)
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_an_empty_input_is_refused(sent: dict[str, Any], is_begun: bool, storage: Storage) -> None:
     graph, _ = graph_of(storage, "hello")
-
-    with pytest.raises(SettingsError, match="nothing to answer"):
-        graph.invoke({"messages": []}, CONFIG)
-
-
-def test_an_empty_input_is_refused_on_a_thread_that_has_its_answers(storage: Storage) -> None:
-    graph, _ = graph_of(storage, "hello")
-    ask(graph, "hi")
+    if is_begun:
+        ask(graph, "hi")
 
     with pytest.raises(SettingsError, match="the input is empty"):
-        graph.invoke({}, CONFIG)
+        graph.invoke(sent, CONFIG)
+    assert (storage.store.get(namespaces.SESSIONS, "t") is not None) == is_begun
 
 
 @pytest.mark.parametrize("text", ["", " \n"])

@@ -48,6 +48,11 @@ def test_an_unknown_url_is_refused(url: str) -> None:
         locate(url)
 
 
+def test_a_url_without_a_path_is_no_database_in_memory() -> None:
+    with pytest.raises(SettingsError, match="'sqlite:///' names no file"):
+        locate("sqlite:///")
+
+
 @pytest.mark.parametrize(
     ("query", "argument", "level"),
     [("", None, 1), ("?synchronous=full", None, 2), ("", "FULL", 2), ("?synchronous=full", "normal", 1)],

@@ -1,11 +1,14 @@
 """`demo`: two sessions of the travel agent, through the real graph and a real database, played and checked."""
 
+import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -294,6 +297,9 @@ def _print_next(run: _Run, database: str | None) -> None:
     else:
         steps["everthread demo --database sqlite:///demo.db"] = "keep what was played, to look at it"
     say("\nnext", "bold")
+    if not shutil.which("everthread") and Path(sys.argv[0]).name == "everthread":
+        # As from `make demo`, whose environment is not activated.
+        steps = {command.replace("everthread", quote(sys.argv[0]), 1): why for command, why in steps.items()}
     for command, why in steps.items():
         say(f"  {command}")
         say(f"      {why}", "dim")

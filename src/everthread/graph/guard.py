@@ -40,10 +40,14 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         graph: compiled with the checkpointer and the store of `storage`.
 
     Raises:
-        SettingsError: the graph has another checkpointer.
+        SettingsError: it is no compiled graph, or has another checkpointer.
     """
 
     def __init__(self, graph: CompiledStateGraph[Any, Any, Any, Any], storage: Storage) -> None:
+        if not isinstance(graph, CompiledStateGraph):
+            raise SettingsError(
+                f"a guard takes a compiled graph, got {type(graph).__name__}; compile a StateGraph first"
+            )
         if not _is_on(graph.checkpointer, storage):
             raise SettingsError(
                 "the graph to guard has another checkpointer: compile it with `checkpointer=storage.checkpointer` "

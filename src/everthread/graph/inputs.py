@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.channels import BinaryOperatorAggregate, DeltaChannel
@@ -17,10 +17,11 @@ from pydantic import BaseModel
 
 from everthread.errors import SettingsError
 from everthread.graph.holds import is_guarded
+from everthread.graph.routing import after_start
 from everthread.state.marks import is_recalled, marked_only, marks, of_others, recalled_id
 from everthread.state.messages import as_messages, clean_content, read_messages, reason
 
-__all__ = ["AnyGraph", "Intake", "can_take_saved", "check_values", "read_input", "with_known_marks"]
+__all__ = ["AnyGraph", "Intake", "answers_at_once", "can_take_saved", "check_values", "read_input", "with_known_marks"]
 
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -43,12 +44,12 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
         # LangGraph would leave them out without a word.
         keys = " or ".join(f"`{name}`" for name in taken)
         raise SettingsError(f"the graph has no input {', '.join(map(repr, sorted(unknown, key=str)))}; send {keys}")
-    if is_own and not values:
-        # LangGraph would return None, and run nothing.
-        raise SettingsError("the input is empty: send a message of the user, or None to go on with an unfinished turn")
     ends = values.get("end_session", False)
     if is_own and not isinstance(ends, bool):
         raise SettingsError(f"`end_session` must be True or False, got {ends!r}")
+    if is_own and not ends and not any(value != [] for name, value in values.items() if name != "end_session"):
+        # LangGraph would return None or what the thread has, and run nothing.
+        raise SettingsError("the input is empty: send a message of the user, or None to go on with an unfinished turn")
     if "messages" not in taken:
         return values
     if values.get("messages", []) == []:
@@ -59,6 +60,11 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
     if is_own and last.type == "human" and isinstance(last.content, str) and not last.content.strip():
         # Providers refuse it, and a turn without a word has no answer.
         raise SettingsError("a message of the user is empty: send a text")
+    if is_own and answers_at_once(graph) and not any(isinstance(one, HumanMessage | RemoveMessage) for one in messages):
+        raise SettingsError(
+            f"the input has no message of the user, only of type {last.type!r}: send what the user says; other messages "
+            "come into a thread by `update_state`, and instructions belong in `Agent(instructions=…)`"
+        )
     # A crashed run may have left its wish to end the session in the state.
     ending = {"end_session": False} if "end_session" in taken else {}
     return {**ending, **values, "messages": [_identified(message) for message in messages]}
@@ -83,6 +89,11 @@ def with_known_marks(sent: Any, state: Mapping[str, Any]) -> Any:
         return marks(here) if here is not None and here.content == message.content else {}
 
     return {**sent, "messages": [marked_only(one, own(one)) for one in messages if not _was_recalled(one)]}
+
+
+def answers_at_once(graph: AnyGraph) -> bool:
+    """Whether no node stands ahead of ours, which could make a message of the user from any input."""
+    return after_start.__name__ in graph.builder.branches.get(START, ())
 
 
 class Intake(Runnable[Any, Any]):

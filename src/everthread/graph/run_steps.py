@@ -7,12 +7,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import EmptyInputError
 from langgraph.graph import END, START
 from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from everthread.errors import SettingsError
-from everthread.graph.inputs import can_take_saved, check_values, with_known_marks
+from everthread.graph.inputs import answers_at_once, can_take_saved, check_values, with_known_marks
 from everthread.graph.resend import arrival
 from everthread.graph.routing import AFTER_REPLY
 from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, latest_of, thread_of
@@ -33,6 +34,10 @@ from everthread.window.turns import question_of
 __all__ = ["RunSteps"]
 
 logger = logging.getLogger(__name__)
+
+
+class _NothingToGoOn(SettingsError, EmptyInputError):
+    """For those who catch LangGraph's error too."""
 
 
 class RunSteps:
@@ -56,6 +61,9 @@ class RunSteps:
         session = self._owned_session(run)
         snapshot = self._migrated_state(run.config)
         self._check_answer(run, snapshot)
+        if session is None and snapshot.metadata is None and self._is_nothing_to_do(run):
+            yield KnownAnswer({"messages": []})
+            return
         run = replace(run, input=with_known_marks(run.input, snapshot.values))
         if run.is_new and isinstance(run.input, dict) and not snapshot.tasks:
             check_values(self.graph, run.input, snapshot.values)
@@ -219,6 +227,23 @@ class RunSteps:
                 f"thread {run.thread_id!r} waits for an answer in a step that this graph no longer has; it was left as "
                 "it is: answer it with the version that asked, or send a message, which gives the question up"
             )
+
+    def _is_nothing_to_do(self, run: Run) -> bool:
+        """Tell whether a run of a thread that nobody has used only ends its session, of which there is none.
+
+        Raises:
+            SettingsError: the run brings nothing to begin the thread with; nothing was saved.
+        """
+        begins = run.input
+        if isinstance(begins, Command) and is_own(self.graph):
+            begins = begins.update
+        if begins is None:
+            raise _NothingToGoOn(f"thread {run.thread_id!r} has no turn to go on with: begin it with an input")
+        if not isinstance(begins, dict) or not is_own(self.graph) or not answers_at_once(self.graph):
+            return False
+        if not begins.get("messages") and not begins.get("end_session"):
+            raise SettingsError(f"thread {run.thread_id!r} has nothing to answer: begin it with a message of the user")
+        return not begins.get("messages")
 
     def _claim(self, run: Run, session: Item | None) -> None:
         """Make a new thread the user's, ahead of its first checkpoint."""

@@ -58,7 +58,10 @@ def locate(url: str) -> Location:
         )
     rest, _, parameters = url.removeprefix("sqlite://").partition("?")
     synchronous = _synchronous(url, parameters)
-    if rest in ("", "/", "/:memory:"):
+    if rest == "/":
+        # As from an unset variable: in memory, all would be lost without a word.
+        raise SettingsError(f"database URL {url!r} names no file; use {_FORMS}")
+    if rest in ("", "/:memory:"):
         return Location(url, None, synchronous)
     if not rest.startswith("/"):
         raise SettingsError(f"database URL {url!r} needs three slashes before a path; use {_FORMS}")

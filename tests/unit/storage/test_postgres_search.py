@@ -75,7 +75,7 @@ def test_a_word_of_most_items_is_not_read_whole(storage: Storage, monkeypatch: p
 
 
 def test_a_large_namespace_ranks_as_on_sqlite(storage: Storage, request: pytest.FixtureRequest) -> None:
-    with open_storage("sqlite:///") as lite:
+    with open_storage("sqlite://") as lite:
         say(lite.store)
         expected = answers(lite.store)
     request.getfixturevalue("large")

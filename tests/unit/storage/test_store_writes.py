@@ -25,7 +25,7 @@ def store() -> Iterator[SqliteSearchStore]:
 
 @contextmanager
 def opened(path: Path | None = None) -> Iterator[SqliteSearchStore]:
-    with open_storage(f"sqlite:///{path or ''}") as storage:
+    with open_storage(f"sqlite:///{path}" if path else "sqlite://") as storage:
         yield storage.store
 
 

@@ -91,7 +91,7 @@ def confirmation(prompt: Prompt, result: Result) -> str:
     if _is_refused(result):
         reason = re.sub(r"(?i)^not saved: (?:the note|it) looks like", "it looks like", result.text.strip())
         told = for_user(plain(reason))
-        return f"I did not keep that as a note: {told} It stays in this conversation until you erase it by `forget`."
+        return f"I did not keep that as a note: {told} It stays in the messages of this conversation."
     text = str(result.args.get("text", ""))
     quoted = _QUOTED.match(text)
     note = f"“{plain(quoted[1])}”" if quoted else _as_part(plain(text))

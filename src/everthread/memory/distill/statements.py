@@ -8,6 +8,7 @@ from typing import Literal
 from everthread.memory.distill.attributes import Attribute, attributes
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.own_words import Sentence
+from everthread.memory.text.words import content_words
 from everthread.state.notes import NoteKind
 
 __all__ = [
@@ -101,7 +102,8 @@ def is_of_another(before: str, quote: str) -> bool:
 def asked_to_remember(sentence: Sentence) -> int | None:
     """Return where the content begins when the user asks to have something kept; None otherwise."""
     match = cue("remember").match(sentence.bare)
-    if match is None or not sentence.text[match.end() :].strip(" ."):
+    if match is None or not content_words(sentence.text[match.end() :]):
+        # A sentence that breaks off, such as "Remember that I", asks for nothing yet.
         return None
     is_asking = sentence.is_question and not re.search(r"\byou\b", match.group(), re.IGNORECASE)
     return None if is_asking else match.end()

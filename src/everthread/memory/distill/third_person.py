@@ -74,12 +74,13 @@ def _conjugated(rest: str) -> str:
     vocabularies = BUILT_IN.pack("distill").words
     parts = rest.split(" ")
     for place, word in enumerate(parts):
-        bare = word.lower().strip(",")
+        said = word.rstrip(",.;:!?")
+        bare = said.lower()
         if bare in vocabularies["adverbs_of_habit"] or (
             bare.endswith("ly") and bare not in vocabularies["verbs_in_ly"]
         ):
             continue
-        parts[place] = _singular(word)
+        parts[place] = _singular(said) + word[len(said) :]
         break
     return " ".join(parts)
 
