@@ -62,7 +62,7 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
         raise SettingsError("a message of the user is empty: send a text")
     if is_own and answers_at_once(graph) and not any(isinstance(one, HumanMessage | RemoveMessage) for one in messages):
         raise SettingsError(
-            f"the input has no message of the user, only of type {last.type!r}: send what the user says; other messages "
+            f"the input has no message of the user, only of type {last.type!r}: send what the user says; others "
             "come into a thread by `update_state`, and instructions belong in `Agent(instructions=…)`"
         )
     # A crashed run may have left its wish to end the session in the state.
