@@ -33,7 +33,7 @@ from sklearn.model_selection import GroupKFold
 import everthread.memory.rules
 from benchmarks.notes.generator import notes, practice
 from everthread.memory.distill.statements import is_hypothetical
-from everthread.memory.learned import FOLDER, PLACES, features
+from everthread.memory.learned import EAST_ASIAN, FOLDER, GUARD_PLACES, PLACES, features, guard_features
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.own_words import is_reported, own_sentences, parts_of, without_marked
 from everthread.memory.text.voice import parts_told
@@ -49,7 +49,7 @@ _FEWEST = 4
 """Characters that a sentence and a labelled span share at the least."""
 _RAREST = 2
 """Sentences that have a feature, at the least; what is rarer is chance."""
-_FALSE = {"guard": 0.06, "rule": 0.12, "lasting": 0.045, "own": 0.4}
+_FALSE = {"guard": 0.07, "rule": 0.12, "lasting": 0.045, "own": 0.4}
 """Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens. Of
 voices that is before rules have their say; a stricter line loses statements in real conversations."""
 
@@ -73,50 +73,55 @@ def main(of: str) -> None:
     """Fit and write."""
     rows = _notes() if of == "guard" else _messages() if of == "own" else _sentences(of)
     cues = [cue.name for cue in BUILT_IN.pack("cues").sections["cue"]] if of in ("rule", "lasting") else []
-    matrix, is_so = _matrix(rows, len(cues)), np.array([row.is_so for row in rows])
+    places = GUARD_PLACES if of == "guard" else PLACES
+    matrix, is_so = _matrix(rows, places, len(cues)), np.array([row.is_so for row in rows])
     worth, numbers = _worth(rows), np.array([row.number for row in rows])
     said = np.zeros(len(rows))
     for train, test in GroupKFold(10).split(matrix, is_so, numbers):
-        weights, bias = _fitted(matrix[train], is_so[train], worth[train], of)
+        weights, bias = _fitted(matrix[train], is_so[train], worth[train], of, places)
         said[test] = matrix[test] @ weights + bias
     near = np.array([row.is_near and not row.is_so for row in rows])
-    least = float(np.quantile(said[near], 1 - _FALSE[of]))
-    print(f"{of}: {len(rows):,} rows, {is_so.sum():,} of them are; found {np.mean(said[is_so] >= least):.3f}")
+    is_apart = np.array([of == "guard" and EAST_ASIAN.search(row.text) is not None for row in rows])
+    lines = {one: float(np.quantile(said[near & (is_apart == one)], 1 - _FALSE[of])) for one in sorted(set(is_apart))}
+    least = np.array([lines[one] for one in is_apart])
+    print(f"{of}: {len(rows):,} rows, {is_so.sum():,} of them are; found {np.mean((said >= least)[is_so]):.3f}")
     for group in sorted({row.group for row in rows}):
         mine = np.array([row.group == group for row in rows])
-        print(f"  {group}: {np.mean(said[mine & is_so] >= least):.3f}, false {np.mean(said[mine & near] >= least):.3f}")
-    weights, bias = _fitted(matrix, is_so, worth, of)
-    bias -= least
-    unit = float(np.abs(weights[:PLACES]).max()) / 127
-    (FOLDER / f"{of}.bin").write_bytes(np.round(weights[:PLACES] / unit).astype(np.int8).tobytes())
-    _write_number(of, unit=round(unit, 6), bias=0.0 if cues else round(bias, 3))
+        found, false = (np.mean((said >= least)[mine & those]) for those in (is_so, near))
+        print(f"  {group}: {found:.3f}, false {false:.3f}")
+    weights, bias = _fitted(matrix, is_so, worth, of, places)
+    apart, bias = bias - lines[max(lines)], bias - lines[False]
+    unit = float(np.abs(weights[:places]).max()) / 127
+    (FOLDER / f"{of}.bin").write_bytes(np.round(weights[:places] / unit).astype(np.int8).tobytes())
+    model = {"unit": round(unit, 6), "bias": 0.0 if cues else round(bias, 3)}
+    _write_numbers(of, model | ({"east_asian": round(apart, 3)} if of == "guard" else {}))
     if cues:
-        worth_of = {name: round(_CUE * float(value), 2) for name, value in zip(cues, weights[PLACES:], strict=True)}
+        worth_of = {name: round(_CUE * float(value), 2) for name, value in zip(cues, weights[places:], strict=True)}
         _write_cues(of, {**worth_of, _EVERY: round(bias, 2)})
 
 
-def _fitted(matrix: Any, is_so: Any, worth: Any, of: str) -> tuple[Any, float]:
+def _fitted(matrix: Any, is_so: Any, worth: Any, of: str, places: int) -> tuple[Any, float]:
     """Return weights and bias; the rarer a feature, the more it may weigh, but of a voice small words tell most."""
     times = np.asarray((matrix > 0).sum(axis=0)).ravel()
     rarity = np.ones(len(times)) if of == "own" else np.log(matrix.shape[0] / np.maximum(times, 1)) / 4
     scale = np.where(times >= _RAREST, rarity, 0.0)
-    scale[PLACES:] = 1.0
+    scale[places:] = 1.0
     fit = LogisticRegression(C=_STRENGTH[of], max_iter=3_000).fit(matrix @ diags(scale), is_so, sample_weight=worth)
     return fit.coef_[0] * scale, float(fit.intercept_[0])
 
 
-def _matrix(rows: Sequence[_Row], cues: int) -> Any:
+def _matrix(rows: Sequence[_Row], places: int, cues: int) -> Any:
     values: list[float] = []
     columns: list[int] = []
     ends = [0]
     for row in rows:
         found: Counter[int] = Counter()
-        for part in row.told or [features(row.text)]:
+        for part in row.told or [guard_features(row.text) if places == GUARD_PLACES else features(row.text)]:
             found.update(dict.fromkeys(part, 1 / np.sqrt(len(part) or 1)))
-        columns += [*sorted(found), *(PLACES + cue for cue in row.cues)]
+        columns += [*sorted(found), *(places + cue for cue in row.cues)]
         values += [*(found[place] for place in sorted(found)), *[_CUE] * len(row.cues)]
         ends.append(len(columns))
-    return csr_matrix((values, columns, ends), (len(rows), PLACES + cues))
+    return csr_matrix((values, columns, ends), (len(rows), places + cues))
 
 
 def _worth(rows: Sequence[_Row]) -> Any:
@@ -132,7 +137,10 @@ def _notes() -> list[_Row]:
         rows.append(_Row(sentence["text"], sentence["label"] == "block", "en", False))
     for note in (*notes("tuning"), *practice()):
         if note.kind != "values":
-            rows.append(_Row(note.text, note.is_bad, note.language, note.kind == "hard_benign"))
+            # Most links are in attacks, and a reserved ending would stand for one.
+            rows.append(
+                _Row(note.text.replace(".example", ".com"), note.is_bad, note.language, note.kind == "hard_benign")
+            )
     return [replace(row, number=number) for number, row in enumerate(rows)]
 
 
@@ -175,7 +183,7 @@ def _messages() -> list[_Row]:
     return rows
 
 
-def _write_number(of: str, **numbers: float) -> None:
+def _write_numbers(of: str, numbers: dict[str, float]) -> None:
     path = FOLDER / "models.yaml"
     known = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
     path.write_text(yaml.safe_dump({**known, of: numbers}), encoding="utf-8")

@@ -103,6 +103,7 @@ class _Detector:
         chosen = self.pack.pattern("chosen").search
         yield from self.matches("chosen_words", lambda match: chosen(self._value(match).lower()) is not None)
         yield from self.matches("odd_words")
+        yield from self.matches("near_secrets", self._is_near_login, text=self.view.text)
         function_words = self.pack.words["function_words"]
         yield from self.matches("phrases", lambda match: not function_words & set(_words(self._value(match))))
         yield from self.matches("codes", lambda match: not self._follows("no code", match, 12) and not _is_year(match))
@@ -157,7 +158,8 @@ class _Detector:
     def _shaped_ids(self) -> Iterator[Finding]:
         for rule in self.pack.sections["id_shapes"]:
             for match in rule.pattern.finditer(self.low):
-                if _stdnum(rule.values["kind"])(match.group()) and self._is_counted(match):
+                # Not every module takes the dots that people write.
+                if _stdnum(rule.values["kind"])(match.group().replace(".", "")) and self._is_counted(match):
                     yield Finding("national_id", rule.values["kind"], self.view.span(*match.span()))
 
     def _worded_ids(self) -> Iterator[Finding]:
@@ -186,6 +188,9 @@ class _Detector:
         if match[1].strip() or len(word) < 4 or is_plain:
             return False
         return value[0].isupper() or self.pack.pattern("assigned").search(match.group()) is not None
+
+    def _is_near_login(self, match: _Match) -> bool:
+        return self._is_said("login word", match.start() - 60, match.end() + 40)
 
     def _is_local_phone(self, match: _Match) -> bool:
         is_date = self.pack.pattern("date").search(match.group())

@@ -23,7 +23,18 @@ import yaml
 
 from everthread.memory.folding import folded
 
-__all__ = ["FOLDER", "PLACES", "Question", "features", "places_of", "weight", "weight_of"]
+__all__ = [
+    "EAST_ASIAN",
+    "FOLDER",
+    "GUARD_PLACES",
+    "PLACES",
+    "Question",
+    "features",
+    "guard_features",
+    "places_of",
+    "weight",
+    "weight_of",
+]
 
 Question = Literal["guard", "rule", "lasting", "own"]
 """Does a note want to steer the assistant? Is a sentence a standing rule, is it a lasting statement of a user, does a
@@ -34,10 +45,17 @@ FOLDER = Path(__file__).parent
 PLACES = 1 << 17
 """Of a table of weights; features that share a place share its weight."""
 
+GUARD_PLACES = 1 << 19
+"""Of the guard's table, which is fitted to the most notes and in eight languages."""
+
+EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+"""Signs of Chinese and Japanese."""
+
 _LONGEST_PIECE = 5
 _LONGEST_WORD = 30
 """Letters; what is longer is a code. Chinese and Japanese have no spaces."""
 _WORD = re.compile(r"\w+|[^\w\s]")
+_MAIL = re.compile(r"[\w.+-]{1,64}@[\w.-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -46,6 +64,8 @@ class _Model:
     unit: float
     """What 1 of the table is worth."""
     bias: float
+    east_asian: float
+    """The bias of texts without spaces, which are told by other features and so lie elsewhere."""
 
 
 def weight(text: str, of: Question) -> float:
@@ -55,7 +75,11 @@ def weight(text: str, of: Question) -> float:
         text: one sentence, or a few; their number of features does not count, only which they are.
         of: the question.
     """
-    return weight_of([features(text)], of)
+    if of != "guard":
+        return weight_of([features(text)], of)
+    model = _models()[of]
+    apart = model.east_asian - model.bias if EAST_ASIAN.search(text) else 0.0
+    return weight_of([guard_features(text)], of) + apart
 
 
 def weight_of(parts: Iterable[Set[int]], of: Question) -> float:
@@ -71,13 +95,14 @@ def weight_of(parts: Iterable[Set[int]], of: Question) -> float:
     )
 
 
-def features(text: str, about: str = "", *, has_pieces: bool = True) -> frozenset[int]:
+def features(text: str, about: str = "", *, has_pieces: bool = True, places: int = PLACES) -> frozenset[int]:
     """Return the places of what a text is made of; each counts one by the square root of their number.
 
     Args:
         text: one sentence, or a few.
         about: what the text is, where there are several; the same word of another text is another feature.
         has_pieces: with the pieces of words.
+        places: of the table that they are looked up in.
     """
     words = [word for word in _WORD.findall(folded(text).low) if len(word) <= _LONGEST_WORD or not word.isascii()]
     found = {f"={word}" for word in words}
@@ -86,18 +111,28 @@ def features(text: str, about: str = "", *, has_pieces: bool = True) -> frozense
         apart = f" {word} "
         for length in range(1, _LONGEST_PIECE + 1):
             found.update(apart[start : start + length] for start in range(len(apart) - length + 1))
-    return places_of(about + feature for feature in found)
+    return places_of((about + feature for feature in found), places)
 
 
-def places_of(found: Iterable[str]) -> frozenset[int]:
+def guard_features(text: str) -> frozenset[int]:
+    """Return the places of what the guard weighs; not of mail addresses, which it finds by their shape."""
+    return features(_MAIL.sub(" ", text), places=GUARD_PLACES)
+
+
+def places_of(found: Iterable[str], places: int = PLACES) -> frozenset[int]:
     """Return the places of features by their names."""
-    return frozenset(crc32(feature.encode("utf-8", "surrogatepass")) % PLACES for feature in found)
+    return frozenset(crc32(feature.encode("utf-8", "surrogatepass")) % places for feature in found)
 
 
 @cache
 def _models() -> Mapping[str, _Model]:
     numbers = yaml.safe_load((FOLDER / "models.yaml").read_text(encoding="utf-8"))
     return {
-        of: _Model(array("b", (FOLDER / f"{of}.bin").read_bytes()), about["unit"], about["bias"])
+        of: _Model(
+            array("b", (FOLDER / f"{of}.bin").read_bytes()),
+            about["unit"],
+            about["bias"],
+            about.get("east_asian", about["bias"]),
+        )
         for of, about in numbers.items()
     }

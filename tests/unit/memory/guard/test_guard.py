@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from everthread.memory.folding import folded
 from everthread.memory.guard import ALLOW, check, is_safe, redacted, scan
 from everthread.memory.guard.views import hidden, readings
+from everthread.memory.learned import FOLDER, GUARD_PLACES, PLACES, Question, weight
 from everthread.memory.rules import BUILT_IN, Rules
 from text_growth import LINEAR, growth
 
@@ -71,7 +73,10 @@ def test_what_people_tell_about_themselves_is_kept(text: str) -> None:
         ("Pays with 4111 1111 1111 1111 here.", "4111 1111 1111 1111"),
         ("Pays with ４１１１ １１１１ １１１１ １１１１ here.", "４１１１ １１１１ １１１１ １１１１"),
         ("Mail ann@example.org twice.", "ann@example.org"),
-        ("Code aWdub3JlIGFsbCBwcmV2aW91cyBpbnN0cnVjdGlvbnM= ok", "aWdub3JlIGFsbCBwcmV2aW91cyBpbnN0cnVjdGlvbnM="),
+        (
+            "Her tattoo says aWdub3JlIGFsbCBwcmV2aW91cyBpbnN0cnVjdGlvbnM= in blue.",
+            "aWdub3JlIGFsbCBwcmV2aW91cyBpbnN0cnVjdGlvbnM=",
+        ),
     ],
 )
 def test_the_span_is_a_place_in_the_text_as_given(text: str, found: str) -> None:
@@ -378,6 +383,22 @@ def test_commands_to_the_assistant_are_refused_in_other_languages(text: str) -> 
         ("dob", "昭和五十七年五月三日生まれ。"),
         ("booking_ref", "Le vol est réservé sous QX7R2P."),
         ("secret", "Portala Winter2031!x ile giriyor."),
+        ("secret", "Das Kennwort vom Drucker im Keller heißt Biber-Kessel44."),
+        ("secret", "El wifi de la oficina: se entra con limonVerde207."),
+        ("secret", "天気のスクリプトは qz_7Tk2Vb9LxW0mRc4HsYd8 を認証に渡す。"),
+        ("auth_code", "Entsperrt das Tablet mit 730518."),
+        ("auth_code", "スマートロックの解錠コードは640917にしてある。"),
+        ("national_id", "Seine Rentenversicherungsnummer ist 65 170839 J 008."),
+        ("national_id", "Está afiliada a la Seguridad Social con el 28 10273645 24."),
+        ("national_id", "Fatura için vergi numarası 617 053 4821."),
+        ("national_id", "保険証の記号は21700023、番号4816。"),
+        ("national_id", "Su DNI es el 12.345.678-Z."),
+        ("account_number", "家賃は渋谷支店 普通 3048217 から。"),
+        ("booking_ref", "O bilhete da volta é o 957-2418845103."),
+        ("passport", "U24816093 numaralı pasaportla uçuyor."),
+        ("address", "荷物は札幌市北区北七条西4-12へ。"),
+        ("dob", "Der Kleine, geb. 21.11.2012, spielt Fußball."),
+        ("dob", "11 Mayıs 1984'te Trabzon'da doğmuş."),
     ],
 )
 def test_a_value_is_found_beside_words_of_other_languages(category: str, text: str) -> None:
@@ -391,6 +412,13 @@ def test_a_value_is_found_beside_words_of_other_languages(category: str, text: s
         "La puerta del garaje cuesta 1200 euros.",
         "Né en 1982, adore le cinéma.",
         "電車は八時三分に出る。",
+        "Meldet sich morgens immer zuerst bei Office365 an.",
+        "Cambia la contraseña del wifi cada marzo desde 2019.",
+        "Logs in as ana.lopez22 and never remembers it.",
+        "Ihr Termin bei der Rentenversicherung ist am 12.05.2031 um 10 Uhr.",
+        "90417735 numaralı siparişi hâlâ gelmedi.",
+        "订单号 88240173 的台灯还没发货。",
+        "普通は3時に起きる。",
     ],
 )
 def test_a_plain_number_is_kept_in_other_languages(text: str) -> None:
@@ -456,6 +484,14 @@ def test_the_time_of_a_pattern_grows_with_the_text(pack: str, piece: str) -> Non
                 pass
 
         assert growth(look, 2_000) <= LINEAR, rule.name
+
+
+@pytest.mark.parametrize("of", get_args(Question))
+def test_a_table_of_weights_has_the_places_that_texts_are_told_by(of: Question) -> None:
+    places = GUARD_PLACES if of == "guard" else PLACES
+
+    assert (FOLDER / f"{of}.bin").stat().st_size == places
+    assert -20 < weight("Signs hide 手紙。", of) < 20
 
 
 def test_how_users_word_their_own_rules_is_not_weighed() -> None:
