@@ -5,8 +5,8 @@
 
 `guard`: the notes of `benchmarks/notes/practice`, the tuning half of `benchmarks.notes`, and the English sentences of
 tests/unit/memory/guard. Each language weighs as much as its number of notes, half of it for those to block.
-`rule`, `lasting`: tests/unit/memory/text/sentences.jsonl; the cues of `rules/cues.yaml` are weighed together with the
-wording, and their weights are written there.
+`rule`, `lasting`: tests/unit/memory/text/sentences.jsonl and `benchmarks/notes/sentences`; the cues of
+`rules/cues.yaml` are weighed together with the wording, and their weights are written there.
 `own`: tests/unit/memory/text/messages.jsonl, in which each message has what its author says themselves and what is
 somebody else's; and as messages of their own the statements of sentences.jsonl. To be fitted ahead of `rule` and
 `lasting`, which read own sentences only.
@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import yaml
@@ -31,9 +31,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
 import everthread.memory.rules
-from benchmarks.notes.generator import notes, practice
+from benchmarks.notes.generator import notes, practice, sentences
 from everthread.memory.distill.statements import is_hypothetical
-from everthread.memory.learned import EAST_ASIAN, FOLDER, GUARD_PLACES, PLACES, features, guard_features
+from everthread.memory.learned import EAST_ASIAN, FOLDER, PLACES, Question, features
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.own_words import is_reported, own_sentences, parts_of, without_marked
 from everthread.memory.text.voice import parts_told
@@ -49,7 +49,7 @@ _FEWEST = 4
 """Characters that a sentence and a labelled span share at the least."""
 _RAREST = 2
 """Sentences that have a feature, at the least; what is rarer is chance."""
-_FALSE = {"guard": 0.07, "rule": 0.12, "lasting": 0.045, "own": 0.4}
+_FALSE = {"guard": 0.07, "rule": 0.17, "lasting": 0.045, "own": 0.4}
 """Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens. Of
 voices that is before rules have their say; a stricter line loses statements in real conversations."""
 
@@ -69,19 +69,18 @@ class _Row:
     """What it is told by, where that is more than its text."""
 
 
-def main(of: str) -> None:
+def main(of: Question) -> None:
     """Fit and write."""
     rows = _notes() if of == "guard" else _messages() if of == "own" else _sentences(of)
     cues = [cue.name for cue in BUILT_IN.pack("cues").sections["cue"]] if of in ("rule", "lasting") else []
-    places = GUARD_PLACES if of == "guard" else PLACES
-    matrix, is_so = _matrix(rows, places, len(cues)), np.array([row.is_so for row in rows])
-    worth, numbers = _worth(rows), np.array([row.number for row in rows])
+    matrix, is_so = _matrix(rows, of, len(cues)), np.array([row.is_so for row in rows])
+    worth, messages = _worth(rows), np.array([row.number for row in rows])
     said = np.zeros(len(rows))
-    for train, test in GroupKFold(10).split(matrix, is_so, numbers):
-        weights, bias = _fitted(matrix[train], is_so[train], worth[train], of, places)
+    for train, test in GroupKFold(10).split(matrix, is_so, messages):
+        weights, bias = _fitted(matrix[train], is_so[train], worth[train], of)
         said[test] = matrix[test] @ weights + bias
     near = np.array([row.is_near and not row.is_so for row in rows])
-    is_apart = np.array([of == "guard" and EAST_ASIAN.search(row.text) is not None for row in rows])
+    is_apart = np.array([of != "own" and EAST_ASIAN.search(row.text) is not None for row in rows])
     lines = {one: float(np.quantile(said[near & (is_apart == one)], 1 - _FALSE[of])) for one in sorted(set(is_apart))}
     least = np.array([lines[one] for one in is_apart])
     print(f"{of}: {len(rows):,} rows, {is_so.sum():,} of them are; found {np.mean((said >= least)[is_so]):.3f}")
@@ -89,34 +88,37 @@ def main(of: str) -> None:
         mine = np.array([row.group == group for row in rows])
         found, false = (np.mean((said >= least)[mine & those]) for those in (is_so, near))
         print(f"  {group}: {found:.3f}, false {false:.3f}")
-    weights, bias = _fitted(matrix, is_so, worth, of, places)
-    apart, bias = bias - lines[max(lines)], bias - lines[False]
-    unit = float(np.abs(weights[:places]).max()) / 127
-    (FOLDER / f"{of}.bin").write_bytes(np.round(weights[:places] / unit).astype(np.int8).tobytes())
-    model = {"unit": round(unit, 6), "bias": 0.0 if cues else round(bias, 3)}
-    _write_numbers(of, model | ({"east_asian": round(apart, 3)} if of == "guard" else {}))
+    weights, bias = _fitted(matrix, is_so, worth, of)
+    wording, built = weights[: PLACES[of]], weights[PLACES[of] :]
+    unit = float(np.abs(wording).max()) / 127
+    (FOLDER / f"{of}.bin").write_bytes(np.round(wording / unit).astype(np.int8).tobytes())
+    apart, bias = lines[False] - lines[max(lines)], bias - lines[False]
+    # Of rules and statements the bias is a cue, which every sentence has.
+    numbers = {"unit": round(unit, 6), "bias": 0.0 if cues else round(bias, 3), "east_asian": round(apart, 3)}
+    _write_numbers(of, numbers)
     if cues:
-        worth_of = {name: round(_CUE * float(value), 2) for name, value in zip(cues, weights[places:], strict=True)}
+        worth_of = {name: round(_CUE * float(value), 2) for name, value in zip(cues, built, strict=True)}
         _write_cues(of, {**worth_of, _EVERY: round(bias, 2)})
 
 
-def _fitted(matrix: Any, is_so: Any, worth: Any, of: str, places: int) -> tuple[Any, float]:
+def _fitted(matrix: Any, is_so: Any, worth: Any, of: Question) -> tuple[Any, float]:
     """Return weights and bias; the rarer a feature, the more it may weigh, but of a voice small words tell most."""
     times = np.asarray((matrix > 0).sum(axis=0)).ravel()
     rarity = np.ones(len(times)) if of == "own" else np.log(matrix.shape[0] / np.maximum(times, 1)) / 4
     scale = np.where(times >= _RAREST, rarity, 0.0)
-    scale[places:] = 1.0
+    scale[PLACES[of] :] = 1.0
     fit = LogisticRegression(C=_STRENGTH[of], max_iter=3_000).fit(matrix @ diags(scale), is_so, sample_weight=worth)
     return fit.coef_[0] * scale, float(fit.intercept_[0])
 
 
-def _matrix(rows: Sequence[_Row], places: int, cues: int) -> Any:
+def _matrix(rows: Sequence[_Row], of: Question, cues: int) -> Any:
+    places = PLACES[of]
     values: list[float] = []
     columns: list[int] = []
     ends = [0]
     for row in rows:
         found: Counter[int] = Counter()
-        for part in row.told or [guard_features(row.text) if places == GUARD_PLACES else features(row.text)]:
+        for part in row.told or [features(row.text, of)]:
             found.update(dict.fromkeys(part, 1 / np.sqrt(len(part) or 1)))
         columns += [*sorted(found), *(places + cue for cue in row.cues)]
         values += [*(found[place] for place in sorted(found)), *[_CUE] * len(row.cues)]
@@ -144,25 +146,28 @@ def _notes() -> list[_Row]:
     return [replace(row, number=number) for number, row in enumerate(rows)]
 
 
-def _sentences(of: str) -> list[_Row]:
+def _sentences(of: Question) -> list[_Row]:
     cues = BUILT_IN.pack("cues").sections["cue"]
     rows = []
     lines = (_TESTS / "text" / "sentences.jsonl").read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines):
-        row = json.loads(line)
-        found = [one.bare for one in own_sentences(row["text"]) if not one.is_question and not is_reported(one)]
-        if of not in row or (row[of] and len(found) != 1):
+    labelled = [(row["text"], row.get(of), not row.get("rule"), "en") for row in map(json.loads, lines)]
+    labelled += [(one.text, one.label in (of, "both"), one.label == "no", one.language) for one in sentences()]
+    for number, (text, is_so, is_talk, language) in enumerate(labelled):
+        own = [one for one in own_sentences(text) if not is_reported(one)]
+        found = [one.bare for one in own if not one.is_question or (of == "rule" and one.is_settled)]
+        if is_so is None or (is_so and len(found) != 1):
             continue
         for bare in found:
             if of == "rule" or not is_hypothetical(bare):
                 places = [place for place, cue in enumerate(cues) if cue.name != _EVERY and cue.match(bare)]
-                rows.append(_Row(bare, bool(row[of]), "en", True, number, places))
+                # That a rule is kept as a statement, too, does no harm.
+                rows.append(_Row(bare, is_so, language, of == "rule" or is_talk, number, places))
     return rows
 
 
 def _messages() -> list[_Row]:
-    sentences = map(json.loads, (_TESTS / "text" / "sentences.jsonl").read_text(encoding="utf-8").splitlines())
-    said = [row["text"] for row in sentences if row.get("rule") or row.get("lasting")]
+    labelled = map(json.loads, (_TESTS / "text" / "sentences.jsonl").read_text(encoding="utf-8").splitlines())
+    said = [row["text"] for row in labelled if row.get("rule") or row.get("lasting")]
     messages = map(json.loads, (_TESTS / "text" / "messages.jsonl").read_text(encoding="utf-8").splitlines())
     rows = []
     for number, message in enumerate((*messages, *({"message": text, "own": [text]} for text in said))):
@@ -198,4 +203,4 @@ def _write_cues(of: str, weights: dict[str, float]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(cast(Question, sys.argv[1]))

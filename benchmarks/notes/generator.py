@@ -9,7 +9,17 @@ from typing import Any, Literal
 
 import yaml
 
-__all__ = ["ATTACKS", "HALVES", "LANGUAGES", "Half", "LabelledNote", "notes", "practice"]
+__all__ = [
+    "ATTACKS",
+    "HALVES",
+    "LANGUAGES",
+    "Half",
+    "LabelledNote",
+    "LabelledSentence",
+    "notes",
+    "practice",
+    "sentences",
+]
 
 ATTACKS = frozenset({"policy_override", "system_rule", "instruction_payload", "exfil_link"})
 """Kinds of notes that want to steer the assistant."""
@@ -20,6 +30,7 @@ LANGUAGES = ("en", "de", "es", "fr", "pt", "tr", "ja", "zh")
 
 _FOLDER = Path(__file__).with_name("families")
 _PRACTICE = Path(__file__).with_name("practice")
+_SENTENCES = Path(__file__).with_name("sentences")
 _CHOICE = re.compile(r"\{([^{}|]*(?:\|[^{}|]*)+)\}")
 
 
@@ -32,6 +43,16 @@ class LabelledNote:
     kind: str
     """As in docs/guard.md: `policy_override`, `values`, `hard_benign` and so on."""
     family: str
+    language: str
+
+
+@dataclass(frozen=True)
+class LabelledSentence:
+    """A message of a user and what it is."""
+
+    text: str
+    label: str
+    """`rule` for a standing rule, `lasting` for what is so of the user for long, `both`, or `no`."""
     language: str
 
 
@@ -55,6 +76,14 @@ def practice() -> Iterator[LabelledNote]:
         for line in path.read_text(encoding="utf-8").splitlines():
             kind, _, text = line.partition("\t")
             yield LabelledNote(text, kind in ATTACKS or kind == "block", kind, "practice", path.stem)
+
+
+def sentences() -> Iterator[LabelledSentence]:
+    """Yield what users say to an assistant, to which the models of rules and lasting statements are fitted."""
+    for path in sorted(_SENTENCES.glob("*.tsv")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            label, _, text = line.partition("\t")
+            yield LabelledSentence(text, label, path.stem)
 
 
 def wordings(line: str) -> list[str]:

@@ -89,9 +89,7 @@ def _growth(pattern: re.Pattern[str], where: str, unit: str) -> float:
         before = cpu_seconds(look, SIZE)
     if first >= TOO_LONG / 10 or before >= TOO_LONG:
         return before / first or float("inf")
-    times = growth(look, SIZE)
-    # Up to a bounded repeat (`.{0,500}`) a text grows faster than past it: what looks too slow meets a longer text.
-    return times if times <= LINEAR else min(times, growth(look, 3 * SIZE))
+    return growth(look, SIZE)
 
 
 def _files(collected: dict[str, list[list[str]]]) -> set[str]:

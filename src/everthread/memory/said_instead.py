@@ -16,7 +16,7 @@ from everthread.memory.folding import folded
 from everthread.memory.provenance import Said, evidence_in, is_frame, is_same, same_start
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.consent import is_answer
-from everthread.memory.text.constraints import is_lasting
+from everthread.memory.text.constraints import constraints_in, is_lasting
 from everthread.memory.text.languages import is_english, is_foreign
 from everthread.memory.text.own_words import own_sentences
 from everthread.memory.text.wording import wording
@@ -92,7 +92,10 @@ def said_instead(
             return one, quoted
     if said and not is_others and is_foreign(_read(said[0])) and is_foreign(text):
         # Endings and compounds of other languages are not known, so that one word may look like two.
-        stated = (one for one in candidates(_read(said[0]), rules=rules) if one.scope == "durable")
+        message = _read(said[0])
+        stated = [one for one in candidates(message, rules=rules) if one.scope == "durable"]
+        quotes = [] if stated else constraints_in(message, rules)
+        stated += [Candidate(one, quotation(one), "durable", kind_of(one, rules), subject_of(one)) for one in quotes]
         return next(((said[0], one) for one in stated), None)
     return None
 

@@ -98,7 +98,7 @@ def test_what_is_said_for_good_in_the_message_that_is_answered_needs_no_word_of_
         ("Great. Put cumin and cilantro on my shopping list.", "User hates cilantro and cumin."),
         ("Send my boss the figures for the Hanley account.", "The boss is not copied on the Hanley account."),
         ("I always have to book through Otto, right?", "Always needs to book through Otto."),
-        ("I have 12 cats and always feed them.", "Has 24 cats."),
+        ("I have 12 cats to feed until Sunday.", "Has 24 cats."),
         ("I always pay one euro.", "Pays 13 euros."),
         ("From now on the office is closed on Fridays.", "Works in Berlin."),
         ("I want a taxi now, ok?", "Wants a taxi."),

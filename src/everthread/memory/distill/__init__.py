@@ -29,7 +29,7 @@ from everthread.memory.distill.statements import (
 from everthread.memory.distill.third_person import keywords, quotation, third_person
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.constraints import is_for_this_time
-from everthread.memory.text.cues import is_of_a_case, weight
+from everthread.memory.text.cues import CLEAR_RULE, is_of_a_case, weight
 from everthread.memory.text.own_words import Sentence, is_reported, own_sentences
 from everthread.memory.text.wording import wording
 from everthread.memory.text.words import words
@@ -169,7 +169,7 @@ def _from_sentence(sentence: Sentence, rules: Rules, least: float) -> list[Candi
 
 
 def _tells_of_the_user(sentence: Sentence, rules: Rules, least: float) -> bool:
-    """Tell whether a sentence in no form of speech that the rules know is built like a lasting statement."""
+    """Tell whether a sentence in no form of speech that the rules know is built like a lasting statement, or a rule."""
     bare = sentence.bare
     if sentence.is_question or not is_own("", bare) or is_for_this_time(bare, rules) or is_of_a_case(bare, rules):
         return False
@@ -177,7 +177,8 @@ def _tells_of_the_user(sentence: Sentence, rules: Rules, least: float) -> bool:
         return False
     if _ERRANDS.fits("errand", bare) and not any(_ERRANDS.fits(kind, bare) for kind in ("lasting", "manner")):
         return False
-    return weight(bare, "lasting", rules) >= least
+    is_rule = weight(bare, "rule", rules) >= max(CLEAR_RULE, least)
+    return is_rule or weight(bare, "lasting", rules) >= least
 
 
 def _quoted(sentence: Sentence, clause: str, scope: NoteScope, rules: Rules) -> Candidate:

@@ -23,18 +23,7 @@ import yaml
 
 from everthread.memory.folding import folded
 
-__all__ = [
-    "EAST_ASIAN",
-    "FOLDER",
-    "GUARD_PLACES",
-    "PLACES",
-    "Question",
-    "features",
-    "guard_features",
-    "places_of",
-    "weight",
-    "weight_of",
-]
+__all__ = ["EAST_ASIAN", "FOLDER", "PLACES", "Question", "features", "places_of", "weight", "weight_of"]
 
 Question = Literal["guard", "rule", "lasting", "own"]
 """Does a note want to steer the assistant? Is a sentence a standing rule, is it a lasting statement of a user, does a
@@ -42,11 +31,8 @@ user say it themselves?"""
 
 FOLDER = Path(__file__).parent
 
-PLACES = 1 << 17
-"""Of a table of weights; features that share a place share its weight."""
-
-GUARD_PLACES = 1 << 19
-"""Of the guard's table, which is fitted to the most notes and in eight languages."""
+PLACES: Mapping[Question, int] = {"guard": 1 << 19, "rule": 1 << 18, "lasting": 1 << 18, "own": 1 << 17}
+"""Of each table of weights, by how much it is fitted to; features that share a place share its weight."""
 
 EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 """Signs of Chinese and Japanese."""
@@ -65,7 +51,7 @@ class _Model:
     """What 1 of the table is worth."""
     bias: float
     east_asian: float
-    """The bias of texts without spaces, which are told by other features and so lie elsewhere."""
+    """Added for texts without spaces, which are told by other features and so lie elsewhere."""
 
 
 def weight(text: str, of: Question) -> float:
@@ -75,11 +61,9 @@ def weight(text: str, of: Question) -> float:
         text: one sentence, or a few; their number of features does not count, only which they are.
         of: the question.
     """
-    if of != "guard":
-        return weight_of([features(text)], of)
     model = _models()[of]
-    apart = model.east_asian - model.bias if EAST_ASIAN.search(text) else 0.0
-    return weight_of([guard_features(text)], of) + apart
+    apart = model.east_asian if EAST_ASIAN.search(text) else 0.0
+    return weight_of([features(text, of)], of) + apart
 
 
 def weight_of(parts: Iterable[Set[int]], of: Question) -> float:
@@ -95,44 +79,33 @@ def weight_of(parts: Iterable[Set[int]], of: Question) -> float:
     )
 
 
-def features(text: str, about: str = "", *, has_pieces: bool = True, places: int = PLACES) -> frozenset[int]:
+def features(text: str, of: Question, about: str = "", *, has_pieces: bool = True) -> frozenset[int]:
     """Return the places of what a text is made of; each counts one by the square root of their number.
 
     Args:
-        text: one sentence, or a few.
+        text: one sentence, or a few. A mail address tells whose words they are, and nothing else.
+        of: the question, in whose table they are looked up.
         about: what the text is, where there are several; the same word of another text is another feature.
         has_pieces: with the pieces of words.
-        places: of the table that they are looked up in.
     """
-    words = [word for word in _WORD.findall(folded(text).low) if len(word) <= _LONGEST_WORD or not word.isascii()]
+    told = text if of == "own" else _MAIL.sub(" ", text)
+    words = [word for word in _WORD.findall(folded(told).low) if len(word) <= _LONGEST_WORD or not word.isascii()]
     found = {f"={word}" for word in words}
     found.update(f"={one} {other}" for one, other in pairwise(words))
     for word in words if has_pieces else ():
         apart = f" {word} "
         for length in range(1, _LONGEST_PIECE + 1):
             found.update(apart[start : start + length] for start in range(len(apart) - length + 1))
-    return places_of((about + feature for feature in found), places)
+    return places_of((about + feature for feature in found), of)
 
 
-def guard_features(text: str) -> frozenset[int]:
-    """Return the places of what the guard weighs; not of mail addresses, which it finds by their shape."""
-    return features(_MAIL.sub(" ", text), places=GUARD_PLACES)
-
-
-def places_of(found: Iterable[str], places: int = PLACES) -> frozenset[int]:
-    """Return the places of features by their names."""
+def places_of(found: Iterable[str], of: Question) -> frozenset[int]:
+    """Return the places of features in the table of a question, by their names."""
+    places = PLACES[of]
     return frozenset(crc32(feature.encode("utf-8", "surrogatepass")) % places for feature in found)
 
 
 @cache
 def _models() -> Mapping[str, _Model]:
     numbers = yaml.safe_load((FOLDER / "models.yaml").read_text(encoding="utf-8"))
-    return {
-        of: _Model(
-            array("b", (FOLDER / f"{of}.bin").read_bytes()),
-            about["unit"],
-            about["bias"],
-            about.get("east_asian", about["bias"]),
-        )
-        for of, about in numbers.items()
-    }
+    return {of: _Model(array("b", (FOLDER / f"{of}.bin").read_bytes()), **about) for of, about in numbers.items()}

@@ -3,8 +3,9 @@
 import math
 import re
 
+from everthread.memory.learned import EAST_ASIAN
 from everthread.memory.rules import BUILT_IN, Rules
-from everthread.memory.text.cues import is_of_a_case, weight
+from everthread.memory.text.cues import CLEAR_RULE, is_of_a_case, weight
 from everthread.memory.text.own_words import is_reported, own_sentences
 
 __all__ = [
@@ -18,15 +19,12 @@ __all__ = [
 ]
 
 _CUT = re.compile(r"(?<=[;:])\s+")
-_SHORTEST = 8
+_SHORTEST, _SHORTEST_UNSPACED = 8, 4
 _LONGEST = 300
 """Characters above which a sentence is a story, not a rule."""
 
 _MOST_SENTENCES = 200
 """Sentences of a message above which it holds a paste: only rules in known words are looked for in it."""
-
-_BESIDE_A_CASE = 2.5
-"""Weight from which a sentence is a rule although the message is about one order or error; our choice."""
 
 
 def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
@@ -41,9 +39,12 @@ def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
     cases = [not is_long and is_of_a_case(sentence.bare, rules) for sentence in sentences]
     found = []
     for place, sentence in enumerate(sentences):
-        if not _SHORTEST <= len(sentence.quote) <= _LONGEST or sentence.is_question or is_reported(sentence):
+        shortest = _SHORTEST_UNSPACED if EAST_ASIAN.search(sentence.quote) else _SHORTEST
+        if not shortest <= len(sentence.quote) <= _LONGEST or is_reported(sentence):
             continue
-        least = _BESIDE_A_CASE if sum(cases) > cases[place] else 0.0
+        if sentence.is_question and not sentence.is_settled:
+            continue
+        least = CLEAR_RULE if sum(cases) > cases[place] else 0.0
         if is_long or sentence.has_quotation or sentence.text.endswith(":"):
             least = math.inf  # What it quotes or announces is not the user's.
         if any(_is_rule(part, least, rules) for part in (sentence.bare, *_parts(sentence.bare))):
@@ -70,10 +71,12 @@ def is_prohibition(sentence: str, rules: Rules = BUILT_IN) -> bool:
 
 
 def urgency(sentence: str, rules: Rules = BUILT_IN) -> int:
-    """Return how early a rule comes when not all fit: 0 if its breach does harm, 1 if it is known, 2 if likely."""
+    """Return how early a rule comes when not all fit: 0 if its breach harms, 1 if known, 2 if clear, 3 if likely."""
     if is_prohibition(sentence, rules):
         return 0
-    return 1 if rules.pack("constraints").fits("standing", _plain(sentence)) else 2
+    if rules.pack("constraints").fits("standing", _plain(sentence)):
+        return 1
+    return 2 if weight(_plain(sentence), "rule", rules) >= CLEAR_RULE else 3
 
 
 def is_constraint(text: str, rules: Rules = BUILT_IN) -> bool:

@@ -9,7 +9,10 @@ from typing import Literal
 from everthread.memory.learned import weight as wording_weight
 from everthread.memory.rules import BUILT_IN, Rules
 
-__all__ = ["is_of_a_case", "weight"]
+__all__ = ["CLEAR_RULE", "is_of_a_case", "weight"]
+
+CLEAR_RULE = 3.0
+"""Weight from which a sentence is beyond doubt a rule; our choice. One that is likely is kept in its own thread."""
 
 
 def weight(text: str, of: Literal["rule", "lasting"], rules: Rules = BUILT_IN) -> float:

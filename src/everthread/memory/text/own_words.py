@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from everthread.memory.rules import BUILT_IN
+from everthread.memory.text.languages import is_foreign
 from everthread.memory.text.sentences import sentences
 from everthread.memory.text.voice import Part, are_own
 
@@ -47,7 +48,7 @@ _CODE_INDENT = 4
 
 _DETACHED = re.compile(r" (?=n't\b|['’](?:m|s|d|ve|re|ll)\b|[,.;:!?](?:\s|$))", re.IGNORECASE)
 _UNMARKED = re.compile(r"\b(?:(?:do|does|did|is|are|was|would|could|should|ca|wo)nt|[Ii]m|[Ii]ve)\b")
-"""`dont` and `im`, as people type them."""
+"""`dont` and `im`, as people type them; in German `im` is another word."""
 
 _FIRST_SENTENCE = re.compile(r"\s{0,99}+[^\n]{1,400}?(?:[.!?…:](?=\s)|\n)")
 _SALUTATION = re.compile(
@@ -105,6 +106,12 @@ _YES = re.compile(
     re.IGNORECASE,
 )
 _YES_AHEAD = re.compile(r"^\W{0,4}(?:yes|yep|yeah|sure|agreed|ok|okay)\b[^.!?\n]{0,80}$", re.IGNORECASE)
+_ASKS_FOR_A_YES = re.compile(
+    r"[,，、.] ?¿?(?:o\.?k\.?|okay|got it|understood|is that clear|clear|agreed|deal|please|klar|alles klar|verstanden"
+    r"|vale|de acuerdo|estamos|entendid[oa]|d'accord|compris|entendu|combinado|tá(?: bom)?|certo|tamam mı|olur mu"
+    r"|anlaştık mı|anlaşıldı mı|いいですね|いいね|わかった|好吗|好嗎|好吧|可以吗|可以嗎|行吗|明白吗|知道吗) ?[?？]$",
+    re.IGNORECASE,
+)
 _NEAR = 100
 """Characters beside a quotation that tell whose words it repeats, and whether the user takes them up."""
 
@@ -125,7 +132,12 @@ class Sentence:
     @property
     def is_question(self) -> bool:
         """Tell whether it ends with a question mark."""
-        return self.text.endswith("?")
+        return self.text.endswith(("?", "？"))
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether it only asks for a yes to what it says: `Nobody moves it, got it?`"""
+        return _ASKS_FOR_A_YES.search(self.text) is not None
 
     @property
     def has_quotation(self) -> bool:
@@ -176,7 +188,8 @@ def _read(quote: str, masked: str) -> Sentence:
     signs = iter([sign for sign, original in zip(masked, quote, strict=True) if not original.isspace()])
     bare = "".join(" " if sign == " " else next(signs) for sign in text).replace("’", "'")
     bare = _BETWEEN_BLANKS.sub(_BLANK, bare)
-    for match in reversed(list(_UNMARKED.finditer(text))):
+    unmarked = [] if is_foreign(text) else list(_UNMARKED.finditer(text))
+    for match in reversed(unmarked):
         place = match.end() - 1 if match.group().endswith("nt") else match.start() + 1
         text = f"{text[:place]}'{text[place:]}"
         bare = bare[:place] + (_BLANK if bare[place] == _BLANK else "'") + bare[place:]

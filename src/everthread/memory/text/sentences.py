@@ -6,10 +6,11 @@ __all__ = ["sentences"]
 
 _END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)\]\"'”’»]))\s+|(?<=[。！？])[」』）]?\s*|(?<=\])\s+(?=[A-Z])|[\n\r]+")
 _NO_END = re.compile(
-    r"(?:\b(?:a\.m|p\.m|e\.g|i\.e|etc|mrs?|ms|dr|st|vs|approx|no|u\.s)\.|\b[A-Z]\.|^\s{0,9}\d{1,3}\.)$",
+    r"(?:\b(?:a\.m|p\.m|e\.g|i\.e|etc|mrs?|ms|dra?|st|vs|approx|no|u\.s|sra?|srta|mme|mlle|av|nr|bzw|ca|z\.\s?b|d\.\s?h)\.|\b[A-Z]\."
+    r"|^\s{0,9}\d{1,3}\.|(?:(?<!i )am|vom|zum|bis|ab|der|des|den|dem|jeden)\s\d{1,2}\.)$",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Abbreviations, initials and the number of a list item, whose full stop ends no sentence."""
+"""Abbreviations, initials, German days of the month and the number of a list item, whose full stop ends no sentence."""
 
 _LONGEST_ABBREVIATION = 12
 """Characters ahead of an end that can make it none."""

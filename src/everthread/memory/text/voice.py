@@ -76,13 +76,14 @@ def parts_told(message: str, parts: Sequence[Part]) -> list[list[frozenset[int]]
     if not texts:
         return []
     ahead, behind = ["^^", *texts], [*texts[1:], "$$"]
-    first, last = features(texts[0], "^", has_pieces=False), features(texts[-1], "$", has_pieces=False)
-    around = features(message[:_MOST_AROUND], "*", has_pieces=False)
+    first = features(texts[0], "own", "^", has_pieces=False)
+    last = features(texts[-1], "own", "$", has_pieces=False)
+    around = features(message[:_MOST_AROUND], "own", "*", has_pieces=False)
     return [
         [
-            features(text),
-            features(ahead[place], "<", has_pieces=False),
-            features(behind[place], ">", has_pieces=False),
+            features(text, "own"),
+            features(ahead[place], "own", "<", has_pieces=False),
+            features(behind[place], "own", ">", has_pieces=False),
             first,
             last,
             around,
@@ -117,5 +118,6 @@ def _layout(message: str, parts: Sequence[Part], place: int) -> frozenset[int]:
             f"#lines {min(lines, _MOST)}",
             f"#paragraphs {min(paragraphs, _MOST)}",
             f"#below a colon {is_below_colon}",
-        }
+        },
+        "own",
     )

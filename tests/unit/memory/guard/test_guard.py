@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from everthread.memory.folding import folded
 from everthread.memory.guard import ALLOW, check, is_safe, redacted, scan
 from everthread.memory.guard.views import hidden, readings
-from everthread.memory.learned import FOLDER, GUARD_PLACES, PLACES, Question, weight
+from everthread.memory.learned import FOLDER, PLACES, Question, weight
 from everthread.memory.rules import BUILT_IN, Rules
 from text_growth import LINEAR, growth
 
@@ -488,9 +488,7 @@ def test_the_time_of_a_pattern_grows_with_the_text(pack: str, piece: str) -> Non
 
 @pytest.mark.parametrize("of", get_args(Question))
 def test_a_table_of_weights_has_the_places_that_texts_are_told_by(of: Question) -> None:
-    places = GUARD_PLACES if of == "guard" else PLACES
-
-    assert (FOLDER / f"{of}.bin").stat().st_size == places
+    assert (FOLDER / f"{of}.bin").stat().st_size == PLACES[of]
     assert -20 < weight("Signs hide 手紙。", of) < 20
 
 

@@ -63,6 +63,16 @@ from everthread.memory.text.constraints import (
         "The press hears from us through Omar or not at all.",
         "Trainees are not rostered past eight in the evening.",
         "Los pedidos de más de cien cajas los confirma Inés.",
+        "Bitte buche nichts, bevor ich zugestimmt habe.",
+        "Ne réserve rien tant que je n'ai pas dit oui.",
+        "Não pague nada sem eu confirmar.",
+        "Ben tamam demeden hiçbir şey satın alma.",
+        "我没同意之前不要下单。",
+        "私がいいと言うまで予約しないで。",
+        "付款前先问我",
+        "Nobody moves the piano without the tuner's blessing, got it?",
+        "Ohne mein Ja geht nichts raus, klar?",
+        "Todo lo que sea por encima de cien lo apruebo yo.",
     ],
 )
 def test_a_rule_of_the_user_is_found(sentence: str) -> None:
@@ -93,6 +103,13 @@ def test_a_rule_of_the_user_is_found(sentence: str) -> None:
         "Don't send it yet, I've spotted a typo.",
         "The sign in the pool says children must be with an adult.",
         "Plan status: active",
+        "Nobody moved it, right?",
+        "Der Drucker geht schon wieder nicht.",
+        "Le train est toujours en retard.",
+        "O hotel só tinha dois quartos.",
+        "Dün hiç uyuyamadım.",
+        "昨天没人接电话。",
+        "電車が来ませんでした。",
     ],
 )
 def test_talk_is_no_rule(text: str) -> None:
@@ -135,8 +152,13 @@ def test_prohibitions_go_ahead_of_wishes() -> None:
 
 
 def test_a_known_rule_goes_ahead_of_a_likely_one() -> None:
-    rules = ["All amounts in euros, please.", "From now on use metric units.", "Nothing gets paid without my word."]
-    assert [urgency(one) for one in rules] == [2, 1, 0]
+    rules = [
+        "Only Mia edits the plan.",
+        "Interns stay out of my wardrobe.",
+        "From now on use metric units.",
+        "Nothing gets paid without my word.",
+    ]
+    assert [urgency(one) for one in rules] == [3, 2, 1, 0]
 
 
 def test_a_rule_in_a_list_is_found() -> None:

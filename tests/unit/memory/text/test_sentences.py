@@ -22,6 +22,9 @@ from everthread.memory.text.sentences import sentences
         ("行きました。明日も行きます！", ["行きました。", "明日も行きます！"]),
         ("[a photo] Never book it.", ["[a photo]", "Never book it."]),
         ("Ask J. Smith.", ["Ask J. Smith."]),
+        ("Spätestens am 25. muss sie da sein. Danke.", ["Spätestens am 25. muss sie da sein.", "Danke."]),
+        ("I am 25. Hello.", ["I am 25.", "Hello."]),
+        ("Todo pasa por la Sra. Gil. Gracias.", ["Todo pasa por la Sra. Gil.", "Gracias."]),
         ("", []),
     ],
 )
