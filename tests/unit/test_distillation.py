@@ -349,3 +349,16 @@ def test_what_someone_has_and_works_with_is_a_fact(said: str) -> None:
 )
 def test_a_day_ahead_of_a_statement_limits_it_and_an_amount_does_not(said: str, scope: str) -> None:
     assert only(said).scope == scope
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Nothing above fifty leaves the account without my okay.",
+        "Überweisungen gehen nie ohne meine Freigabe raus.",
+        "私の許可なしに予約しないでください。",
+        "没有我的同意不要付款。",
+    ],
+)
+def test_a_rule_beyond_doubt_is_kept_for_later_sessions(rule: str) -> None:
+    assert [(one.quote, one.scope) for one in candidates(rule)] == [(rule, "durable")]

@@ -16,7 +16,7 @@ from everthread.memory.folding import folded
 from everthread.memory.provenance import Said, evidence_in, is_frame, is_same, same_start
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.consent import is_answer
-from everthread.memory.text.constraints import constraints_in, is_lasting
+from everthread.memory.text.constraints import constraints_in, is_for_this_time, is_lasting
 from everthread.memory.text.languages import is_english, is_foreign
 from everthread.memory.text.own_words import own_sentences
 from everthread.memory.text.wording import wording
@@ -94,7 +94,7 @@ def said_instead(
         # Endings and compounds of other languages are not known, so that one word may look like two.
         message = _read(said[0])
         stated = [one for one in candidates(message, rules=rules) if one.scope == "durable"]
-        quotes = [] if stated else constraints_in(message, rules)
+        quotes = [] if stated else [one for one in constraints_in(message, rules) if not is_for_this_time(one, rules)]
         stated += [Candidate(one, quotation(one), "durable", kind_of(one, rules), subject_of(one)) for one in quotes]
         return next(((said[0], one) for one in stated), None)
     return None

@@ -44,7 +44,7 @@ def test_a_lost_constraint_is_found_out(tmp_path: Path, monkeypatch: pytest.Monk
 
     report = measured(write(tmp_path / "r.jsonl", long_record(24)), budget=700)
 
-    assert report.figures["found.always"] == 0
+    assert report.figures["found.always"] < 1
 
 
 def test_a_planted_sentence_stands_in_an_early_message_and_nowhere_else() -> None:

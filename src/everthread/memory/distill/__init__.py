@@ -170,15 +170,16 @@ def _from_sentence(sentence: Sentence, rules: Rules, least: float) -> list[Candi
 
 def _tells_of_the_user(sentence: Sentence, rules: Rules, least: float) -> bool:
     """Tell whether a sentence in no form of speech that the rules know is built like a lasting statement, or a rule."""
-    bare = sentence.bare
-    if sentence.is_question or not is_own("", bare) or is_for_this_time(bare, rules) or is_of_a_case(bare, rules):
+    bare, is_question = sentence.told, sentence.is_question and not sentence.is_settled
+    if is_question or not is_own("", bare) or is_for_this_time(bare, rules) or is_of_a_case(bare, rules):
         return False
     if sentence.has_quotation or cue("dated").search(bare) or cue("indifferent").search(bare):
         return False
     if _ERRANDS.fits("errand", bare) and not any(_ERRANDS.fits(kind, bare) for kind in ("lasting", "manner")):
         return False
-    is_rule = weight(bare, "rule", rules) >= max(CLEAR_RULE, least)
-    return is_rule or weight(bare, "lasting", rules) >= least
+    if weight(bare, "lasting", rules) >= least:
+        return True
+    return weight(bare, "rule", rules) >= max(CLEAR_RULE, least)
 
 
 def _quoted(sentence: Sentence, clause: str, scope: NoteScope, rules: Rules) -> Candidate:

@@ -23,6 +23,10 @@ _SHORTEST, _SHORTEST_UNSPACED = 8, 4
 _LONGEST = 300
 """Characters above which a sentence is a story, not a rule."""
 
+_WORD = re.compile(r"[^\W\d_]+")
+_FEWEST_WORDS = 3
+"""Different words of a rule in no known wording: "question 20" says nothing."""
+
 _MOST_SENTENCES = 200
 """Sentences of a message above which it holds a paste: only rules in known words are looked for in it."""
 
@@ -47,7 +51,7 @@ def constraints_in(text: str, rules: Rules = BUILT_IN) -> list[str]:
         least = CLEAR_RULE if sum(cases) > cases[place] else 0.0
         if is_long or sentence.has_quotation or sentence.text.endswith(":"):
             least = math.inf  # What it quotes or announces is not the user's.
-        if any(_is_rule(part, least, rules) for part in (sentence.bare, *_parts(sentence.bare))):
+        if any(_is_rule(part, least, rules) for part in (sentence.told, *_parts(sentence.told))):
             found.append(sentence.quote)
     return found
 
@@ -62,6 +66,8 @@ def _is_rule(bare: str, least: float, rules: Rules) -> bool:
     """Tell whether a sentence is a rule by its words, or is built like one."""
     if rules.pack("constraints").fits("standing", bare):
         return True
+    if EAST_ASIAN.search(bare) is None and len(set(_WORD.findall(bare.lower()))) < _FEWEST_WORDS:
+        return False
     return least < math.inf and weight(bare, "rule", rules) >= least
 
 

@@ -107,9 +107,14 @@ _YES = re.compile(
 )
 _YES_AHEAD = re.compile(r"^\W{0,4}(?:yes|yep|yeah|sure|agreed|ok|okay)\b[^.!?\n]{0,80}$", re.IGNORECASE)
 _ASKS_FOR_A_YES = re.compile(
-    r"[,，、.] ?¿?(?:o\.?k\.?|okay|got it|understood|is that clear|clear|agreed|deal|please|klar|alles klar|verstanden"
+    r"[,，、.] ?¿?(?:o\.?k\.?|okay|got it|understood|is that clear|clear|agreed|deal|klar|alles klar|verstanden"
     r"|vale|de acuerdo|estamos|entendid[oa]|d'accord|compris|entendu|combinado|tá(?: bom)?|certo|tamam mı|olur mu"
     r"|anlaştık mı|anlaşıldı mı|いいですね|いいね|わかった|好吗|好嗎|好吧|可以吗|可以嗎|行吗|明白吗|知道吗) ?[?？]$",
+    re.IGNORECASE,
+)
+_QUESTION_WORD = re.compile(
+    r"\W{0,3}(?:(?:and|but|so) ){0,2}(?:do|does|did|will|would|can|could|is|are|was|were|am|have|has|should|shall"
+    r"|may|which|what|where|when|who|whose|how|why|(?:i|we) should)\b(?! (?:not|n't))",
     re.IGNORECASE,
 )
 _NEAR = 100
@@ -137,7 +142,12 @@ class Sentence:
     @property
     def is_settled(self) -> bool:
         """Tell whether it only asks for a yes to what it says: `Nobody moves it, got it?`"""
-        return _ASKS_FOR_A_YES.search(self.text) is not None
+        return _ASKS_FOR_A_YES.search(self.text) is not None and _QUESTION_WORD.match(self.text) is None
+
+    @property
+    def told(self) -> str:
+        """`bare` without the "got it?" of a sentence that is settled."""
+        return _ASKS_FOR_A_YES.sub("", self.bare) if self.is_settled else self.bare
 
     @property
     def has_quotation(self) -> bool:

@@ -6,8 +6,8 @@ __all__ = ["sentences"]
 
 _END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)\]\"'”’»]))\s+|(?<=[。！？])[」』）]?\s*|(?<=\])\s+(?=[A-Z])|[\n\r]+")
 _NO_END = re.compile(
-    r"(?:\b(?:a\.m|p\.m|e\.g|i\.e|etc|mrs?|ms|dra?|st|vs|approx|no|u\.s|sra?|srta|mme|mlle|av|nr|bzw|ca|z\.\s?b|d\.\s?h)\.|\b[A-Z]\."
-    r"|^\s{0,9}\d{1,3}\.|(?:(?<!i )am|vom|zum|bis|ab|der|des|den|dem|jeden)\s\d{1,2}\.)$",
+    r"(?:\b(?:a\.m|p\.m|e\.g|i\.e|etc|mrs?|ms|dra?|st|vs|approx|no|u\.s|sra?|srta|mme|mlle|nr|bzw|(?-i:ca)|z\.\s?b|d\.\s?h)\.|\b[A-Z]\."
+    r"|^\s{0,9}\d{1,3}\.|\b(?:(?<!i )am|vom|zum|des|den|dem|jeden)\s\d{1,2}\.)$",
     re.IGNORECASE | re.MULTILINE,
 )
 """Abbreviations, initials, German days of the month and the number of a list item, whose full stop ends no sentence."""

@@ -72,6 +72,9 @@ from everthread.memory.text.constraints import (
         "付款前先问我",
         "Nobody moves the piano without the tuner's blessing, got it?",
         "Ohne mein Ja geht nichts raus, klar?",
+        "Ne m'appelle jamais, d'accord ?",
+        "Ruf mich nie vor neun an.",
+        "Your output contains no emojis.",
         "Todo lo que sea por encima de cien lo apruebo yo.",
     ],
 )
@@ -104,6 +107,8 @@ def test_a_rule_of_the_user_is_found(sentence: str) -> None:
         "The sign in the pool says children must be with an adult.",
         "Plan status: active",
         "Nobody moved it, right?",
+        "Do you always ask me before you book, please?",
+        "So I should never pay in cash there, okay?",
         "Der Drucker geht schon wieder nicht.",
         "Le train est toujours en retard.",
         "O hotel só tinha dois quartos.",

@@ -24,6 +24,10 @@ from everthread.memory.text.sentences import sentences
         ("Ask J. Smith.", ["Ask J. Smith."]),
         ("Spätestens am 25. muss sie da sein. Danke.", ["Spätestens am 25. muss sie da sein.", "Danke."]),
         ("I am 25. Hello.", ["I am 25.", "Hello."]),
+        (
+            "We live in San Diego, CA. Under 30. Team 5. Hi.",
+            ["We live in San Diego, CA.", "Under 30.", "Team 5.", "Hi."],
+        ),
         ("Todo pasa por la Sra. Gil. Gracias.", ["Todo pasa por la Sra. Gil.", "Gracias."]),
         ("", []),
     ],
