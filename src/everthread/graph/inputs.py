@@ -26,11 +26,14 @@ __all__ = ["AnyGraph", "Intake", "answers_at_once", "can_take_saved", "check_val
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
 
-def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
+def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> tuple[Any, bool]:
     """Return an input whose messages are messages with ids, which every channel can tell apart.
 
     Args:
         sent: keys of the state, as a dict or as an object that has some of them; None and a `Command` stay as they are.
+
+    Returns:
+        The input; and whether it brings messages and all of their ids are new, so that no thread can have them yet.
 
     Raises:
         SettingsError: it is none of these, a key is none of the graph's inputs, or the messages are nothing that
@@ -38,7 +41,7 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
     """
     taken = _taken(graph)
     if sent is None or isinstance(sent, Command) or "__root__" in taken:
-        return sent
+        return sent, False
     values = _as_dict(graph, sent)
     if unknown := values.keys() - taken.keys():
         # LangGraph would leave them out without a word.
@@ -51,9 +54,9 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
         # LangGraph would return None or what the thread has, and run nothing.
         raise SettingsError("the input is empty: send a message of the user, or None to go on with an unfinished turn")
     if "messages" not in taken:
-        return values
+        return values, False
     if values.get("messages", []) == []:
-        return values
+        return values, False
     given = values["messages"] if isinstance(values["messages"], list) else [values["messages"]]
     messages = as_messages(given)
     last = messages[-1]
@@ -67,7 +70,8 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> Any:
         )
     # A crashed run may have left its wish to end the session in the state.
     ending = {"end_session": False} if "end_session" in taken else {}
-    return {**ending, **values, "messages": [_identified(message) for message in messages]}
+    has_new_ids = all(message.id is None for message in messages)
+    return {**ending, **values, "messages": [_identified(message) for message in messages]}, has_new_ids
 
 
 def with_known_marks(sent: Any, state: Mapping[str, Any]) -> Any:

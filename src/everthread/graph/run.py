@@ -42,6 +42,8 @@ class Run:
     user_id: str | None
     keep_checkpoints: int | None
     ledger_turns: int | None
+    has_new_ids: bool
+    """It brings messages that no thread can have yet."""
 
     @property
     def is_new(self) -> bool:
@@ -103,8 +105,9 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
     keep = getattr(context, "keep_checkpoints", Context.keep_checkpoints)
     # Tools have side effects: each step is saved before the next one starts, unless the caller wants otherwise.
     durability = options.get("durability") or "sync"
+    sent, has_new_ids = read_input(graph, input, is_own=is_own(graph))
     return Run(
-        read_input(graph, input, is_own=is_own(graph)),
+        sent,
         {
             **(config or {}),
             "configurable": {**configurable, "thread_id": thread_id},
@@ -115,6 +118,7 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
         None if user_id is None else namespaces.checked("user_id", user_id),
         keep,
         getattr(context, "ledger_turns", Context.ledger_turns),
+        has_new_ids,
     )
 
 

@@ -15,6 +15,7 @@ from langgraph.types import Command, StateSnapshot, StateUpdate
 from everthread.errors import SettingsError
 from everthread.graph.inputs import answers_at_once, can_take_saved, check_values, with_known_marks
 from everthread.graph.resend import arrival
+from everthread.graph.rest import ThreadsAtRest
 from everthread.graph.routing import AFTER_REPLY
 from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, latest_of, thread_of
 from everthread.graph.schema_changes import StateSchema
@@ -51,6 +52,7 @@ class RunSteps:
         self.graph, self.storage, self.name = graph, storage, name
         self._pruner = Pruner(storage)
         self._schema = StateSchema.of(graph) if is_own(graph) else None
+        self._at_rest = ThreadsAtRest(graph, storage.checkpointer)
 
     def steps(self, run: Run) -> Steps:
         """Claim the thread, yield what the caller has to run one by one, and prune at the end.
@@ -59,6 +61,17 @@ class RunSteps:
         """
         run = replace(run, config={**run.config, "metadata": {**run.config["metadata"], **self._marks}})
         session = self._owned_session(run)
+        if session is not None and self._at_rest.includes(run):
+            self._claim(run, session)
+            self._arm_timer(run, session)
+            yield RunInput.of(with_known_marks(run.input, {}), run.config)
+        else:
+            yield from self._looked_into(run, session)
+        self._pruner.after_run(run.thread_id, run.keep_checkpoints, run.ledger_turns)
+        self._at_rest.add(run)
+
+    def _looked_into(self, run: Run, session: Item | None) -> Steps:
+        """Read the state, claim the thread, and yield the steps that the input and the state ask for."""
         snapshot = self._migrated_state(run.config)
         self._check_answer(run, snapshot)
         if session is None and snapshot.metadata is None and self._is_nothing_to_do(run):
@@ -68,8 +81,7 @@ class RunSteps:
         if run.is_new and isinstance(run.input, dict) and not snapshot.tasks:
             check_values(self.graph, run.input, snapshot.values)
         self._claim(run, session)
-        if self.storage.timers is not None and _begins(session):
-            self.storage.timers.arm(run.thread_id)
+        self._arm_timer(run, session)
         self._note_fork(run.config, snapshot, session)
         config = run.config
         if not can_take_saved(self.graph, snapshot):
@@ -92,7 +104,11 @@ class RunSteps:
                 # The turn is not over, as a rule because it waits for an approval.
                 break
             yield step
-        self._pruner.after_run(run.thread_id, run.keep_checkpoints, run.ledger_turns)
+
+    def _arm_timer(self, run: Run, session: Item | None) -> None:
+        """Have the session end by itself when it stays idle, from its first turn on."""
+        if self.storage.timers is not None and _begins(session):
+            self.storage.timers.arm(run.thread_id)
 
     def _carry_out(self, run: Run, config: RunnableConfig, snapshot: StateSnapshot) -> Iterator[RunInput | KnownAnswer]:
         """Do what the input means by `resend.arrival`: write what that asks for, and yield the steps that are left.

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -11,7 +11,17 @@ from everthread.storage.database import Database
 from everthread.storage.kept_checkpoints import CheckpointNode
 from everthread.storage.tables import Tables
 
-__all__ = ["CheckpointRows"]
+__all__ = ["CheckpointRows", "Head"]
+
+
+class Head(NamedTuple):
+    """The newest checkpoint of a thread."""
+
+    checkpoint_id: str
+    metadata: Any
+    """As it is stored, to be compared."""
+    has_writes: bool
+    """Tasks have written to it: one waits, failed, or was cut off before the next checkpoint."""
 
 
 class CheckpointRows(ABC):
@@ -30,6 +40,7 @@ class CheckpointRows(ABC):
     _OF_RUNS: ClassVar[str]  # ids of runs
     _DELETE_NAMESPACE: ClassVar[str]  # thread, namespace
     _LAST_RUN: ClassVar[str]  # thread
+    _HEAD: ClassVar[str]  # thread
 
     def __init__(self, database: Database, tables: Tables, saver: BaseCheckpointSaver[Any]) -> None:
         self.tables = tables
@@ -83,6 +94,11 @@ class CheckpointRows(ABC):
         """Return the metadata of the newest checkpoint that is no edit; empty when there is none."""
         rows = self._rows(self._LAST_RUN, (thread_id,))
         return self._metadata(rows[0][0]) if rows else {}
+
+    def head(self, thread_id: str) -> Head | None:
+        """Return the newest checkpoint of a thread as it is stored, its state aside; None when there is none."""
+        rows = self._rows(self._HEAD, (thread_id,))
+        return Head(str(rows[0][0]), rows[0][1], bool(rows[0][2])) if rows else None
 
     @abstractmethod
     def _metadata(self, stored: Any) -> Mapping[str, Any]:

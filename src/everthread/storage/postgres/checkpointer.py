@@ -56,6 +56,11 @@ class PostgresCheckpointRows(CheckpointRows):
         "SELECT metadata FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = ''"
         " AND metadata ->> 'source' <> 'update' ORDER BY checkpoint_id DESC LIMIT 1"
     )
+    _HEAD = (
+        "SELECT checkpoint_id, metadata::text, EXISTS (SELECT 1 FROM checkpoint_writes w"
+        " WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = '' AND w.checkpoint_id = c.checkpoint_id)"
+        " FROM checkpoints c WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1"
+    )
 
     def __init__(self, database: PostgresDatabase) -> None:
         # Without a connection: each call gets a copy on the one that it may use.

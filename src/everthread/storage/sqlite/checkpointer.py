@@ -55,6 +55,11 @@ class SqliteCheckpointRows(CheckpointRows):
         "SELECT metadata FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
         f" AND {METADATA.format('source')} <> 'update' ORDER BY checkpoint_id DESC LIMIT 1"
     )
+    _HEAD = (
+        "SELECT checkpoint_id, CAST(metadata AS BLOB), EXISTS (SELECT 1 FROM writes w"
+        " WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = '' AND w.checkpoint_id = c.checkpoint_id)"
+        " FROM checkpoints c WHERE thread_id = ? AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1"
+    )
 
     def __init__(self, database: SqliteDatabase) -> None:
         saver = _Saver(database.connection)
