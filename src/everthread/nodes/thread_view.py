@@ -34,6 +34,9 @@ from everthread.window.turns import question_of
 _STATE = ("call", "summary_id", "turns", "reads_back", "moved", "calibration", "memory_digest", "ceiling")
 """Keys of our state that the record has as they are."""
 
+_FIRST_LOOK = 4
+"""Messages among which the newest record is looked for first: behind it are a question, or the results of tools."""
+
 
 @dataclass(frozen=True)
 class ThreadView:
@@ -55,8 +58,7 @@ class ThreadView:
         """
         sent = of_others(sent)
         space, names = namespaces.calls(thread_id), [str(message.id) for message in sent]
-        found: list[Any] = store.batch([GetOp(space, name) for name in names])
-        records = {name: item.value for name, item in zip(names, found, strict=True) if item is not None}
+        records = _newest_records(store, space, names)
         name, record = newest_record(with_renamed_reply(records, sent, partial(_written_behind, store, space)))
         question, known = question_of(sent), places_in(record)
         is_new = question is None or str(question.id) not in known
@@ -112,6 +114,21 @@ def thread_messages(store: BaseStore, thread_id: str, sent: Sequence[BaseMessage
         sent: the messages of the agent's state, oldest first.
     """
     return list(ThreadView.load(store, thread_id, sent).state["messages"])
+
+
+def _newest_records(store: BaseStore, space: namespaces.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the records behind the newest messages that have any, by message id.
+
+    A record has the places of all messages ahead of it, so the older ones would only be read to be put aside.
+    """
+    end, size = len(names), _FIRST_LOOK
+    while end > 0:
+        looked_at = names[max(end - size, 0) : end]
+        found: list[Any] = store.batch([GetOp(space, name) for name in looked_at])
+        if records := {item.key: item.value for item in found if item is not None}:
+            return records
+        end, size = end - size, 2 * size
+    return {}
 
 
 def _written_behind(store: BaseStore, space: namespaces.Namespace, name: str) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ those of `(?flags:…)`, `is` by default.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -53,9 +53,14 @@ class Rule:
 
     def match(self, text: str, start: int = 0) -> re.Match[str] | None:
         """Return where a text fits; `start` is the place from which it is read."""
-        if self.where == "anywhere":
-            return self.pattern.search(text, start)
-        return self.pattern.match(text, start) if self.where == "start" else self.pattern.fullmatch(text, start)
+        return self.find(text, start)
+
+    @cached_property
+    def find(self) -> Callable[..., re.Match[str] | None]:
+        """What `match` calls: the pattern's own method, for who tries many rules on many lines."""
+        pattern = self.pattern
+        methods = {"anywhere": pattern.search, "start": pattern.match, "whole": pattern.fullmatch}
+        return methods[self.where]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +75,13 @@ class RulePack:
     def match(self, section: str, text: str, start: int = 0) -> tuple[Rule, re.Match[str]] | None:
         """Return the first rule of a section that fits, with its match."""
         for rule in self.sections[section]:
-            if match := rule.match(text, start):
+            if match := rule.find(text, start):
                 return rule, match
         return None
 
     def fits(self, section: str, text: str) -> bool:
         """Tell whether any rule of a section fits."""
-        return any(rule.match(text) for rule in self.sections[section])
+        return self.match(section, text) is not None
 
     def pattern(self, name: str) -> re.Pattern[str]:
         """Return the pattern of the rule with this name, for sections whose rules have a place of their own."""
