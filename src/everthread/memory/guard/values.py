@@ -45,6 +45,9 @@ _MIXED_GROUPS = re.compile(r"[a-z0-9]{0,30}[0-9][a-z0-9]{0,30}(?:-[a-z](?![a-z])
 _JOINT = re.compile(r"[ .\-_/·:]{1,3}\Z")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _AHEAD_OF_NO_CARD = _LETTERS | frozenset("0123456789+_")
+_CLAUSE = re.compile(r"(?:[^.!?;\n]|\.(?=\S)(?<![\u3040-\u9fff]\.)|(?<=\bn[or]\.)(?= )){6,2000}")
+_REACH = 48
+"""Signs between a word for a kind and its value."""
 _QUOTES = "\"'`.,;()"
 
 
@@ -60,6 +63,7 @@ def values(view: View, rules: Rules) -> Iterator[Finding]:
     if any(sign.isdigit() for sign in view.low):
         yield from found.numbers()
         yield from found.contacts()
+        yield from found.kinds()
 
 
 def load() -> None:
@@ -130,6 +134,35 @@ class _Detector:
         yield from self.matches("intl_phones", lambda match: _is_possible_phone(match.group()))
         yield from self.matches("phones", self._is_counted)
         yield from self.matches("local_phones", self._is_local_phone)
+        yield from self.matches("national_phones", self._is_national_phone)
+        yield from self.matches("homes", lambda match: not self._is_counted_off(match.end()), text=self.view.text)
+
+    def kinds(self) -> Iterator[Finding]:
+        """Find values by their shape and a word for their kind in the same clause, in either order."""
+        for start, end in _clauses(self.low):
+            for rule in self.pack.sections["kinds"]:
+                beside = rule.values.get("beside")
+                if beside is not None and not self._is_said(beside, start, end):
+                    continue
+                if words := [match.span() for match in rule.pattern.finditer(self.low, start, end)]:
+                    reach = int(rule.values.get("reach", _REACH))
+                    for match in self.pack.pattern(rule.values["shape"]).finditer(self.view.text, start, end):
+                        if any(self._is_of_kind(word, match, reach) for word in words):
+                            yield Finding(rule.values["category"], rule.name, self.view.span(*match.span()))
+
+    def _is_of_kind(self, word: tuple[int, int], match: _Match, reach: int) -> bool:
+        """Tell whether a value is near the word for its kind, and not a plain number of something else."""
+        (begin, stop), (start, end) = word, match.span()
+        if (begin < end and start < stop) or not -reach <= start - stop or not begin - end <= reach:
+            return False
+        if start - stop > reach:
+            return False
+        is_year_or_time = re.fullmatch(r"(?:19|20)\d\d", match.group())
+        if is_year_or_time and not self.pack.pattern("given right away").search(self.low, stop, start):
+            return False
+        if re.fullmatch(r"(?:[01]\d|2[0-3])[0-5]\d", match.group()) and self._is_said("a time", start - 12, start):
+            return False
+        return not self._is_said("a plain number", start - 28, start) and not self._is_counted_off(end)
 
     def _cards(self) -> Iterator[Finding]:
         """Find card numbers, also with signs between the groups, and in pieces with words between them."""
@@ -198,7 +231,20 @@ class _Detector:
             not is_date
             and self._is_said("phone word", match.start() - 40, match.end() + 20)
             and self._is_counted(match)
+            and not self._is_said("hotline", match.start() - 60, match.end() + 30)
         )
+
+    def _is_national_phone(self, match: _Match) -> bool:
+        return not (
+            self._is_other_number(match.start())
+            or self._is_said("a plain number", match.start() - 28, match.start())
+            or self._is_said("hotline", match.start() - 60, match.end() + 30)
+            or self._is_counted_off(match.end())
+        )
+
+    def _is_counted_off(self, end: int) -> bool:
+        """Tell whether what follows a number says what it counts or measures."""
+        return self.pack.pattern("counted").match(self.low, end) is not None
 
     def _is_counted(self, match: _Match) -> bool:
         return not self._is_other_number(match.start())
@@ -229,6 +275,13 @@ def _runs(
             if len(text) > most_digits:
                 break
             yield start, end, text
+
+
+def _clauses(low: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of clauses that have a digit."""
+    for match in _CLAUSE.finditer(low):
+        if any(sign.isdigit() for sign in match.group()):
+            yield match.span()
 
 
 def _is_iban(match: _Match) -> bool:
