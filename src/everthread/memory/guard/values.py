@@ -45,7 +45,9 @@ _MIXED_GROUPS = re.compile(r"[a-z0-9]{0,30}[0-9][a-z0-9]{0,30}(?:-[a-z](?![a-z])
 _JOINT = re.compile(r"[ .\-_/·:]{1,3}\Z")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _AHEAD_OF_NO_CARD = _LETTERS | frozenset("0123456789+_")
-_CLAUSE = re.compile(r"(?:[^.!?;\n]|\.(?=\S)(?<![\u3040-\u9fff]\.)|(?<=\bn[or]\.)(?= )){6,2000}")
+_CLAUSE = re.compile(r"(?:[^.!?;\n]|\.(?=\S)(?<![\u3040-\u9fff]\.)|(?<=\bn[or])\.|(?<=nr)\.|(?<=\btel)\.){6,2000}")
+_AHEAD = 36
+"""Signs ahead of a number that may say what it is."""
 _REACH = 48
 """Signs between a word for a kind and its value."""
 _QUOTES = "\"'`.,;()"
@@ -110,7 +112,11 @@ class _Detector:
         yield from self.matches("near_secrets", self._is_near_login, text=self.view.text)
         function_words = self.pack.words["function_words"]
         yield from self.matches("phrases", lambda match: not function_words & set(_words(self._value(match))))
-        yield from self.matches("codes", lambda match: not self._follows("no code", match, 12) and not _is_year(match))
+        yield from self.matches("codes", self._is_code)
+
+        yield from self.matches(
+            "spelled_codes", lambda match: self._is_said("lock", match.start() - _REACH, match.end() + _REACH)
+        )
 
     def numbers(self) -> Iterator[Finding]:
         yield from self.matches("passports", group=2)
@@ -126,7 +132,7 @@ class _Detector:
         yield from self._worded_ids()
 
     def births(self) -> Iterator[Finding]:
-        if not self._is_said("party"):
+        if self._is_said("year") and self._is_said("birth") and not self._is_said("party"):
             yield from self.matches("births")
 
     def contacts(self) -> Iterator[Finding]:
@@ -153,7 +159,7 @@ class _Detector:
     def _is_of_kind(self, word: tuple[int, int], match: _Match, reach: int) -> bool:
         """Tell whether a value is near the word for its kind, and not a plain number of something else."""
         (begin, stop), (start, end) = word, match.span()
-        if (begin < end and start < stop) or not -reach <= start - stop or not begin - end <= reach:
+        if (begin <= start and end <= stop) or not -reach <= start - stop or not begin - end <= reach:
             return False
         if start - stop > reach:
             return False
@@ -162,7 +168,7 @@ class _Detector:
             return False
         if re.fullmatch(r"(?:[01]\d|2[0-3])[0-5]\d", match.group()) and self._is_said("a time", start - 12, start):
             return False
-        return not self._is_said("a plain number", start - 28, start) and not self._is_counted_off(end)
+        return not self._is_said("a plain number", start - _AHEAD, start) and not self._is_counted_off(end)
 
     def _cards(self) -> Iterator[Finding]:
         """Find card numbers, also with signs between the groups, and in pieces with words between them."""
@@ -222,6 +228,10 @@ class _Detector:
             return False
         return value[0].isupper() or self.pack.pattern("assigned").search(match.group()) is not None
 
+    def _is_code(self, match: _Match) -> bool:
+        is_counted = self._is_counted_off(match.end(match.lastindex or 0))
+        return not (is_counted or self._follows("no code", match, 12) or _is_year(match))
+
     def _is_near_login(self, match: _Match) -> bool:
         return self._is_said("login word", match.start() - 60, match.end() + 40)
 
@@ -237,7 +247,7 @@ class _Detector:
     def _is_national_phone(self, match: _Match) -> bool:
         return not (
             self._is_other_number(match.start())
-            or self._is_said("a plain number", match.start() - 28, match.start())
+            or self._is_said("a plain number", match.start() - _AHEAD, match.start())
             or self._is_said("hotline", match.start() - 60, match.end() + 30)
             or self._is_counted_off(match.end())
         )
