@@ -46,6 +46,8 @@ _JOINT = re.compile(r"[ .\-_/·:]{1,3}\Z")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _AHEAD_OF_NO_CARD = _LETTERS | frozenset("0123456789+_")
 _CLAUSE = re.compile(r"(?:[^.!?;\n]|\.(?=\S)(?<![\u3040-\u9fff]\.)|(?<=\bn[or])\.|(?<=nr)\.|(?<=\btel)\.){6,2000}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_TIME = re.compile(r"(?:[01]\d|2[0-3])[0-5]\d")
 _AHEAD = 36
 """Signs ahead of a number that may say what it is."""
 _REACH = 48
@@ -159,16 +161,16 @@ class _Detector:
     def _is_of_kind(self, word: tuple[int, int], match: _Match, reach: int) -> bool:
         """Tell whether a value is near the word for its kind, and not a plain number of something else."""
         (begin, stop), (start, end) = word, match.span()
-        if (begin <= start and end <= stop) or not -reach <= start - stop or not begin - end <= reach:
+        if (begin <= start and end <= stop) or max(start - stop, begin - end) > reach:
             return False
-        if start - stop > reach:
+        is_year = _YEAR.fullmatch(match.group()) is not None
+        if is_year and not (start >= stop and self.pack.pattern("given right away").match(self.low[stop:start])):
             return False
-        is_year_or_time = re.fullmatch(r"(?:19|20)\d\d", match.group())
-        if is_year_or_time and not self.pack.pattern("given right away").search(self.low, stop, start):
-            return False
-        if re.fullmatch(r"(?:[01]\d|2[0-3])[0-5]\d", match.group()) and self._is_said("a time", start - 12, start):
-            return False
-        return not self._is_said("a plain number", start - _AHEAD, start) and not self._is_counted_off(end)
+        return not (
+            self._is_time(start, end)
+            or self._is_said("a plain number", start - _AHEAD, start)
+            or self._is_counted_off(end)
+        )
 
     def _cards(self) -> Iterator[Finding]:
         """Find card numbers, also with signs between the groups, and in pieces with words between them."""
@@ -229,8 +231,13 @@ class _Detector:
         return value[0].isupper() or self.pack.pattern("assigned").search(match.group()) is not None
 
     def _is_code(self, match: _Match) -> bool:
-        is_counted = self._is_counted_off(match.end(match.lastindex or 0))
-        return not (is_counted or self._follows("no code", match, 12) or _is_year(match))
+        start, end = match.span(match.lastindex or 0)
+        return not (
+            self._follows("no code", match, 12)
+            or _is_year(match)
+            or self._is_time(start, end)
+            or self._is_counted_off(end)
+        )
 
     def _is_near_login(self, match: _Match) -> bool:
         return self._is_said("login word", match.start() - 60, match.end() + 40)
@@ -251,6 +258,9 @@ class _Detector:
             or self._is_said("hotline", match.start() - 60, match.end() + 30)
             or self._is_counted_off(match.end())
         )
+
+    def _is_time(self, start: int, end: int) -> bool:
+        return _TIME.fullmatch(self.low, start, end) is not None and self._is_said("a time", start - 12, start)
 
     def _is_counted_off(self, end: int) -> bool:
         """Tell whether what follows a number says what it counts or measures."""
