@@ -45,6 +45,13 @@ _MIXED_GROUPS = re.compile(r"[a-z0-9]{0,30}[0-9][a-z0-9]{0,30}(?:-[a-z](?![a-z])
 _JOINT = re.compile(r"[ .\-_/·:]{1,3}\Z")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _AHEAD_OF_NO_CARD = _LETTERS | frozenset("0123456789+_")
+_CLAUSE = re.compile(r"(?:[^.!?;\n]|\.(?=\S)(?<![\u3040-\u9fff]\.)|(?<=\bn[or])\.|(?<=nr)\.|(?<=\btel)\.){6,2000}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_TIME = re.compile(r"(?:[01]\d|2[0-3])[0-5]\d")
+_AHEAD = 36
+"""Signs ahead of a number that may say what it is."""
+_REACH = 48
+"""Signs between a word for a kind and its value."""
 _QUOTES = "\"'`.,;()"
 
 
@@ -60,6 +67,7 @@ def values(view: View, rules: Rules) -> Iterator[Finding]:
     if any(sign.isdigit() for sign in view.low):
         yield from found.numbers()
         yield from found.contacts()
+        yield from found.kinds()
 
 
 def load() -> None:
@@ -106,7 +114,11 @@ class _Detector:
         yield from self.matches("near_secrets", self._is_near_login, text=self.view.text)
         function_words = self.pack.words["function_words"]
         yield from self.matches("phrases", lambda match: not function_words & set(_words(self._value(match))))
-        yield from self.matches("codes", lambda match: not self._follows("no code", match, 12) and not _is_year(match))
+        yield from self.matches("codes", self._is_code)
+
+        yield from self.matches(
+            "spelled_codes", lambda match: self._is_said("lock", match.start() - _REACH, match.end() + _REACH)
+        )
 
     def numbers(self) -> Iterator[Finding]:
         yield from self.matches("passports", group=2)
@@ -122,7 +134,7 @@ class _Detector:
         yield from self._worded_ids()
 
     def births(self) -> Iterator[Finding]:
-        if not self._is_said("party"):
+        if self._is_said("year") and self._is_said("birth") and not self._is_said("party"):
             yield from self.matches("births")
 
     def contacts(self) -> Iterator[Finding]:
@@ -130,6 +142,35 @@ class _Detector:
         yield from self.matches("intl_phones", lambda match: _is_possible_phone(match.group()))
         yield from self.matches("phones", self._is_counted)
         yield from self.matches("local_phones", self._is_local_phone)
+        yield from self.matches("national_phones", self._is_national_phone)
+        yield from self.matches("homes", lambda match: not self._is_counted_off(match.end()), text=self.view.text)
+
+    def kinds(self) -> Iterator[Finding]:
+        """Find values by their shape and a word for their kind in the same clause, in either order."""
+        for start, end in _clauses(self.low):
+            for rule in self.pack.sections["kinds"]:
+                beside = rule.values.get("beside")
+                if beside is not None and not self._is_said(beside, start, end):
+                    continue
+                if words := [match.span() for match in rule.pattern.finditer(self.low, start, end)]:
+                    reach = int(rule.values.get("reach", _REACH))
+                    for match in self.pack.pattern(rule.values["shape"]).finditer(self.view.text, start, end):
+                        if any(self._is_of_kind(word, match, reach) for word in words):
+                            yield Finding(rule.values["category"], rule.name, self.view.span(*match.span()))
+
+    def _is_of_kind(self, word: tuple[int, int], match: _Match, reach: int) -> bool:
+        """Tell whether a value is near the word for its kind, and not a plain number of something else."""
+        (begin, stop), (start, end) = word, match.span()
+        if (begin <= start and end <= stop) or max(start - stop, begin - end) > reach:
+            return False
+        is_year = _YEAR.fullmatch(match.group()) is not None
+        if is_year and not (start >= stop and self.pack.pattern("given right away").match(self.low[stop:start])):
+            return False
+        return not (
+            self._is_time(start, end)
+            or self._is_said("a plain number", start - _AHEAD, start)
+            or self._is_counted_off(end)
+        )
 
     def _cards(self) -> Iterator[Finding]:
         """Find card numbers, also with signs between the groups, and in pieces with words between them."""
@@ -189,6 +230,15 @@ class _Detector:
             return False
         return value[0].isupper() or self.pack.pattern("assigned").search(match.group()) is not None
 
+    def _is_code(self, match: _Match) -> bool:
+        start, end = match.span(match.lastindex or 0)
+        return not (
+            self._follows("no code", match, 12)
+            or _is_year(match)
+            or self._is_time(start, end)
+            or self._is_counted_off(end)
+        )
+
     def _is_near_login(self, match: _Match) -> bool:
         return self._is_said("login word", match.start() - 60, match.end() + 40)
 
@@ -198,7 +248,23 @@ class _Detector:
             not is_date
             and self._is_said("phone word", match.start() - 40, match.end() + 20)
             and self._is_counted(match)
+            and not self._is_said("hotline", match.start() - 60, match.end() + 30)
         )
+
+    def _is_national_phone(self, match: _Match) -> bool:
+        return not (
+            self._is_other_number(match.start())
+            or self._is_said("a plain number", match.start() - _AHEAD, match.start())
+            or self._is_said("hotline", match.start() - 60, match.end() + 30)
+            or self._is_counted_off(match.end())
+        )
+
+    def _is_time(self, start: int, end: int) -> bool:
+        return _TIME.fullmatch(self.low, start, end) is not None and self._is_said("a time", start - 12, start)
+
+    def _is_counted_off(self, end: int) -> bool:
+        """Tell whether what follows a number says what it counts or measures."""
+        return self.pack.pattern("counted").match(self.low, end) is not None
 
     def _is_counted(self, match: _Match) -> bool:
         return not self._is_other_number(match.start())
@@ -229,6 +295,13 @@ def _runs(
             if len(text) > most_digits:
                 break
             yield start, end, text
+
+
+def _clauses(low: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of clauses that have a digit."""
+    for match in _CLAUSE.finditer(low):
+        if any(sign.isdigit() for sign in match.group()):
+            yield match.span()
 
 
 def _is_iban(match: _Match) -> bool:

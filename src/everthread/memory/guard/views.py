@@ -36,10 +36,10 @@ _DIGIT_WORDS = {
                 "one eins uno un um uma bir",
                 "two zwei zwo dos deux dois duas iki due",
             ),
-            *("three drei tres trois uc tre", "four vier cuatro quatre dort quattro"),
+            *("three drei tres trois uc tre", "four vier cuatro quatre quatro dort quattro"),
             "five funf cinco cinq bes cinque",
             *(
-                "six sechs seis alti sei",
+                "six sechs seis meia alti sei",
                 "seven sieben siete sept sete yedi sette",
                 "eight acht ocho huit oito sekiz otto",
             ),
