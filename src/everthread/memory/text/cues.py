@@ -12,7 +12,7 @@ from everthread.memory.rules import BUILT_IN, Rules
 __all__ = ["CLEAR_RULE", "is_of_a_case", "weight"]
 
 CLEAR_RULE = 3.0
-"""Weight from which a sentence is beyond doubt a rule; our choice. One that is likely is kept in its own thread."""
+"""Weight from which a sentence is a rule even beside one order or error; our choice."""
 
 
 def weight(text: str, of: Literal["rule", "lasting"], rules: Rules = BUILT_IN) -> float:
