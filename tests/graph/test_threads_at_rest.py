@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
 from conversation import call
+from everthread.errors import StorageError
 from everthread.graph.guard import GuardedGraph
+from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.open import Storage
 from small_agent import CONFIG, ask, calls, graph_of
 
@@ -129,3 +132,48 @@ def test_a_run_that_stops_at_a_breakpoint_is_no_rest(storage: Storage, looks: An
 
     assert seen
     assert graph.get_state(CONFIG).tasks == ()
+
+
+def test_an_answer_from_the_record_says_nothing_of_a_turn_that_was_cut_off(storage: Storage, looks: Any) -> None:
+    graph, _ = graph_of(storage, "one", calls(call("look", "c", n=1)), "three", "four")
+    graph.invoke({"messages": [HumanMessage("hi", id="a")]}, CONFIG)
+    stream = graph.stream({"messages": [HumanMessage("look", id="b")]}, CONFIG, stream_mode="updates")
+    next(part for part in stream if "model" in part)
+    stream.close()
+    assert graph.invoke({"messages": [HumanMessage("hi", id="a")]}, CONFIG)["messages"][-1].text == "one"
+    seen = looks(graph)
+
+    ask(graph, "other")
+
+    assert seen
+    again = graph.invoke({"messages": [HumanMessage("look", id="b")]}, CONFIG)
+    assert again["messages"][-1].text == "four", "the question that was left is asked anew"
+
+
+def test_a_breakpoint_inside_a_subgraph_is_no_rest(storage: Storage, looks: Any) -> None:
+    def say(state: MessagesState) -> Any:
+        return {"messages": [AIMessage("said")]}
+
+    inner = StateGraph(MessagesState)
+    inner.add_sequence([("first", say), ("second", say)]).add_edge(START, "first")
+    outer = StateGraph(MessagesState)
+    outer.add_node("inner", inner.compile(interrupt_before=["second"])).add_edge(START, "inner")
+    graph = storage.guard(outer.compile(checkpointer=storage.checkpointer, store=storage.store))
+    config: Any = {"configurable": {"thread_id": "t", "user_id": "u"}}
+    graph.invoke({"messages": "hi"}, config)
+    assert graph.get_state(config).next == ("inner",)
+    seen = looks(graph)
+
+    graph.invoke({"messages": "and again"}, config)
+
+    assert seen
+
+
+def test_a_database_that_fails_behind_a_reply_costs_no_reply(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: object, thread_id: str) -> None:
+        raise StorageError("database is locked")
+
+    graph, _ = graph_of(storage, "one")
+    monkeypatch.setattr(Checkpointer, "head", fails)
+
+    assert ask(graph, "hi")["messages"][-1].text == "one"

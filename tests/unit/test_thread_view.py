@@ -54,3 +54,13 @@ def test_the_newest_record_is_found_ahead_of_many_results() -> None:
     view = ThreadView.load(store, "t", [*messages, *results])
 
     assert view.state["turns"] == 30
+
+
+def test_behind_a_question_that_moved_to_the_end_the_newer_record_is_found() -> None:
+    store = CountingStore()
+    [*first, asked, early, other, reply] = talk(store, turns=3)
+    results = [ToolMessage("found", tool_call_id=f"c{number}", id=f"r{number}") for number in range(3)]
+
+    view = ThreadView.load(store, "t", [*first, other, reply, asked, early, *results])
+
+    assert view.state["turns"] == 3, "the record behind `reply` is newer, though `early` stands behind it now"

@@ -4,14 +4,19 @@ A run on such a thread needs no look at the state before it begins, which would 
 a tenth of a turn's CPU (`benchmarks/window.py`), and on Postgres some queries.
 """
 
+import logging
+
 from langgraph.graph.message import add_messages
 
-from everthread.graph.run import AnyGraph, Run
+from everthread.errors import StorageError
+from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, is_own
 from everthread.state.messages import reduce_messages
 from everthread.storage.checkpoint_rows import Head
 from everthread.storage.checkpointer import Checkpointer
 
 __all__ = ["ThreadsAtRest"]
+
+logger = logging.getLogger(__name__)
 
 _MOST = 100_000
 """Threads that are remembered; a server that has met more begins anew."""
@@ -21,15 +26,16 @@ class ThreadsAtRest:
     """The newest checkpoint of each thread as this guard's last run on it left it.
 
     Whatever somebody else does to a thread, in this process or in another one, leaves another newest checkpoint, other
-    metadata or a task's writes.
+    metadata, or something that was saved behind it.
     """
 
     def __init__(self, graph: AnyGraph, checkpointer: Checkpointer) -> None:
         self._checkpointer = checkpointer
         self._heads: dict[str, Head] = {}
-        # A run that ends at a breakpoint has something left to do, and writes nothing that says so.
+        # A run that ends at a breakpoint has something left to do, and saves nothing that says so.
         self._stops = bool(graph.interrupt_before_nodes or graph.interrupt_after_nodes)
-        self._keys = frozenset(("messages", "end_session") if _takes_every_message(graph) else ())
+        keys = {"messages", *(("end_session",) if is_own(graph) else ())}
+        self._keys = frozenset(keys if _takes_every_message(graph) else ())
 
     def includes(self, run: Run) -> bool:
         """Tell whether a run may begin at once: with messages that no thread can know yet, on a thread at rest."""
@@ -42,16 +48,29 @@ class ThreadsAtRest:
             and self._checkpointer.head(run.thread_id) == head
         )
 
-    def add(self, run: Run) -> None:
-        """Remember how a run ended that has raised nothing, while its lock is held."""
-        stops = self._stops or run.options.get("interrupt_before") or run.options.get("interrupt_after")
-        head = None if stops or not self._keys else self._checkpointer.head(run.thread_id)
-        if head is None or head.has_writes:
-            self._heads.pop(run.thread_id, None)
+    def note(self, run: Run, last: RunInput | KnownAnswer | None) -> None:
+        """Remember how a run ended that has raised nothing; its reply is saved, so neither does this.
+
+        Args:
+            run: the run, which still holds the lock of its thread.
+            last: its last step. An answer from the record says nothing of the newest turn.
+        """
+        if not isinstance(last, RunInput):
             return
-        if len(self._heads) >= _MOST:
-            self._heads.clear()
-        self._heads[run.thread_id] = head
+        options, configurable = run.options, last.config["configurable"]
+        stops = self._stops or options.get("interrupt_before") or options.get("interrupt_after")
+        self._heads.pop(run.thread_id, None)
+        if stops or not self._keys or "checkpoint_id" in configurable:
+            return
+        try:
+            head = self._checkpointer.head(run.thread_id)
+        except StorageError as error:
+            logger.warning("could not see how the run on thread %r ended: %s", run.thread_id, error)
+            return
+        if head is not None and head.is_last:
+            if len(self._heads) >= _MOST:
+                self._heads.clear()
+            self._heads[run.thread_id] = head
 
 
 def _takes_every_message(graph: AnyGraph) -> bool:

@@ -64,11 +64,14 @@ class RunSteps:
         if session is not None and self._at_rest.includes(run):
             self._claim(run, session)
             self._arm_timer(run, session)
-            yield RunInput.of(with_known_marks(run.input, {}), run.config)
+            steps: Iterator[RunInput | KnownAnswer] = iter([RunInput.of(with_known_marks(run.input, {}), run.config)])
         else:
-            yield from self._looked_into(run, session)
+            steps = self._looked_into(run, session)
+        step = None
+        for step in steps:
+            yield step
         self._pruner.after_run(run.thread_id, run.keep_checkpoints, run.ledger_turns)
-        self._at_rest.add(run)
+        self._at_rest.note(run, step)
 
     def _looked_into(self, run: Run, session: Item | None) -> Steps:
         """Read the state, claim the thread, and yield the steps that the input and the state ask for."""

@@ -117,18 +117,22 @@ def thread_messages(store: BaseStore, thread_id: str, sent: Sequence[BaseMessage
 
 
 def _newest_records(store: BaseStore, space: namespaces.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the records behind the newest messages that have any, by message id.
+    """Return the records behind messages, by message id, looked for from the newest message on.
 
-    A record has the places of all messages ahead of it, so the older ones would only be read to be put aside.
+    No record is newer than one that has the places of all messages ahead of it, so those that are left need not be
+    read. Behind a question that moved to the end of its thread the newest message has an older one.
     """
+    records: dict[str, dict[str, Any]] = {}
     end, size = len(names), _FIRST_LOOK
     while end > 0:
         looked_at = names[max(end - size, 0) : end]
         found: list[Any] = store.batch([GetOp(space, name) for name in looked_at])
-        if records := {item.key: item.value for item in found if item is not None}:
-            return records
+        records |= {item.key: item.value for item in found if item is not None}
+        name, record = newest_record(records)
+        if name is not None and places_in(record).keys() >= set(names[: names.index(name)]):
+            break
         end, size = end - size, 2 * size
-    return {}
+    return records
 
 
 def _written_behind(store: BaseStore, space: namespaces.Namespace, name: str) -> list[dict[str, Any]]:

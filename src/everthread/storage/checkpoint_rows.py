@@ -1,5 +1,6 @@
 """The rows of checkpoints in one database: LangGraph's saver, and SQL on its tables."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -18,10 +19,10 @@ class Head(NamedTuple):
     """The newest checkpoint of a thread."""
 
     checkpoint_id: str
-    metadata: Any
-    """As it is stored, to be compared."""
-    has_writes: bool
-    """Tasks have written to it: one waits, failed, or was cut off before the next checkpoint."""
+    metadata: str
+    """A digest of it."""
+    is_last: bool
+    """Nothing was saved behind it: neither what a task wrote nor a checkpoint of a subgraph, which may have stopped."""
 
 
 class CheckpointRows(ABC):
@@ -98,7 +99,11 @@ class CheckpointRows(ABC):
     def head(self, thread_id: str) -> Head | None:
         """Return the newest checkpoint of a thread as it is stored, its state aside; None when there is none."""
         rows = self._rows(self._HEAD, (thread_id,))
-        return Head(str(rows[0][0]), rows[0][1], bool(rows[0][2])) if rows else None
+        if not rows:
+            return None
+        name, metadata, has_writes, has_subgraphs = rows[0]
+        stored = metadata.encode() if isinstance(metadata, str) else metadata or b""
+        return Head(str(name), hashlib.sha256(stored).hexdigest(), not has_writes and not has_subgraphs)
 
     @abstractmethod
     def _metadata(self, stored: Any) -> Mapping[str, Any]:

@@ -58,7 +58,9 @@ class PostgresCheckpointRows(CheckpointRows):
     )
     _HEAD = (
         "SELECT checkpoint_id, metadata::text, EXISTS (SELECT 1 FROM checkpoint_writes w"
-        " WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = '' AND w.checkpoint_id = c.checkpoint_id)"
+        " WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = '' AND w.checkpoint_id = c.checkpoint_id),"
+        " EXISTS (SELECT 1 FROM checkpoints s"
+        " WHERE s.thread_id = c.thread_id AND s.checkpoint_ns > '' AND s.checkpoint_id > c.checkpoint_id)"
         " FROM checkpoints c WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1"
     )
 

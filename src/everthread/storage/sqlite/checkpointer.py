@@ -57,7 +57,9 @@ class SqliteCheckpointRows(CheckpointRows):
     )
     _HEAD = (
         "SELECT checkpoint_id, CAST(metadata AS BLOB), EXISTS (SELECT 1 FROM writes w"
-        " WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = '' AND w.checkpoint_id = c.checkpoint_id)"
+        " WHERE w.thread_id = c.thread_id AND w.checkpoint_ns = '' AND w.checkpoint_id = c.checkpoint_id),"
+        " EXISTS (SELECT 1 FROM checkpoints s"
+        " WHERE s.thread_id = c.thread_id AND s.checkpoint_ns > '' AND s.checkpoint_id > c.checkpoint_id)"
         " FROM checkpoints c WHERE thread_id = ? AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1"
     )
 
