@@ -1,7 +1,8 @@
 """A run reads the state before it begins, unless nothing has happened on its thread since the last run ended."""
 
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -9,7 +10,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
 from conversation import call
-from everthread.errors import StorageError
+from everthread.errors import SettingsError, StorageError
 from everthread.graph.guard import GuardedGraph
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.open import Storage
@@ -167,6 +168,20 @@ def test_a_breakpoint_inside_a_subgraph_is_no_rest(storage: Storage, looks: Any)
     graph.invoke({"messages": "and again"}, config)
 
     assert seen
+
+
+def test_a_key_of_another_graph_is_tried_on_its_reducer_first(storage: Storage) -> None:
+    class Counting(MessagesState):
+        end_session: Annotated[int, operator.add]
+
+    graph = StateGraph(Counting).add_node("say", lambda state: {"messages": [AIMessage("said")]})
+    graph.add_edge(START, "say")
+    guarded = storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store))
+    config: Any = {"configurable": {"thread_id": "t", "user_id": "u"}}
+    guarded.invoke({"messages": "hi", "end_session": 1}, config)
+
+    with pytest.raises(SettingsError, match="`end_session` of the input cannot be added"):
+        guarded.invoke({"messages": "again", "end_session": "x"}, config)
 
 
 def test_a_database_that_fails_behind_a_reply_costs_no_reply(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,14 +66,14 @@ class RunSteps:
             self._arm_timer(run, session)
             steps: Iterator[RunInput | KnownAnswer] = iter([RunInput.of(with_known_marks(run.input, {}), run.config)])
         else:
-            steps = self._looked_into(run, session)
+            steps = self._steps_by_state(run, session)
         step = None
         for step in steps:
             yield step
         self._pruner.after_run(run.thread_id, run.keep_checkpoints, run.ledger_turns)
         self._at_rest.note(run, step)
 
-    def _looked_into(self, run: Run, session: Item | None) -> Steps:
+    def _steps_by_state(self, run: Run, session: Item | None) -> Steps:
         """Read the state, claim the thread, and yield the steps that the input and the state ask for."""
         snapshot = self._migrated_state(run.config)
         self._check_answer(run, snapshot)

@@ -210,7 +210,7 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         return self.database.read(self.rows.last_run, thread_id)
 
     def head(self, thread_id: str) -> Head | None:
-        """Return the newest checkpoint of a thread without its state, which takes a twentieth of `get_tuple`."""
+        """Return the newest checkpoint of a thread without its state; None when there is none."""
         return self.database.read(self.rows.head, thread_id)
 
     def last_writer(self, thread_id: str) -> int | None:

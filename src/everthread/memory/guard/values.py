@@ -115,7 +115,6 @@ class _Detector:
         function_words = self.pack.words["function_words"]
         yield from self.matches("phrases", lambda match: not function_words & set(_words(self._value(match))))
         yield from self.matches("codes", self._is_code)
-
         yield from self.matches(
             "spelled_codes", lambda match: self._is_said("lock", match.start() - _REACH, match.end() + _REACH)
         )

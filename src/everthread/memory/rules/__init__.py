@@ -51,13 +51,12 @@ class Rule:
     values: Mapping[str, Any] = field(default_factory=dict)
     """The fields that the section declares, such as `kind`."""
 
-    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
-        """Return where a text fits; `start` is the place from which it is read."""
-        return self.find(text, start)
-
     @cached_property
-    def find(self) -> Callable[..., re.Match[str] | None]:
-        """What `match` calls: the pattern's own method, for who tries many rules on many lines."""
+    def match(self) -> Callable[..., re.Match[str] | None]:
+        """Return where a text fits, read from its beginning or from the place given as second argument.
+
+        It is the pattern's own method: hundreds of lines of a message meet dozens of rules.
+        """
         pattern = self.pattern
         methods = {"anywhere": pattern.search, "start": pattern.match, "whole": pattern.fullmatch}
         return methods[self.where]
@@ -75,7 +74,7 @@ class RulePack:
     def match(self, section: str, text: str, start: int = 0) -> tuple[Rule, re.Match[str]] | None:
         """Return the first rule of a section that fits, with its match."""
         for rule in self.sections[section]:
-            if match := rule.find(text, start):
+            if match := rule.match(text, start):
                 return rule, match
         return None
 
