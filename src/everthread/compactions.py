@@ -28,7 +28,7 @@ from everthread.storage.reading import reader_of
 from everthread.storage.thread_source import newest_event
 from everthread.window.assembly import reserved
 from everthread.window.compaction import line_sizes, numbered_lines, render_summary
-from everthread.window.eviction import EvictionPlan
+from everthread.window.draft import EvictionPlan
 from everthread.window.pricing import CACHED_PRICE
 from everthread.window.turns import question_of
 

@@ -6,7 +6,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from conversation import call, conversation, tool_round
 from everthread.state.marks import synthetic
-from everthread.window.turns import UNKNOWN_OUTCOME, anchor_of, last_turn, legal, question_of, split
+from everthread.window.turns import UNKNOWN_OUTCOME, anchor_of, legal, newest_turn, question_of, split
 
 
 def _messages() -> st.SearchStrategy[list[BaseMessage]]:
@@ -50,7 +50,7 @@ def test_the_short_way_to_legal_messages_gives_what_the_long_way_gives(messages:
 def test_the_last_turn_begins_with_the_newest_message_of_the_user(messages: list[BaseMessage]) -> None:
     newest = max((place for place, message in enumerate(messages) if message.type == "human"), default=0)
 
-    assert last_turn(messages).messages[0] is messages[newest]
+    assert newest_turn(messages)[0] is messages[newest]
 
 
 @given(_messages())
