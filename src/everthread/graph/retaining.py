@@ -216,7 +216,7 @@ class _Round:
         if user_id is None or not has_open_session(self.storage, record, thread_id):
             return ""
         agent = self.agents.get(str(record.get("agent")))
-        return consolidated(self.storage, thread_id, str(user_id), agent).failure
+        return consolidated(self.storage.store, thread_id, str(user_id), agent).failure
 
     def _delete(self, deletion: Deletion) -> None:
         eraser = self.storage.eraser
