@@ -161,7 +161,7 @@ def _bring_up(graph: GuardedGraph, thread_id: str) -> None:
     if not is_own(graph.graph):
         return
     config = cast(Any, _config(thread_id))
-    StateSchema.of(graph.graph).apply(graph.storage, graph.graph, config, graph.get_state(config).metadata)
+    StateSchema(graph.graph).apply(graph.storage, config, graph.get_state(config).metadata)
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class _Thread:
         if values:
             config = {
                 **_config(self._thread_id),
-                "metadata": {**edit_metadata(is_own=True), **StateSchema.of(self.graph.graph).metadata},
+                "metadata": {**edit_metadata(is_own=True), **StateSchema(self.graph.graph).metadata},
             }
             self.graph.graph.update_state(cast(Any, config), values, as_node="summarize")
 

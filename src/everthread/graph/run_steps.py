@@ -51,7 +51,7 @@ class RunSteps:
     def __init__(self, graph: AnyGraph, storage: Storage, name: str) -> None:
         self.graph, self.storage, self.name = graph, storage, name
         self._pruner = Pruner(storage)
-        self._schema = StateSchema.of(graph) if is_own(graph) else None
+        self._schema = StateSchema(graph) if is_own(graph) else None
         self._at_rest = ThreadsAtRest(graph, storage.checkpointer)
 
     def steps(self, run: Run) -> Steps:
@@ -224,7 +224,7 @@ class RunSteps:
         """
         snapshot = self.graph.get_state(config)
         self._check_graph(config, snapshot)
-        if self._schema is None or not self._schema.apply(self.storage, self.graph, config, snapshot.metadata):
+        if self._schema is None or not self._schema.apply(self.storage, config, snapshot.metadata):
             return snapshot
         return self.graph.get_state(config)
 
