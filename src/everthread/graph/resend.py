@@ -22,7 +22,8 @@ from everthread.ledger.record import now
 from everthread.nodes.tools import result_id
 from everthread.state import Context, namespaces
 from everthread.state.marks import MARK, is_answer, is_masked, is_recalled, marked, marks, sequence
-from everthread.state.messages import clean_content, reduce_messages
+from everthread.state.messages import reduce_messages
+from everthread.state.reducer import clean_content
 from everthread.storage.transcript import transcript
 from everthread.window.masking import mask
 from everthread.window.tokens import TokenCounter
@@ -74,8 +75,7 @@ def arrival(
     if not is_cut_off:
         return Arrival((run_input,))
     ends_session = bool(run_input.get("end_session"))
-    writes = _leave_unanswered(working_set, sent, _pending(working_set), thread_id, ends_session=ends_session)
-    return Arrival((run_input,), writes=writes)
+    return Arrival((run_input,), writes=_leave_unanswered(working_set, sent, thread_id, ends_session=ends_session))
 
 
 class _Question:
@@ -170,8 +170,8 @@ class _Question:
             return Arrival(inputs, writes=(forgets,) if self.left else ())
         leaves: tuple[PutOp, ...] = ()
         if self.is_cut_off:
-            pending, sent = _pending(self.working_set), moved or self.sent
-            leaves = _leave_unanswered(self.working_set, sent, pending, self.thread_id, ends_session=self.ends_session)
+            sent = moved or self.sent
+            leaves = _leave_unanswered(self.working_set, sent, self.thread_id, ends_session=self.ends_session)
         if moved is None:
             return Arrival((self.run_input,), writes=leaves)
         return Arrival((_asking(self.run_input, moved), *_session_end(self.ends_session)), writes=(*leaves, *closing))
@@ -254,14 +254,10 @@ def _can_continue(working_set: list[BaseMessage], sent: list[BaseMessage]) -> bo
 
 
 def _leave_unanswered(
-    working_set: list[BaseMessage],
-    sent: list[BaseMessage],
-    pending: BaseMessage | None,
-    thread_id: str,
-    *,
-    ends_session: bool,
+    working_set: list[BaseMessage], sent: list[BaseMessage], thread_id: str, *, ends_session: bool
 ) -> tuple[PutOp, ...]:
     """Return the write that records a pending question, and its place, when an input leaves it without an answer."""
+    pending = _pending(working_set)
     asked = question_of(reduce_messages(working_set, [sent]))
     if pending is None or (not ends_session and asked is not None and asked.id == pending.id):
         return ()
