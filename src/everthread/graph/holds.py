@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 
+from langchain_core.runnables import RunnableConfig
+
 from everthread.errors import SettingsError
 from everthread.storage.open import Storage
 from everthread.storage.worker import RunScope
@@ -67,9 +69,9 @@ _held_threads: ContextVar[tuple[RunHold, ...]] = ContextVar("held_threads", defa
 """Of the current run and of the runs around it; one that is not held any more was left behind in another context."""
 
 
-def is_guarded(thread_id: str) -> bool:
-    """Tell whether a guarded run on a thread is under way here: its user was found to be the owner before it began."""
-    return bool(_holds_of(thread_id))
+def is_guarded(config: RunnableConfig) -> bool:
+    """Tell whether a guarded run on a config's thread is under way here: its user was found to be the owner before."""
+    return bool(_holds_of(str(config.get("configurable", {}).get("thread_id"))))
 
 
 def _holds_of(thread_id: str) -> list[RunHold]:

@@ -107,11 +107,11 @@ class Intake(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Return an input without marks; inside another graph, replies and results keep those that they had there."""
-        configurable = ensure_config(config)["configurable"]
-        if not isinstance(input, Mapping) or "messages" not in input or is_guarded(str(configurable.get("thread_id"))):
+        config = ensure_config(config)
+        if not isinstance(input, Mapping) or "messages" not in input or is_guarded(config):
             return input
         read = [one for one in read_messages([input["messages"]]) if not _was_recalled(one)]
-        is_inside = "|" in configurable.get("checkpoint_ns", "")
+        is_inside = "|" in config["configurable"].get("checkpoint_ns", "")
         return {**input, "messages": of_others(read) if is_inside else [marked_only(one, {}) for one in read]}
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
