@@ -95,7 +95,8 @@ class _Question:
         self.working_set: list[BaseMessage] = list(values.get("messages") or [])
         self.sent: list[BaseMessage] = list(run_input["messages"])
         self.message = self.sent[-1]
-        self.ends_session = bool(run_input.get("end_session"))
+        self.session_end: tuple[dict[str, Any], ...] = ({"end_session": True},) if run_input.get("end_session") else ()
+        """The further input that ends the session, if the input asks for that."""
         places = (index for index, message in enumerate(self.working_set) if message.id == self.message.id)
         self.index = next(places, None)
         self.here = None if self.index is None else self.working_set[self.index]
@@ -139,7 +140,7 @@ class _Question:
         if self.index is None:
             if self.archived is None or self.was_left:
                 return None
-            return Arrival(answer=self._archived_answer(), inputs=_session_end(self.ends_session))
+            return Arrival(answer=self._archived_answer(), inputs=self.session_end)
         if self.is_edited:
             return None
         end = _end_of_turn(self.working_set, self.index)
@@ -147,14 +148,14 @@ class _Question:
             if self.is_cut_off and end == len(self.working_set):
                 # What comes after the reply, such as its notes, is still to be done.
                 return self._continued()
-            return Arrival(answer=tuple(self.working_set[:end]), inputs=_session_end(self.ends_session))
+            return Arrival(answer=tuple(self.working_set[:end]), inputs=self.session_end)
         is_over = end < len(self.working_set) or not self.is_cut_off
         if is_over and not self.was_left:
             # The task anchor stays when the rest of its turn leaves; of questions that were sent together, the last
             # one has the answer; and the results of tools may be the reply.
             answer = self._archived_answer()
             if isinstance(answer[-1], ToolMessage) or is_answer(answer[-1]):
-                return Arrival(answer=answer, inputs=_session_end(self.ends_session))
+                return Arrival(answer=answer, inputs=self.session_end)
         return None
 
     def open(self) -> Arrival:
@@ -166,19 +167,19 @@ class _Question:
         if self.is_pending:
             # The last turn begins again, as a rule because it got no reply.
             forgets = PutOp(unanswered(self.thread_id), str(self.message.id), None)
-            inputs = (_asking(self.run_input, self.sent), *_session_end(self.ends_session))
+            inputs = (_asking(self.run_input, self.sent), *self.session_end)
             return Arrival(inputs, writes=(forgets,) if self.left else ())
         leaves: tuple[PutOp, ...] = ()
         if self.is_cut_off:
             sent = moved or self.sent
-            leaves = _leave_unanswered(self.working_set, sent, self.thread_id, ends_session=self.ends_session)
+            leaves = _leave_unanswered(self.working_set, sent, self.thread_id, ends_session=bool(self.session_end))
         if moved is None:
             return Arrival((self.run_input,), writes=leaves)
-        return Arrival((_asking(self.run_input, moved), *_session_end(self.ends_session)), writes=(*leaves, *closing))
+        return Arrival((_asking(self.run_input, moved), *self.session_end), writes=(*leaves, *closing))
 
     def _continued(self) -> Arrival:
         """Let the turn go on; one whose own input ends the session does so then."""
-        return Arrival((None, *_session_end(self.ends_session and not self.values.get("end_session"))))
+        return Arrival((None, *(() if self.values.get("end_session") else self.session_end)))
 
     def _archived_answer(self) -> tuple[BaseMessage, ...]:
         """Return the turn of an archived question, up to its answer."""
@@ -217,11 +218,6 @@ class _Question:
 def _pending(working_set: Sequence[BaseMessage]) -> BaseMessage | None:
     """Return the question of the last turn, while it has no answer."""
     return None if not working_set or is_answer(working_set[-1]) else question_of(working_set)
-
-
-def _session_end(is_wanted: bool) -> tuple[dict[str, Any], ...]:
-    """Return the further input that ends the session, if it is wanted."""
-    return ({"end_session": True},) if is_wanted else ()
 
 
 def _asking(run_input: Mapping[str, Any], messages: list[BaseMessage]) -> dict[str, Any]:
