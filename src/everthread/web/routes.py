@@ -9,11 +9,10 @@ from starlette.responses import StreamingResponse
 
 from everthread.errors import NotFoundError
 from everthread.graph.ending import end_thread
-from everthread.graph.note_changes import Change, add_note, change_note, forget_note
+from everthread.graph.note_changes import add_note
 from everthread.state import Note
 from everthread.storage.erasure import erase
 from everthread.storage.export import document
-from everthread.storage.history import note_history
 from everthread.storage.reading import reader_of, user_notes, user_records
 from everthread.storage.thread_source import newest_event, page_of_events
 from everthread.web.operations import Answer, Call, Operation, event_stream
@@ -215,12 +214,7 @@ async def create_note(call: Call) -> Note:
 
 async def get_note(call: Call) -> Document:
     """Read a note, where it comes from and what became of it."""
-
-    def read() -> Document:
-        note, thread_id = _own_note(call)
-        return note_history(reader_of(call.service.storage), call.identity.user_id, note, thread_id).as_json()
-
-    return await in_thread(read)
+    return (await in_thread(call.service.note_history, call.identity, call.path["note_id"])).as_json()
 
 
 async def edit_note(call: Call) -> NoteChange:
@@ -240,13 +234,7 @@ async def retract_note(call: Call) -> NoteChange:
 
 async def delete_note(call: Call) -> NoteChange:
     """Delete a note for good, with its history and the texts of prompts that showed it."""
-
-    def change() -> Change:
-        note, _ = _own_note(call)
-        return forget_note(call.service.storage, call.identity.user_id, note.id)
-
-    changed = await in_thread(change)
-    return NoteChange(action=changed.action, notes=[], profile_field=changed.field or None)
+    return await _change(call, "forget")
 
 
 # All that is the caller's.
@@ -276,16 +264,8 @@ def _receipt(receipt: Document) -> Document:
     return {name: value for name, value in receipt.items() if name not in ("database", "searched", "threads_of_nobody")}
 
 
-def _own_note(call: Call) -> tuple[Note, str | None]:
-    return call.service.own_note(call.identity, call.path["note_id"])
-
-
 async def _change(call: Call, action: str, text: str = "") -> NoteChange:
-    def change() -> Change:
-        note, _ = _own_note(call)
-        return change_note(call.service.storage, call.identity.user_id, action, note.id, text)
-
-    changed = await in_thread(change)
+    changed = await in_thread(call.service.change_note, call.identity, call.path["note_id"], action, text)
     return NoteChange(action=action, notes=changed.notes, profile_field=changed.field or None)
 
 
@@ -295,12 +275,13 @@ async def _answered(call: Call, live: LiveRun) -> Any:
     if call.body.background:
         run = Run(id=live.run_id, thread_id=live.thread_id, status="running", reply=None, reply_id=None, interrupts=[])
         return Answer(run, 202, place)
-    # A refusal has to become a status before a stream begins.
-    await (live.begun() if call.body.stream else live.over())
-    if live.problem is not None and (len(live.events) <= 2 or not call.body.stream):
-        raise live.problem
     if call.body.stream:
+        # A refusal has to become a status before a stream begins.
+        await live.begun()
         return _stream(live.follow())
+    await live.over()
+    if live.problem is not None:
+        raise live.problem
     return Answer(live.result, 200, place)
 
 

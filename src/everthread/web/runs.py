@@ -72,9 +72,15 @@ class LiveRun:
         self._more = asyncio.Event()
 
     async def begun(self) -> None:
-        """Wait until the run has shown more than its id, or is over: a refusal comes before anything else."""
+        """Wait until the run has shown more than its id, or is over.
+
+        Raises:
+            Problem: it was refused, which comes before anything else.
+        """
         while len(self.events) < 2 and not self.is_over:
             await self._more.wait()
+        if self.problem is not None and len(self.events) <= 2:
+            raise self.problem
 
     async def over(self) -> None:
         """Wait until the run is over."""

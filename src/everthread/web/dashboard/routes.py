@@ -42,7 +42,7 @@ _PARTS = 100
 
 async def threads(visit: Visit) -> Response:
     """List the caller's threads with the size of the newest prompt of each, or those in which something was said."""
-    offset, words = visit.number("offset", 0), visit.query("q").strip()
+    offset, words = visit.number("offset"), visit.word("q")
 
     def read() -> tuple[int, list[dict[str, Any]], int]:
         store = visit.service.storage.store
@@ -83,7 +83,7 @@ def _name_of(summary: dict[str, Any]) -> str:
 async def thread(visit: Visit) -> Response:
     """Show the calls of a thread as bars against the window, the newest first."""
     record = await visit.record()
-    values = await in_thread(timeline_values, visit.service.storage, record, visit.number("before", 0))
+    values = await in_thread(timeline_values, visit.service.storage, record, visit.number("before"))
     return visit.page("thread.html", thread=visit.summary(record), parts=PARTS, **values)
 
 
@@ -96,9 +96,9 @@ async def live(visit: Visit) -> Response:
 async def call(visit: Visit) -> Response:
     """Show the exact prompt of a call, what changed since the call before, and what left."""
     record = await visit.record()
-    start = visit.number("from", 0)
-    turn = visit.number("turn", 0) or None
-    values = await in_thread(_call_values, visit.service.storage, str(record["thread_id"]), visit.path("call"), turn)
+    start = visit.number("from")
+    turn = visit.number("turn") or None
+    values = await in_thread(_call_values, visit.service.storage, str(record["thread_id"]), visit.path["call"], turn)
     shown = values["every"][start : start + _PARTS]
     later = start + _PARTS if start + _PARTS < len(values["every"]) else None
     earlier = max(start - _PARTS, 0) if start else None
@@ -132,9 +132,9 @@ def _call_values(storage: Storage, thread_id: str, name: str, turn: int | None) 
 async def part(visit: Visit) -> Response:
     """Return one message of a prompt in full, as plain text."""
     record = await visit.record()
-    place = visit.path("place")
-    turn, storage = visit.number("turn", 0) or None, visit.service.storage
-    sent, _ = await in_thread(prompt_in_turn, storage, str(record["thread_id"]), visit.path("call"), turn)
+    place = visit.path["place"]
+    turn, storage = visit.number("turn") or None, visit.service.storage
+    sent, _ = await in_thread(prompt_in_turn, storage, str(record["thread_id"]), visit.path["call"], turn)
     parts = sent.parts or ()
     found = parts[int(place)] if place.isdecimal() and len(place) < 10 and int(place) < len(parts) else None
     if found is None or found.message is None:
@@ -145,7 +145,7 @@ async def part(visit: Visit) -> Response:
 async def sign_out(visit: Visit) -> Response:
     """Forget the key or token of this browser."""
     response = see_other("/sign-in")
-    visit.sessions.end(response)
+    visit.request.app.state.sessions.end(response)
     return response
 
 

@@ -26,17 +26,17 @@ _MESSAGES = 60
 async def messages(visit: Visit) -> Response:
     """Show the messages of a thread, the newest first: which the next prompt has, which are masked, which left."""
     own = await visit.own_thread()
-    values = await in_thread(_values, own, visit.number("before", 0))
+    values = await in_thread(_values, own, visit.number("before"))
     return visit.page("messages.html", thread=visit.summary(own.record), **values)
 
 
 async def steer(visit: Visit) -> Response:
     """Do what a form asks for; it is done with the next message, but for a fork."""
     own = await visit.own_thread()
-    action = _ACTIONS.get(visit.path("action"))
+    action = _ACTIONS.get(visit.path["action"])
     if action is None:
         raise Problem(404, "nothing like this can be done with a thread")
-    await in_thread(action, own, visit.form.get("id", ""), visit.form.get("text", ""))
+    await in_thread(action, own, visit.body.get("id", ""), visit.body.get("text", ""))
     return see_other(f"/threads/{own.id}/{'chat' if action is _fork else 'messages'}")
 
 
