@@ -18,8 +18,7 @@ from everthread.ledger.record import STREAM_KEY
 from everthread.state import namespaces
 from everthread.web.dashboard.live import LOOK_SECONDS, PING_SECONDS, TICK_SECONDS, event
 from everthread.web.dashboard.render import render
-from everthread.web.dashboard.timeline import changes_of, timeline
-from everthread.web.dashboard.timeline_page import newest_turn, timeline_values
+from everthread.web.dashboard.timeline import changes_of, newest_turn, timeline, timeline_values
 from everthread.web.dashboard.views import PREFIX
 from everthread.web.problems import problem_of
 from everthread.web.runs import LiveRun

@@ -20,8 +20,7 @@ from everthread.web.dashboard import chat, memory, spending, steer
 from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
 from everthread.web.dashboard.render import PLAIN_POLICY, STATIC, page, static_file
 from everthread.web.dashboard.session import Sessions
-from everthread.web.dashboard.timeline import PARTS, bar_of, timeline
-from everthread.web.dashboard.timeline_page import timeline_values
+from everthread.web.dashboard.timeline import bar_of, timeline, timeline_values
 from everthread.web.dashboard.views import PREFIX, View, Visit, read_form, refused, see_other
 from everthread.web.operations import event_stream
 from everthread.web.problems import Problem
@@ -84,7 +83,7 @@ async def thread(visit: Visit) -> Response:
     """Show the calls of a thread as bars against the window, the newest first."""
     record = await visit.record()
     values = await in_thread(timeline_values, visit.service.storage, record, visit.number("before"))
-    return visit.page("thread.html", thread=visit.summary(record), parts=PARTS, **values)
+    return visit.page("thread.html", thread=visit.summary(record), **values)
 
 
 async def live(visit: Visit) -> Response:
@@ -102,9 +101,7 @@ async def call(visit: Visit) -> Response:
     shown = values["every"][start : start + _PARTS]
     later = start + _PARTS if start + _PARTS < len(values["every"]) else None
     earlier = max(start - _PARTS, 0) if start else None
-    return visit.page(
-        "call.html", thread=visit.summary(record), shown=shown, later=later, earlier=earlier, parts=PARTS, **values
-    )
+    return visit.page("call.html", thread=visit.summary(record), shown=shown, later=later, earlier=earlier, **values)
 
 
 def _call_values(storage: Storage, thread_id: str, name: str, turn: int | None) -> dict[str, Any]:
