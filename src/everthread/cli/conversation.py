@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -171,34 +170,15 @@ def _interruptible(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]
     # Python lets only the main thread set a handler, and a shell lets what it runs in its background ignore the signal.
     is_heard = threading.current_thread() is threading.main_thread() and before not in (None, signal.SIG_IGN)
     if is_heard:
-
-        def stop(*_: Any) -> None:
-            # A second one ends what does not listen, such as a model that blocks the loop.
-            signal.signal(signal.SIGINT, before)
-            loop.call_soon_threadsafe(task.cancel)
-
-        signal.signal(signal.SIGINT, stop)
+        # It also wakes a loop that waits: a signal that comes just before would be heard after it only.
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+        # A second one ends what does not listen, such as a model that blocks the loop.
+        signal.signal(signal.SIGINT, lambda *_: signal.signal(signal.SIGINT, before))
     try:
-        with _woken_by_signals(loop) if is_heard else nullcontext():
-            return loop.run_until_complete(task)
+        return loop.run_until_complete(task)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         if is_heard:
+            loop.remove_signal_handler(signal.SIGINT)
             signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Wake a loop that waits when a signal comes: one that comes just before it waits would be heard after it only."""
-    heard, told = socket.socketpair()
-    with heard, told:
-        heard.setblocking(False)
-        told.setblocking(False)
-        loop.add_reader(heard, heard.recv, 4_096)
-        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
-        try:
-            yield
-        finally:
-            signal.set_wakeup_fd(before)
-            loop.remove_reader(heard)
