@@ -291,10 +291,10 @@ def _stream(stream: AsyncIterator[Event]) -> StreamingResponse:
 
 async def _encoded(stream: AsyncIterator[Event]) -> AsyncIterator[bytes]:
     """Yield events as they come, and a comment where nothing comes for a while."""
-    following: asyncio.Task[Event | None] | None = None
+    following: asyncio.Future[Event | None] | None = None
     try:
         while True:
-            following = following or asyncio.create_task(_next(stream))
+            following = following or asyncio.ensure_future(anext(stream, None))
             done, _ = await asyncio.wait([following], timeout=_PING_SECONDS)
             if not done:
                 yield b": still there\n\n"
@@ -308,10 +308,6 @@ async def _encoded(stream: AsyncIterator[Event]) -> AsyncIterator[bytes]:
             following.cancel()
             with suppress(asyncio.CancelledError):
                 await following
-
-
-async def _next(stream: AsyncIterator[Event]) -> Event | None:
-    return await anext(stream, None)
 
 
 async def _elsewhere(call: Call, own: OwnThread, run: Run) -> AsyncIterator[Event]:

@@ -40,7 +40,7 @@ async def chat(visit: Visit) -> Response:
     live = visit.service.runs.on_thread(own.id)
     log = await in_thread(_log, own)
     turn = await _turn(visit, own, live, _ids(log))
-    return visit.page("chat.html", thread=visit.summary(own.record), waits=_waits(turn), **log, **turn)
+    return visit.thread_page("chat.html", own, waits=_waits(turn), **log, **turn)
 
 
 async def chat_live(visit: Visit) -> Response:

@@ -83,9 +83,9 @@ async def why(visit: Visit) -> Response:
     own = await visit.own_thread()
     asked = visit.word("q")
     accounts, is_exact = await in_thread(own.why, asked) if asked else ([], True)
-    return visit.page(
+    return visit.thread_page(
         "why.html",
-        thread=visit.summary(own.record),
+        own,
         q=asked,
         accounts=accounts[:50],
         total=len(accounts),
@@ -103,9 +103,9 @@ async def compaction(visit: Visit) -> Response:
         messages = (await in_thread(own.snapshot)).values.get("messages") or []
         texts = {str(one.id): (one.type, text_of(one)) for one in messages}
     lines = list(difflib.ndiff(told.summary_before.splitlines(), told.summary_after.splitlines())) if told else []
-    return visit.page(
+    return visit.thread_page(
         "compaction.html",
-        thread=visit.summary(own.record),
+        own,
         told=told,
         problem=problem,
         texts=texts,

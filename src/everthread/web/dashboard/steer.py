@@ -26,7 +26,7 @@ async def messages(visit: Visit) -> Response:
     """Show the messages of a thread, the newest first: which the next prompt has, which are masked, which left."""
     own = await visit.own_thread()
     values = await in_thread(_values, own, visit.number("before"))
-    return visit.page("messages.html", thread=visit.summary(own.record), **values)
+    return visit.thread_page("messages.html", own, **values)
 
 
 async def steer(visit: Visit) -> Response:

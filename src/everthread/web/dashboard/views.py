@@ -1,7 +1,6 @@
 """What a view is: a path, who may see it, and what becomes of errors."""
 
 import hmac
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
@@ -13,7 +12,7 @@ from everthread.errors import EverthreadError
 from everthread.web.dashboard.render import page
 from everthread.web.operations import Call, Endpoint, read_body
 from everthread.web.problems import Problem, problem_of
-from everthread.web.service import summary_of
+from everthread.web.service import OwnThread, summary_of
 
 __all__ = ["PREFIX", "View", "Visit", "read_form", "refused", "see_other"]
 
@@ -27,14 +26,6 @@ class Visit(Call):
     token: str
     """What the forms of the page carry."""
 
-    async def record(self) -> Mapping[str, Any]:
-        """Return the record of the caller's thread that the path names.
-
-        Raises:
-            Problem: 404, there is none, or it is another user's.
-        """
-        return await self.service.record(self.identity, self.path["thread_id"])
-
     def word(self, name: str) -> str:
         """Return a parameter without the blanks around it; empty when there is none."""
         return str(self.query.get(name, "")).strip()
@@ -44,14 +35,14 @@ class Visit(Call):
         text = self.query.get(name, "")
         return int(text) if text.isdecimal() and len(text) < 10 else 0
 
-    def summary(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the head of a thread's pages shows."""
-        summary = summary_of(record)
-        return {**summary, "is_run_here": summary["agent"] in self.service.graphs}
-
-    def page(self, template: str, status: int = 200, **values: Any) -> Response:
+    def page(self, template: str, **values: Any) -> Response:
         """Return a page of the caller's."""
-        return page(template, {**self.shared, **values}, status)
+        return page(template, {**self.shared, **values})
+
+    def thread_page(self, template: str, own: OwnThread, **values: Any) -> Response:
+        """Return a page of a thread of the caller's."""
+        thread = {**summary_of(own.record), "is_run_here": own.graph_here is not None}
+        return self.page(template, thread=thread, **values)
 
     @property
     def shared(self) -> dict[str, Any]:
