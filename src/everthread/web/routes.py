@@ -312,15 +312,15 @@ async def _encoded(stream: AsyncIterator[Event]) -> AsyncIterator[bytes]:
 
 async def _elsewhere(call: Call, own: OwnThread, run: Run) -> AsyncIterator[Event]:
     """Yield what another worker, or any, can tell of a run: that it is, and what became of it."""
-    yield Event.of("0.0", "run", {"id": run.id, "thread_id": own.id})
+    yield Event("0.0", "run", {"id": run.id, "thread_id": own.id})
     try:
         while run.status == "running" and not call.service.runs.is_closed:
             await asyncio.sleep(_LOOK_SECONDS)
             run = await call.service.run(own, run.id)
     except Exception as error:  # noqa: BLE001 - such as a thread that was erased meanwhile
-        yield Event.of("0.1", "error", problem_of(error).as_json())
+        yield Event("0.1", "error", problem_of(error).as_json())
     else:
-        yield Event.of("0.1", "done", run)
+        yield Event("0.1", "done", run)
 
 
 _RUN_PROBLEMS = (404, 409, 502, 503)

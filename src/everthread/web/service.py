@@ -301,11 +301,7 @@ class Service:
                     for one in reader.read(mode, part):
                         yield one
 
-        async def outcome() -> dict[str, Any]:
-            run = await in_thread(_run, own, run_id, False)
-            return run.model_dump(mode="json")
-
-        return self.runs.begin(own.id, run_id, parts, outcome)
+        return self.runs.begin(own.id, run_id, parts, lambda: in_thread(_run, own, run_id, False))
 
     async def run(self, own: OwnThread, run_id: str) -> Run:
         """Read what became of a run, whichever worker it was on."""

@@ -153,16 +153,12 @@ def _steps(events: Sequence[Event], shown: Collection[str]) -> list[dict[str, An
     """Return texts, calls and results of a run, in the order in which they began."""
     steps: dict[str, dict[str, Any]] = {}
     for event in events:
-        if event.kind not in ("token", "tool_call", "tool_result"):
-            continue
-        data = json.loads(event.data)
-        if event.kind == "token" and data["message_id"] not in shown:
-            step = steps.setdefault(data["message_id"], {"kind": "text", "text": ""})
-            step["text"] += data["text"]
-        elif event.kind == "tool_call" and data["id"] not in shown:
-            text = json.dumps(data["args"], ensure_ascii=False)
-            steps[f"call {data['id']}"] = {"kind": "call", "name": data["name"], "text": text}
-        elif event.kind == "tool_result" and data["id"] not in shown:
-            failed = data["status"] == "error"
-            steps[data["id"]] = {"kind": "result", "name": data["name"], "text": data["content"], "has_failed": failed}
+        match event.kind, event.data:
+            case "token", {"message_id": name, "text": text} if name not in shown:
+                steps.setdefault(name, {"kind": "text", "text": ""})["text"] += text
+            case "tool_call", {"id": name, "name": tool, "args": arguments} if name not in shown:
+                text = json.dumps(arguments, ensure_ascii=False, default=str)
+                steps[f"call {name}"] = {"kind": "call", "name": tool, "text": text}
+            case "tool_result", {"id": name, "name": tool, "status": status, "content": text} if name not in shown:
+                steps[name] = {"kind": "result", "name": tool, "text": text, "has_failed": status == "error"}
     return list(steps.values())

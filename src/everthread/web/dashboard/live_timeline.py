@@ -5,7 +5,6 @@ newest turn. What a run here decides is in its own stream, so only what others d
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -147,13 +146,10 @@ class _Watched:
         if not self._runs:
             return
         self._had_run = True
-        new = [one for run, read in self._runs for one in run.events[read:] if one.kind == "ledger"]
+        new = [one.data for run, read in self._runs for one in run.events[read:] if one.kind == "ledger"]
         self._runs = [(run, len(run.events)) for run, _ in self._runs if not run.is_over]
         if new:
-            values: list[dict[str, Any]] = [json.loads(one.data) for one in new]
-            for value in values:
-                value.pop(STREAM_KEY, None)
-            self.add([EVENTS.validate_python(value) for value in values])
+            self.add([EVENTS.validate_python({k: v for k, v in one.items() if k != STREAM_KEY}) for one in new])
 
     def is_new(self, record: Mapping[str, Any]) -> bool:
         """Tell whether a record says that something was done elsewhere, and remember it."""
