@@ -17,7 +17,7 @@ from rich.text import Text
 
 import everthread
 from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ModelName, load_agent_or_graph
-from everthread.cli.output import counted, note, out, plain, print_json, progress, say
+from everthread.cli.output import counted, first_of, note, out, plain, print_json, progress, say
 from everthread.errors import EverthreadError
 from everthread.state.scrubbing import scrub
 from everthread.storage.damage import damaged_index_rows, unreadable
@@ -282,8 +282,7 @@ def _content(path: Path) -> _Findings:
         restore = "stop every process that uses it and restore a copy, without the `-wal` and `-shm` files beside it"
         yield "integrity", "fail", f"the file is damaged ({integrity}); {restore}"
     if rows:
-        named = ", ".join(rows[:_MOST_NAMED]) + (f" and {len(rows) - _MOST_NAMED:,} more" if rows[_MOST_NAMED:] else "")
-        cannot = f"{counted(len(rows), 'row')} cannot be read: {named}"
+        cannot = f"{counted(len(rows), 'row')} cannot be read: {first_of(rows, _MOST_NAMED)}"
         yield "rows", "fail", f"{cannot}; restore a copy, or erase their threads with `everthread forget`"
     elif integrity == "ok":
         yield "rows", "ok", "every row can be read"

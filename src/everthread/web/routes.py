@@ -15,7 +15,7 @@ from everthread.storage.erasure import erase
 from everthread.storage.export import document
 from everthread.storage.reading import reader_of, user_notes, user_records
 from everthread.storage.thread_source import newest_event, page_of_events
-from everthread.web.operations import Answer, Call, Operation, event_stream
+from everthread.web.operations import PING, PING_SECONDS, Answer, Call, Operation, event_stream
 from everthread.web.problems import Problem, problem_of
 from everthread.web.runs import Event, LiveRun
 from everthread.web.schemas import (
@@ -48,9 +48,6 @@ from everthread.web.service import OwnThread, in_thread, summary_of
 from everthread.web.steering_routes import STEERING
 
 __all__ = ["OPERATIONS"]
-
-_PING_SECONDS = 15.0
-"""Proxies cut a stream off that is silent for a minute."""
 
 _LOOK_SECONDS = 1.0
 """Between two looks at a run of another worker."""
@@ -295,9 +292,9 @@ async def _encoded(stream: AsyncIterator[Event]) -> AsyncIterator[bytes]:
     try:
         while True:
             following = following or asyncio.ensure_future(anext(stream, None))
-            done, _ = await asyncio.wait([following], timeout=_PING_SECONDS)
+            done, _ = await asyncio.wait([following], timeout=PING_SECONDS)
             if not done:
-                yield b": still there\n\n"
+                yield PING
                 continue
             event, following = following.result(), None
             if event is None:

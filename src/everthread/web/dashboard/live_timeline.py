@@ -15,10 +15,11 @@ from everthread.ledger import EVENTS, Event
 from everthread.ledger.events import PinRepaired, PromptAssembled
 from everthread.ledger.record import STREAM_KEY
 from everthread.state import namespaces
-from everthread.web.dashboard.live import LOOK_SECONDS, PING_SECONDS, TICK_SECONDS, event
+from everthread.web.dashboard.live import LOOK_SECONDS, TICK_SECONDS, event
 from everthread.web.dashboard.render import render
 from everthread.web.dashboard.timeline import changes_of, newest_turn, timeline, timeline_values
 from everthread.web.dashboard.views import PREFIX
+from everthread.web.operations import PING, PING_SECONDS
 from everthread.web.problems import problem_of
 from everthread.web.runs import LiveRun
 from everthread.web.service import Service, in_thread, summary_of
@@ -97,7 +98,7 @@ class LiveTimelines:
                 if clock() - told > PING_SECONDS:
                     told = clock()
                     for watched in list(self._watched.values()):
-                        watched.send(_Change(0, b"", b": still there\n\n"))
+                        watched.send(_Change(0, b"", PING))
         except Exception as error:  # noqa: BLE001 - it is logged; the browsers connect again
             problem_of(error)
         finally:
