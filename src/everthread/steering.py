@@ -4,7 +4,7 @@ What is asked for is kept in the store and done with the thread's next question,
 it works the same for graphs of `build_graph` and for agents with the middleware, whatever is running meanwhile.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from everthread.storage.transcript import archived_by_id, message_text
 from everthread.window.tokens import counter_for
 
 __all__ = [
+    "ACTIONS",
     "Steering",
     "abring_back",
     "amask_result",
@@ -173,6 +174,16 @@ def withdraw(storage: Storage, thread_id: str, steer_id: str, *, actor: str = ""
     write = PutOp(namespaces.steering(thread_id), gone.id, None)
     _record(storage, thread_id, _session(storage, thread_id), gone, "withdraw", actor, write)
     return gone
+
+
+ACTIONS: Mapping[str, Callable[..., Steering]] = {
+    "bring-back": bring_back,
+    "mask": mask_result,
+    "pin": pin_sentence,
+    "pin-message": pin_message,
+    "withdraw": withdraw,
+}
+"""All of them by the names that they have on the command line and in the dashboard."""
 
 
 async def asteering(storage: Storage, thread_id: str) -> list[Steering]:

@@ -3,6 +3,7 @@
 import ast
 import json
 import shlex
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -34,10 +35,18 @@ class Lamp:
     colour: str
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of the app; each test gets a copy."""
+    file = tmp_path_factory.mktemp("app") / FILE
+    make(file)
+    return file
+
+
 @pytest.fixture(autouse=True)
-def _database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _database(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    make(FILE)
+    shutil.copy(made, FILE)
 
 
 def adopt(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -26,6 +26,7 @@ from everthread import Context, EverthreadMiddleware, build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
 from everthread.errors import ModelError
+from everthread.graph.turn_parts import Part, Text
 from everthread.models.scripted import ScriptedModel
 
 Chat = Callable[..., tuple[int, str, str]]
@@ -73,12 +74,12 @@ def test_every_line_is_a_turn_that_is_saved_before_it_is_acknowledged(
 
 
 def test_a_reply_is_written_piece_by_piece(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces: list[str] = []
-    monkeypatch.setattr("everthread.cli.chat.Screen.text", lambda self, text: pieces.append(text))
+    parts: list[Part] = []
+    monkeypatch.setattr("everthread.cli.chat.Screen.show", lambda self, part: parts.append(part))
 
     chat("hi", model=ScriptedModel(["one two three"]))
 
-    assert pieces == ["one", " two", " three"]
+    assert [one.text for one in parts if isinstance(one, Text)] == ["one", " two", " three"]
 
 
 def test_a_model_that_does_not_stream_is_shown_once(chat: Chat) -> None:

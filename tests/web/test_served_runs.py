@@ -179,7 +179,7 @@ async def test_a_stream_goes_on_behind_the_last_event(worker: MakeWorker) -> Non
     seen = live.events[-1].id
 
     second = asyncio.create_task(client.get(f"/threads/{thread}/runs/m-1/stream", headers={"last-event-id": seen}))
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.2)  # until it follows the run, which is over soon then
     gate.set()
     every, rest = events_of((await first).text), events_of((await second).text)
 

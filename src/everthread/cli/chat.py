@@ -5,6 +5,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -146,7 +147,7 @@ class _Dialogue:
         self._kept: str | None = None
         self._screen = Screen()
         self._graph = build_graph(agent, model=model, storage=storage)
-        self._conversation = Conversation(self._graph, thread_id, context, self._decide, self._screen)
+        self._conversation = Conversation(self._graph, thread_id, context, self._decide, self._screen.show)
 
     def run(self) -> int:
         """Talk until /quit or the end of the input.
@@ -180,7 +181,7 @@ class _Dialogue:
             word, *rest = text.split(maxsplit=1) or [""]
             if is_block or not _COMMAND.fullmatch(word):
                 if text:
-                    self._turn(lambda text=text: self._conversation.say(text))  # type: ignore[misc]
+                    self._turn(partial(self._conversation.say, text))
             elif word == "/context":
                 self._context("".join(rest))
             elif word not in commands and word != "/quit":

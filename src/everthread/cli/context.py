@@ -17,7 +17,7 @@ from everthread.cli.options import (
     load_agent_or_graph,
     ready_agent,
 )
-from everthread.cli.output import counted, note, out, print_json, say, shortened
+from everthread.cli.output import counted, first_of, note, out, print_json, say, shortened
 from everthread.cli.prompt_view import bar, headline, legend
 from everthread.cli.reading import COLOURS, changed_lines, when
 from everthread.compactions import Preview, preview
@@ -234,5 +234,4 @@ def print_preview(plan: Preview) -> None:
 
 
 def _ids(names: Sequence[str]) -> str:
-    shown = ", ".join(name if len(name) <= 14 else name[:12] + "…" for name in names[:3])
-    return shown + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+    return first_of([name if len(name) <= 14 else name[:12] + "…" for name in names], 3)

@@ -2,9 +2,8 @@
 
 import asyncio
 import signal
-import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
@@ -12,29 +11,17 @@ from typing import Any, Self, TypeVar
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt
 
-from everthread.graph import turn_parts
 from everthread.graph.ending import is_open
 from everthread.graph.guard import GuardedGraph
-from everthread.graph.turn_parts import STREAM_MODES, Asked, Decision, Result, Text, TurnReader
+from everthread.graph.turn_parts import STREAM_MODES, Asked, Call, Decision, Part, Result, TurnReader
 from everthread.state import Context
 
-__all__ = ["Call", "Conversation", "Decide", "Turn", "Watcher"]
-
+__all__ = ["Conversation", "Decide", "Turn"]
 
 T = TypeVar("T")
 
 Decide = Callable[[Interrupt], Any]
 """Shows what a run asks and returns the answer that the run resumes with."""
-
-
-@dataclass
-class Call:
-    """A tool call and, once it ran, its result."""
-
-    name: str
-    arguments: dict[str, Any]
-    result: str | None = None
-    failed: bool = False
 
 
 @dataclass
@@ -44,6 +31,8 @@ class Turn:
     reply: str = ""
     calls: dict[str, Call] = field(default_factory=dict)
     """By call id, in the order they were made."""
+    results: dict[str, str] = field(default_factory=dict)
+    """What the calls that ran returned, by call id."""
     events: list[dict[str, Any]] = field(default_factory=list)
     asked: list[tuple[Any, Any]] = field(default_factory=list)
     """What the run asked and what was answered."""
@@ -58,22 +47,6 @@ class Turn:
         return next(reversed(self.named("prompt_assembled")), None)
 
 
-class Watcher:
-    """Sees a turn while it happens; this one ignores everything."""
-
-    def text(self, text: str) -> None:
-        """Take the next piece of the reply."""
-
-    def called(self, call: Call) -> None:
-        """Take a tool call that is about to run."""
-
-    def returned(self, call: Call) -> None:
-        """Take a tool call that has its result."""
-
-    def event(self, event: Mapping[str, Any]) -> None:
-        """Take an event."""
-
-
 class Conversation:
     """One thread of one user; use it with `with` for more than one turn.
 
@@ -82,15 +55,21 @@ class Conversation:
 
     Args:
         decide: answers interrupts, one after the other.
+        watch: sees what a turn tells while it happens.
     """
 
     def __init__(
-        self, graph: GuardedGraph, thread_id: str, context: Context, decide: Decide, watcher: Watcher | None = None
+        self,
+        graph: GuardedGraph,
+        thread_id: str,
+        context: Context,
+        decide: Decide,
+        watch: Callable[[Part], None] = lambda part: None,
     ) -> None:
         self._graph = graph
         self._context = context
         self._decide = decide
-        self._watcher = watcher or Watcher()
+        self._watch = watch
         self._config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opened = ExitStack()
@@ -146,19 +125,14 @@ class Conversation:
         )
         async for mode, part in parts:
             for piece in reader.read(mode, part):
+                self._watch(piece)
                 match piece:
-                    case Text():
-                        self._watcher.text(piece.text)
-                    case turn_parts.Call():
-                        turn.calls[piece.id] = Call(piece.name, piece.arguments)
-                        self._watcher.called(turn.calls[piece.id])
+                    case Call():
+                        turn.calls[piece.id] = piece
                     case Result():
-                        done = turn.calls.setdefault(piece.call_id, Call(piece.name, {}))
-                        done.result, done.failed = piece.text, piece.failed
-                        self._watcher.returned(done)
+                        turn.results[piece.call_id] = piece.text
                     case Decision():
                         turn.events.append(piece.event)
-                        self._watcher.event(piece.event)
                     case Asked():
                         asks = True
         turn.reply = reader.reply or turn.reply
@@ -196,34 +170,15 @@ def _interruptible(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]
     # Python lets only the main thread set a handler, and a shell lets what it runs in its background ignore the signal.
     is_heard = threading.current_thread() is threading.main_thread() and before not in (None, signal.SIG_IGN)
     if is_heard:
-
-        def stop(*_: Any) -> None:
-            # A second one ends what does not listen, such as a model that blocks the loop.
-            signal.signal(signal.SIGINT, before)
-            loop.call_soon_threadsafe(task.cancel)
-
-        signal.signal(signal.SIGINT, stop)
+        # It also wakes a loop that waits: a signal that comes just before would be heard after it only.
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+        # A second one ends what does not listen, such as a model that blocks the loop.
+        signal.signal(signal.SIGINT, lambda *_: signal.signal(signal.SIGINT, before))
     try:
-        with _woken_by_signals(loop) if is_heard else nullcontext():
-            return loop.run_until_complete(task)
+        return loop.run_until_complete(task)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         if is_heard:
+            loop.remove_signal_handler(signal.SIGINT)
             signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Wake a loop that waits when a signal comes: one that comes just before it waits would be heard after it only."""
-    heard, told = socket.socketpair()
-    with heard, told:
-        heard.setblocking(False)
-        told.setblocking(False)
-        loop.add_reader(heard, heard.recv, 4_096)
-        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
-        try:
-            yield
-        finally:
-            signal.set_wakeup_fd(before)
-            loop.remove_reader(heard)

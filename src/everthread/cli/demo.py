@@ -4,7 +4,7 @@ import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -66,11 +66,11 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="everthread-") as folder:
         url = database or f"sqlite:///{Path(folder) / 'demo.db'}"
         if as_json:
-            run = _play(url, window)
+            run = _play(url, window, shows=False)
         else:
             say(_INTRODUCTION)
             say(f"Database: {url}", "dim")
-            run = _play(url, window, on_scene=_print_scene, on_ending=_print_ending)
+            run = _play(url, window, shows=True)
     claims = _claims(run)
     if as_json:
         print_json(_as_json(run, claims, database))
@@ -99,7 +99,8 @@ class _Scene:
         return {
             "user": self.message,
             "tool_calls": [
-                {"name": call.name, "args": call.arguments, "result": call.result} for call in turn.calls.values()
+                {"name": call.name, "args": call.arguments, "result": turn.results.get(call.id)}
+                for call in turn.calls.values()
             ],
             "approvals": [{"asked": asked, "approved": answer} for asked, answer in turn.asked],
             "reply": turn.reply,
@@ -134,13 +135,7 @@ class _Run:
     bookings: int = 0
 
 
-def _play(
-    database: str,
-    window: int,
-    *,
-    on_scene: Callable[[_Scene], None] = lambda scene: None,
-    on_ending: Callable[[Ending], None] = lambda ending: None,
-) -> _Run:
+def _play(database: str, window: int, *, shows: bool) -> _Run:
     """Play both sessions as a new user; the database is closed and opened again between them."""
     user_id = f"demo-{uuid.uuid4().hex[:8]}"
     context = Context(user_id=user_id, window=window)
@@ -152,14 +147,17 @@ def _play(
         # A demo must not book: whatever it is asked to approve is shown and declined.
         turn = Conversation(graph, thread_id, context, decide=lambda interrupt: False).say(message)
         scenes.append(_Scene(thread_id, message, turn, session_notes(storage.store, thread_id), is_first))
-        on_scene(scenes[-1])
+        if shows:
+            _print_scene(scenes[-1])
 
     with open_storage(database) as storage:
         _seed(storage, user_id)
         for place, message in enumerate(FIRST_SESSION):
             act(storage, first, message, is_first=not place)
         ending = end_thread(build_graph(travel, model="offline", storage=storage), storage, first, user_id)
-        on_ending(ending)
+        if shows:
+            say("\nend of the session", "bold")
+            print_ending(ending)
     with open_storage(database, create=False) as storage:
         act(storage, second, SECOND_SESSION, is_first=True)
         return _Run(
@@ -253,7 +251,7 @@ def _print_scene(scene: _Scene) -> None:
     hanging("you    ", scene.message, "bold")
     for call in scene.turn.calls.values():
         hanging("       → ", as_code(call), "dim")
-        hanging("       ← ", shortened(call.result or "no result"), "dim")
+        hanging("       ← ", shortened(scene.turn.results.get(call.id) or "no result"), "dim")
     for asked, _ in scene.turn.asked:
         hanging("       ", f"asked for approval, declined by the demo: {shortened(str(asked))}", "yellow")
     first, *rest = scene.turn.reply.splitlines() or [""]
@@ -266,11 +264,6 @@ def _print_scene(scene: _Scene) -> None:
         drawn.pad_left(7)
         out().print(drawn)
         hanging("       ", legend(prompt), "dim")
-
-
-def _print_ending(ending: Ending) -> None:
-    say("\nend of the session", "bold")
-    print_ending(ending)
 
 
 def _print_claims(claims: Sequence[_Claim]) -> None:

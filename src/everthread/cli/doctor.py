@@ -6,18 +6,18 @@ import re
 import sqlite3
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 import everthread
-from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ModelName
-from everthread.cli.output import counted, out, plain, print_json
+from everthread.cli.options import DEFAULT_DATABASE, AsJson, DatabaseUrl, ModelName, load_agent_or_graph
+from everthread.cli.output import counted, first_of, note, out, plain, print_json, progress, say
 from everthread.errors import EverthreadError
 from everthread.state.scrubbing import scrub
 from everthread.storage.damage import damaged_index_rows, unreadable
@@ -25,6 +25,9 @@ from everthread.storage.locations import connect_to_read, is_postgres, locate, n
 from everthread.storage.sqlite.formats import INDEX_VERSION
 from everthread.storage.sqlite.tables import SqliteTables
 from everthread.window import ranks
+
+if TYPE_CHECKING:
+    from everthread.graph.thread_checks import ThreadChecks
 
 __all__ = ["doctor"]
 
@@ -80,10 +83,7 @@ def doctor(
     threads wait in a step or for a tool that is gone, have a state that cannot be migrated, or keys that are gone.
     """
     if threads:
-        # Taken when called: it brings LangGraph.
-        from everthread.cli.thread_checks import report_threads
-
-        report_threads(database, agent or ("travel", "support"), as_json=as_json)
+        _check_threads(database, agent or ("travel", "support"), as_json=as_json)
         return
     checks = (_packages(), _sqlite(database), _tokens(), _model(model), _environment(), _database(database))
     findings = [finding for check in checks for finding in check]
@@ -98,6 +98,41 @@ def doctor(
             console.print(line, soft_wrap=True)
     if failed:
         raise typer.Exit(1)
+
+
+def _check_threads(database: str, agents: Sequence[str], *, as_json: bool) -> None:
+    """Say which threads of a database the agents of today could not continue.
+
+    Raises:
+        typer.Exit: with 1, when one of them could not go on.
+    """
+    # Taken when called: both bring LangGraph.
+    from everthread.graph.thread_checks import check_threads
+    from everthread.storage.to_read import storage_to_read
+
+    given = [load_agent_or_graph(name) for name in agents]
+    with storage_to_read(database) as storage, progress("checking threads") as report:
+        checks = check_threads(storage, given, progress=report)
+    result = checks.as_json()
+    if as_json:
+        print_json(result)
+    else:
+        _print_threads(checks)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+def _print_threads(checks: "ThreadChecks") -> None:
+    stopped = [one for one in checks.checked if not one.can_continue]
+    for one in checks.checked:
+        for problem in one.problems:
+            say(f"{'fail' if problem.stops else 'warn'}  thread {one.thread_id} of {one.agent}: {problem.detail}")
+    say(f"{counted(len(checks.checked), 'thread')} checked; {len(stopped):,} could not go on as they are.", "bold")
+    for name, number in checks.others.items():
+        note(f"{counted(number, 'thread')} of the agent {name!r}, which was not given: `--agent module:attribute`")
+    if checks.foreign:
+        threads = counted(checks.foreign, "thread")
+        note(f"{threads} of graphs with EverthreadMiddleware or a guard, which go on in their own app: not checked")
 
 
 def _packages() -> _Findings:
@@ -247,8 +282,7 @@ def _content(path: Path) -> _Findings:
         restore = "stop every process that uses it and restore a copy, without the `-wal` and `-shm` files beside it"
         yield "integrity", "fail", f"the file is damaged ({integrity}); {restore}"
     if rows:
-        named = ", ".join(rows[:_MOST_NAMED]) + (f" and {len(rows) - _MOST_NAMED:,} more" if rows[_MOST_NAMED:] else "")
-        cannot = f"{counted(len(rows), 'row')} cannot be read: {named}"
+        cannot = f"{counted(len(rows), 'row')} cannot be read: {first_of(rows, _MOST_NAMED)}"
         yield "rows", "fail", f"{cannot}; restore a copy, or erase their threads with `everthread forget`"
     elif integrity == "ok":
         yield "rows", "ok", "every row can be read"

@@ -25,6 +25,7 @@ __all__ = [
     "counted",
     "err",
     "error",
+    "first_of",
     "hanging",
     "in_options",
     "note",
@@ -244,6 +245,11 @@ def progress(task: str = "", *, hidden: bool = False) -> Iterator[Report]:
 def _escaped(document: str) -> str:
     """Write control characters inside the strings of a JSON document as `\\u009b`; it means the same."""
     return CONTROL.sub(lambda match: json.dumps(match.group())[1:-1], document)
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """Name the first of some things, and say how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def shortened(text: str, limit: int = 160) -> str:

@@ -18,9 +18,10 @@ from everthread.evals.replay import replay as replay_record
 from everthread.state import Context
 from everthread.window.tokens import counter_for
 
-__all__ = ["check_counted", "replay"]
+__all__ = ["REASON_CHARACTERS", "check_counted", "read_playable", "replay"]
 
-_REASON_CHARACTERS = 300
+REASON_CHARACTERS = 300
+"""Of a refusal or a failure."""
 
 _WIDTH = 100
 """Columns of the table."""
@@ -99,7 +100,12 @@ def _read(path: Path, toolkits: Path | None) -> Sequence[Record]:
     """Return every record of a file that was named, and of a folder those that can be replayed."""
     if not path.is_dir():
         return read_records(path, toolkits)
-    picked = playable([path], toolkits=toolkits)
+    return read_playable([path], toolkits)
+
+
+def read_playable(paths: Sequence[Path], toolkits: Path | None) -> Sequence[Record]:
+    """Return the records that can be replayed, and say what was left out."""
+    picked = playable(paths, toolkits=toolkits)
     for remark in picked.remarks:
         note(remark)
     return picked.records
@@ -128,7 +134,7 @@ def _print_line(value: dict[str, Any]) -> None:
 
 def _print_trouble(result: Result, *, is_first: bool) -> None:
     """Say why a record was refused or failed, and show the first offending call of all."""
-    reason = f"{result.id}: {shortened(result.error or '', _REASON_CHARACTERS)}"
+    reason = f"{result.id}: {shortened(result.error or '', REASON_CHARACTERS)}"
     if result.outcome == "refused":
         note(f"refused: {reason}")
     elif result.outcome == "failed":

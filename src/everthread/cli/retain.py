@@ -1,13 +1,13 @@
 """`retain`: delete what is kept no longer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 
 from everthread.cli.forget import in_words
 from everthread.cli.options import DEFAULT_DATABASE, Agents, AsJson, DatabaseUrl, RetentionPolicy, Yes, load_agent
-from everthread.cli.output import confirm, counted, note, print_json, print_table, progress, say
+from everthread.cli.output import confirm, counted, first_of, note, print_json, print_table, progress, say
 from everthread.cli.reading import when
 from everthread.errors import SettingsError, StorageError
 from everthread.graph.retaining import Retained, has_policy
@@ -87,7 +87,7 @@ def print_retained(done: Retained, shown: Callable[[str], None] = say) -> None:
     else:
         shown("Nothing is old enough to go.")
     for reason, threads in done.kept.items():
-        named = ", ".join(map(repr, threads[:5])) + (f" and {len(threads) - 5:,} more" if threads[5:] else "")
+        named = first_of(list(map(repr, threads)), 5)
         note(f"{counted(len(threads), 'idle thread')} not deleted, {_KEPT[reason]}: {named}")
 
 
@@ -101,13 +101,7 @@ def _print_receipts(database: str, *, as_json: bool) -> None:
     else:
         columns = ("deleted", "thread", "user", "what went", "bytes")
         rows = [
-            [
-                when(one["at"]),
-                one["thread_id"],
-                one["user_id"] or "",
-                "all of it" if one["whole"] else in_words(one["erased"]),
-                f"{one['bytes']:,}",
-            ]
+            [when(one["at"]), one["thread_id"], one["user_id"] or "", *_what(one["whole"], one["erased"], one["bytes"])]
             for one in found
         ]
         print_table(columns, rows, words=columns[:4])
@@ -115,15 +109,14 @@ def _print_receipts(database: str, *, as_json: bool) -> None:
 
 def _print_threads(done: Retained) -> None:
     rows = [
-        [
-            one.thread_id,
-            one.user_id or "",
-            when(one.last_activity),
-            "all of it" if one.is_whole else in_words(one.erased),
-            f"{one.size:,}",
-        ]
+        [one.thread_id, one.user_id or "", when(one.last_activity), *_what(one.is_whole, one.erased, one.size)]
         for one in done.deletions
     ]
     if rows:
         columns = ("thread", "user", "last activity", "what goes" if done.is_dry else "what went", "bytes")
         print_table(columns, rows, words=columns[:4])
+
+
+def _what(is_whole: bool, erased: Mapping[str, int], size: int) -> tuple[str, str]:
+    """Return the cells of what goes, or went, of a thread."""
+    return "all of it" if is_whole else in_words(erased), f"{size:,}"

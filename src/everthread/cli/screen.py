@@ -5,37 +5,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from everthread.cli.conversation import Call, Turn, Watcher
+from everthread.cli.conversation import Turn
 from everthread.cli.output import note, plain, say, shortened
 from everthread.cli.prompt_view import headline
+from everthread.graph.turn_parts import Call, Decision, Part, Result, Text
 from everthread.memory.guard import phrase
 
 __all__ = ["Screen", "as_code", "saved_line"]
 
 
 @dataclass
-class Screen(Watcher):
+class Screen:
     """Writes the reply as it comes, and one line for each tool call and result."""
 
     in_line: bool = False
 
-    def text(self, text: str) -> None:
-        """Write the next piece of the reply at once."""
-        sys.stdout.write(plain(text))
-        sys.stdout.flush()
-        self.in_line = not text.endswith("\n")
+    def show(self, part: Part) -> None:
+        """Show what a turn tells."""
+        match part:
+            case Text():
+                sys.stdout.write(plain(part.text))
+                sys.stdout.flush()
+                self.in_line = not part.text.endswith("\n")
+            case Call():
+                self.close()
+                say(f"  → {as_code(part)}", "dim")
+            case Result():
+                self.close()
+                say(f"  {'✗' if part.failed else '←'} {shortened(part.text)}", "dim")
+            case Decision():
+                self._mention(part.event)
 
-    def called(self, call: Call) -> None:
-        """Show a call with its arguments."""
-        self.close()
-        say(f"  → {as_code(call)}", "dim")
-
-    def returned(self, call: Call) -> None:
-        """Show the beginning of a result."""
-        self.close()
-        say(f"  {'✗' if call.failed else '←'} {shortened(call.result or '')}", "dim")
-
-    def event(self, event: Mapping[str, Any]) -> None:
+    def _mention(self, event: Mapping[str, Any]) -> None:
         """Mention what the user would otherwise wonder about."""
         if event.get("event") == "overflow":
             self.close()

@@ -1,7 +1,6 @@
 """`simulate`: recorded conversations or own threads under every policy, without a model."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,11 +20,10 @@ from everthread.cli.output import (
     shortened,
     write_page,
 )
-from everthread.cli.replay import check_counted
+from everthread.cli.replay import REASON_CHARACTERS, check_counted, read_playable
 from everthread.errors import SettingsError
 from everthread.evals.pages import render_simulation
 from everthread.evals.parallel import cores
-from everthread.evals.picking import playable
 from everthread.evals.prices import read_prices
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS
@@ -41,7 +39,6 @@ from everthread.storage.reading import read_thread
 __all__ = ["simulate"]
 
 _WINDOW = 8_000
-_REASON_CHARACTERS = 300
 
 
 def simulate(
@@ -90,7 +87,8 @@ def simulate(
     prices = read_prices(price)
     check_writable(html)
     check_counted(count_as)
-    records = [*_recorded(files or [], toolkits), *_threads(thread or [], database)][:limit]
+    recorded, own = read_playable(files, toolkits) if files else (), _threads(thread, database) if thread else ()
+    records = [*recorded, *own][:limit]
     if not records:
         raise SettingsError("nothing to simulate: name files of records, or threads with `--thread`")
     with progress(hidden=as_json and sys.stdout.isatty()) as show:
@@ -114,18 +112,7 @@ def simulate(
         raise typer.Exit(1)
 
 
-def _recorded(files: list[Path], toolkits: Path | None) -> Sequence[Record]:
-    if not files:
-        return ()
-    picked = playable(files, toolkits=toolkits)
-    for remark in picked.remarks:
-        note(remark)
-    return picked.records
-
-
 def _threads(threads: list[str], database: str) -> list[Record]:
-    if not threads:
-        return []
     with open_reader(database) as reader:
         views = [read_thread(reader, thread) for thread in threads]
     return [
@@ -161,7 +148,7 @@ def _print_refused(simulation: Simulation) -> None:
     for window in dict.fromkeys(case.window for case in refused):
         first = next(case for case in refused if case.window == window)
         several = {case.record for case in refused if case.window == window}
-        reason = shortened(first.error or "", _REASON_CHARACTERS)
+        reason = shortened(first.error or "", REASON_CHARACTERS)
         note(f"window {window:,}: {counted(len(several), 'conversation')} refused; the first, {first.record}: {reason}")
 
 

@@ -1,6 +1,5 @@
 """`steer`: decide by hand what the next prompts of a thread have."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from shlex import quote
 from typing import Annotated
@@ -23,20 +22,13 @@ from everthread.cli.reading import note_busy, when
 from everthread.errors import SettingsError
 from everthread.forks import fork
 from everthread.graph.agent import build_graph
-from everthread.steering import Steering, bring_back, mask_result, pin_message, pin_sentence, steering, withdraw
+from everthread.steering import ACTIONS, Steering, steering
 from everthread.storage.open import open_storage
 from everthread.storage.reading import record_of
 from everthread.storage.to_read import storage_to_read
 
 __all__ = ["steer"]
 
-_ACTIONS: Mapping[str, Callable[..., Steering]] = {
-    "bring-back": bring_back,
-    "mask": mask_result,
-    "pin": pin_sentence,
-    "pin-message": pin_message,
-    "withdraw": withdraw,
-}
 _DONE = {
     "bring_back": "comes back with the next message; `withdraw` takes that back",
     "mask": "is masked with the next message; `withdraw` takes that back, `bring-back` undoes it later",
@@ -67,8 +59,8 @@ def steer(
     """
     if options := [one for one in (thread, action, what) if one and one.startswith("--")]:
         raise SettingsError(f"no such option: {options[0]}")
-    if action not in (None, "fork", *_ACTIONS):
-        raise SettingsError(f"unknown action {action!r}; choose one of {', '.join((*_ACTIONS, 'fork'))}")
+    if action not in (None, "fork", *ACTIONS):
+        raise SettingsError(f"unknown action {action!r}; choose one of {', '.join((*ACTIONS, 'fork'))}")
     if action and not what:
         raise SettingsError(f"`{action}` what? `everthread steer {quote(thread)} {action} WHAT`")
     if action is None or not what:
@@ -89,7 +81,7 @@ def steer(
                     f"the thread goes on from call {made.call}; `fork {made.left_call}` goes back to the branch it left"
                 )
         else:
-            asked = _ACTIONS[action](storage, thread, what, actor=operator())
+            asked = ACTIONS[action](storage, thread, what, actor=operator())
             if as_json:
                 print_json({**asdict(asked), "withdrawn": action == "withdraw"})
             else:

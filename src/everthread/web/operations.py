@@ -1,6 +1,6 @@
 """What a route is: method and path, what it takes and returns; app and OpenAPI document are made from it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,11 @@ from everthread.web.auth import Identity
 from everthread.web.problems import Problem, invalid
 from everthread.web.service import OwnThread, Service
 
-__all__ = ["Answer", "Call", "Operation", "event_stream", "read_body"]
+__all__ = ["PING", "PING_SECONDS", "Answer", "Call", "Endpoint", "Operation", "event_stream", "read_body", "validated"]
+
+PING = b": still there\n\n"
+PING_SECONDS = 15.0
+"""Proxies cut a stream off that is silent for a minute."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +26,16 @@ class Call:
 
     service: Service
     identity: Identity
-    path: dict[str, str]
-    body: Any
-    """Of the operation's type; None when it takes none."""
-    query: Any
     request: Request
+    body: Any
+    """Of the operation's type, or the fields of a page's form; None when it takes none."""
+    query: Any
+    """Of the operation's type, or the parameters of a page's address."""
+
+    @property
+    def path(self) -> Mapping[str, str]:
+        """Return the parts of the path by their names."""
+        return self.request.path_params
 
     async def own_thread(self) -> OwnThread:
         """Return the caller's thread that the path names.
@@ -48,17 +57,31 @@ class Answer:
 
 _NOBODY = Identity("nobody", "public", "public")
 
-Endpoint = Callable[[Call], Awaitable[Any]]
-
 
 @dataclass(frozen=True)
-class Operation:
+class Endpoint:
     """One method of one path."""
 
     method: str
     path: str
-    endpoint: Endpoint
-    """Its docstring is the description."""
+    endpoint: Callable[[Any], Awaitable[Any]]
+    """Takes a `Call`; its docstring is the description."""
+
+    @property
+    def name(self) -> str:
+        """Its name among the routes, and its id in the OpenAPI document."""
+        return self.endpoint.__name__
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names in its path."""
+        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+
+
+@dataclass(frozen=True)
+class Operation(Endpoint):
+    """An endpoint of the API."""
+
     returns: Any
     """Type of the JSON that it returns."""
     body: type[BaseModel] | None = None
@@ -71,26 +94,15 @@ class Operation:
     is_public: bool = False
     """Nobody has to sign in."""
 
-    @property
-    def name(self) -> str:
-        """Its id in the OpenAPI document."""
-        return self.endpoint.__name__
-
-    @property
-    def parameters(self) -> list[str]:
-        """Names in its path."""
-        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
-
     async def handle(self, request: Request) -> Response:
         """Read a request, call the endpoint and return its answer."""
         state = request.app.state
         call = Call(
             service=state.service,
             identity=_NOBODY if self.is_public else request.state.identity,
-            path=dict(request.path_params),
-            body=await _body(self.body, request, state.limits.body_bytes) if self.body else None,
-            query=_validated(self.query, dict(request.query_params)) if self.query else None,
             request=request,
+            body=await _body(self.body, request, state.limits.body_bytes) if self.body else None,
+            query=validated(self.query, dict(request.query_params)) if self.query else None,
         )
         answer = await self.endpoint(call)
         if isinstance(answer, Response):
@@ -148,7 +160,12 @@ async def _body(schema: type[BaseModel], request: Request, most: int) -> Any:
         raise Problem(422, str(error)) from error
 
 
-def _validated(schema: type[BaseModel], values: dict[str, str]) -> Any:
+def validated(schema: type[BaseModel], values: Mapping[str, Any]) -> Any:
+    """Return values as a schema has them.
+
+    Raises:
+        Problem: 422.
+    """
     try:
         return schema.model_validate(values)
     except ValidationError as error:

@@ -9,14 +9,13 @@ from starlette.responses import StreamingResponse
 
 from everthread.errors import NotFoundError
 from everthread.graph.ending import end_thread
-from everthread.graph.note_changes import Change, add_note, change_note, forget_note
+from everthread.graph.note_changes import add_note
 from everthread.state import Note
 from everthread.storage.erasure import erase
 from everthread.storage.export import document
-from everthread.storage.history import note_history
 from everthread.storage.reading import reader_of, user_notes, user_records
 from everthread.storage.thread_source import newest_event, page_of_events
-from everthread.web.operations import Answer, Call, Operation, event_stream
+from everthread.web.operations import PING, PING_SECONDS, Answer, Call, Operation, event_stream
 from everthread.web.problems import Problem, problem_of
 from everthread.web.runs import Event, LiveRun
 from everthread.web.schemas import (
@@ -49,9 +48,6 @@ from everthread.web.service import OwnThread, in_thread, summary_of
 from everthread.web.steering_routes import STEERING
 
 __all__ = ["OPERATIONS"]
-
-_PING_SECONDS = 15.0
-"""Proxies cut a stream off that is silent for a minute."""
 
 _LOOK_SECONDS = 1.0
 """Between two looks at a run of another worker."""
@@ -215,12 +211,7 @@ async def create_note(call: Call) -> Note:
 
 async def get_note(call: Call) -> Document:
     """Read a note, where it comes from and what became of it."""
-
-    def read() -> Document:
-        note, thread_id = _own_note(call)
-        return note_history(reader_of(call.service.storage), call.identity.user_id, note, thread_id).as_json()
-
-    return await in_thread(read)
+    return (await in_thread(call.service.note_history, call.identity, call.path["note_id"])).as_json()
 
 
 async def edit_note(call: Call) -> NoteChange:
@@ -240,13 +231,7 @@ async def retract_note(call: Call) -> NoteChange:
 
 async def delete_note(call: Call) -> NoteChange:
     """Delete a note for good, with its history and the texts of prompts that showed it."""
-
-    def change() -> Change:
-        note, _ = _own_note(call)
-        return forget_note(call.service.storage, call.identity.user_id, note.id)
-
-    changed = await in_thread(change)
-    return NoteChange(action=changed.action, notes=[], profile_field=changed.field or None)
+    return await _change(call, "forget")
 
 
 # All that is the caller's.
@@ -276,16 +261,8 @@ def _receipt(receipt: Document) -> Document:
     return {name: value for name, value in receipt.items() if name not in ("database", "searched", "threads_of_nobody")}
 
 
-def _own_note(call: Call) -> tuple[Note, str | None]:
-    return call.service.own_note(call.identity, call.path["note_id"])
-
-
 async def _change(call: Call, action: str, text: str = "") -> NoteChange:
-    def change() -> Change:
-        note, _ = _own_note(call)
-        return change_note(call.service.storage, call.identity.user_id, action, note.id, text)
-
-    changed = await in_thread(change)
+    changed = await in_thread(call.service.change_note, call.identity, call.path["note_id"], action, text)
     return NoteChange(action=action, notes=changed.notes, profile_field=changed.field or None)
 
 
@@ -295,12 +272,13 @@ async def _answered(call: Call, live: LiveRun) -> Any:
     if call.body.background:
         run = Run(id=live.run_id, thread_id=live.thread_id, status="running", reply=None, reply_id=None, interrupts=[])
         return Answer(run, 202, place)
-    # A refusal has to become a status before a stream begins.
-    await (live.begun() if call.body.stream else live.over())
-    if live.problem is not None and (len(live.events) <= 2 or not call.body.stream):
-        raise live.problem
     if call.body.stream:
+        # A refusal has to become a status before a stream begins.
+        await live.begun()
         return _stream(live.follow())
+    await live.over()
+    if live.problem is not None:
+        raise live.problem
     return Answer(live.result, 200, place)
 
 
@@ -310,13 +288,13 @@ def _stream(stream: AsyncIterator[Event]) -> StreamingResponse:
 
 async def _encoded(stream: AsyncIterator[Event]) -> AsyncIterator[bytes]:
     """Yield events as they come, and a comment where nothing comes for a while."""
-    following: asyncio.Task[Event | None] | None = None
+    following: asyncio.Future[Event | None] | None = None
     try:
         while True:
-            following = following or asyncio.create_task(_next(stream))
-            done, _ = await asyncio.wait([following], timeout=_PING_SECONDS)
+            following = following or asyncio.ensure_future(anext(stream, None))
+            done, _ = await asyncio.wait([following], timeout=PING_SECONDS)
             if not done:
-                yield b": still there\n\n"
+                yield PING
                 continue
             event, following = following.result(), None
             if event is None:
@@ -329,21 +307,17 @@ async def _encoded(stream: AsyncIterator[Event]) -> AsyncIterator[bytes]:
                 await following
 
 
-async def _next(stream: AsyncIterator[Event]) -> Event | None:
-    return await anext(stream, None)
-
-
 async def _elsewhere(call: Call, own: OwnThread, run: Run) -> AsyncIterator[Event]:
     """Yield what another worker, or any, can tell of a run: that it is, and what became of it."""
-    yield Event.of("0.0", "run", {"id": run.id, "thread_id": own.id})
+    yield Event("0.0", "run", {"id": run.id, "thread_id": own.id})
     try:
         while run.status == "running" and not call.service.runs.is_closed:
             await asyncio.sleep(_LOOK_SECONDS)
             run = await call.service.run(own, run.id)
     except Exception as error:  # noqa: BLE001 - such as a thread that was erased meanwhile
-        yield Event.of("0.1", "error", problem_of(error).as_json())
+        yield Event("0.1", "error", problem_of(error).as_json())
     else:
-        yield Event.of("0.1", "done", run)
+        yield Event("0.1", "done", run)
 
 
 _RUN_PROBLEMS = (404, 409, 502, 503)

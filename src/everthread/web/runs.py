@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from everthread.graph.turn_parts import Asked, Call, Decision, NodeDone, Part, Result, Text
 from everthread.ledger.record import now
 from everthread.web.problems import Problem, problem_of
+from everthread.web.schemas import Run
 
 __all__ = ["Event", "LiveRun", "Runs"]
 
@@ -34,17 +35,13 @@ class Event:
 
     id: str
     kind: str
-    data: bytes
-    """JSON."""
-
-    @classmethod
-    def of(cls, event_id: str, kind: str, data: Any) -> "Event":
-        """Make an event of anything that JSON can hold or that has a text."""
-        return cls(event_id, kind, to_json(data, fallback=str, inf_nan_mode="null"))
+    data: Any
+    """What JSON can hold, or has a text."""
 
     def encode(self) -> bytes:
         """Return it as `text/event-stream` has it."""
-        return b"id: %s\nevent: %s\ndata: %s\n\n" % (self.id.encode(), self.kind.encode(), self.data)
+        data = to_json(self.data, fallback=str, inf_nan_mode="null")
+        return b"id: %s\nevent: %s\ndata: %s\n\n" % (self.id.encode(), self.kind.encode(), data)
 
 
 @dataclass(eq=False)
@@ -55,8 +52,8 @@ class LiveRun:
     thread_id: str
     events: list[Event] = field(default_factory=list)
     began: str = field(default_factory=now)
-    result: Any = None
-    """What became of it, as JSON; None while it goes on, and when it failed."""
+    result: Run | None = None
+    """What became of it; None while it goes on, and when it failed."""
     problem: Problem | None = None
     is_over: bool = False
     _attempt: str = field(default_factory=lambda: secrets.token_hex(4))
@@ -66,15 +63,21 @@ class LiveRun:
 
     def emit(self, kind: str, data: Any) -> None:
         """Add an event."""
-        self.events.append(Event.of(f"{self._attempt}.{len(self.events)}", kind, data))
+        self.events.append(Event(f"{self._attempt}.{len(self.events)}", kind, data))
         # Whoever waits is woken by the old one and waits for the new one next.
         self._more.set()
         self._more = asyncio.Event()
 
     async def begun(self) -> None:
-        """Wait until the run has shown more than its id, or is over: a refusal comes before anything else."""
+        """Wait until the run has shown more than its id, or is over.
+
+        Raises:
+            Problem: it was refused, which comes before anything else.
+        """
         while len(self.events) < 2 and not self.is_over:
             await self._more.wait()
+        if self.problem is not None and len(self.events) <= 2:
+            raise self.problem
 
     async def over(self) -> None:
         """Wait until the run is over."""
@@ -134,7 +137,7 @@ class Runs:
         thread_id: str,
         run_id: str,
         parts: Callable[[], AsyncIterator[Part]],
-        outcome: Callable[[], Awaitable[dict[str, Any]]],
+        outcome: Callable[[], Awaitable[Run]],
     ) -> LiveRun:
         """Begin a run, or return the one of the same id that goes on already.
 
@@ -142,7 +145,7 @@ class Runs:
             thread_id: the thread.
             run_id: id of the message that is answered.
             parts: runs the graph, and tells what happens.
-            outcome: reads afterwards what became of the run, as JSON.
+            outcome: reads afterwards what became of the run.
 
         Raises:
             Problem: 503, the server is stopping or has too many runs.
@@ -165,7 +168,7 @@ class Runs:
         self,
         live: LiveRun,
         parts: Callable[[], AsyncIterator[Part]],
-        outcome: Callable[[], Awaitable[dict[str, Any]]],
+        outcome: Callable[[], Awaitable[Run]],
     ) -> None:
         watch = asyncio.create_task(self._watch(live))
         try:

@@ -15,6 +15,7 @@ from langgraph.types import Command, StateSnapshot
 from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.ending import is_open
 from everthread.graph.guard import GuardedGraph
+from everthread.graph.note_changes import Change, change_note, forget_note
 from everthread.graph.run import is_own
 from everthread.graph.turn_parts import STREAM_MODES, Part, TurnReader
 from everthread.ledger.record import now
@@ -25,7 +26,7 @@ from everthread.state.marks import is_answer, is_synthetic, sequence
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage
 from everthread.storage.adoption import state_messages
-from everthread.storage.history import thread_history
+from everthread.storage.history import NoteHistory, note_history, thread_history
 from everthread.storage.open import Storage
 from everthread.storage.reading import ThreadView, one_note, read_thread, reader_of, record_of
 from everthread.storage.recall import passage_of, search_of
@@ -234,12 +235,8 @@ class Service:
         # Not by taking the lock: of two who try, one would take the other one for a run.
         return self.runs.is_live(thread_id) or bool(await in_thread(self.storage.locks.holders, [thread_id]))
 
-    def own_note(self, identity: Identity, note_id: str) -> tuple[Note, str | None]:
-        """Return the caller's note of exactly this id, and the thread of a session note.
-
-        Raises:
-            Problem: 404.
-        """
+    def _own_note(self, identity: Identity, note_id: str) -> tuple[Note, str | None]:
+        """Return the note, and the thread of a session note."""
         try:
             note, thread_id = one_note(self.storage.store, identity.user_id, note_id)
         except (NotFoundError, SettingsError):
@@ -247,6 +244,25 @@ class Service:
         if note is None or note.id != note_id:
             raise Problem(404, "there is no such note of yours")
         return note, thread_id
+
+    def note_history(self, identity: Identity, note_id: str) -> NoteHistory:
+        """Return where the caller's note of exactly this id comes from, and what became of it.
+
+        Raises:
+            Problem: 404.
+        """
+        return note_history(reader_of(self.storage), identity.user_id, *self._own_note(identity, note_id))
+
+    def change_note(self, identity: Identity, note_id: str, action: str, text: str) -> Change:
+        """Edit, confirm, retract or forget the caller's note of exactly this id.
+
+        Raises:
+            Problem: 404.
+        """
+        note, _ = self._own_note(identity, note_id)
+        if action == "forget":
+            return forget_note(self.storage, identity.user_id, note.id)
+        return change_note(self.storage, identity.user_id, action, note.id, text)
 
     # Runs.
 
@@ -285,11 +301,7 @@ class Service:
                     for one in reader.read(mode, part):
                         yield one
 
-        async def outcome() -> dict[str, Any]:
-            run = await in_thread(_run, own, run_id, False)
-            return run.model_dump(mode="json")
-
-        return self.runs.begin(own.id, run_id, parts, outcome)
+        return self.runs.begin(own.id, run_id, parts, lambda: in_thread(_run, own, run_id, False))
 
     async def run(self, own: OwnThread, run_id: str) -> Run:
         """Read what became of a run, whichever worker it was on."""

@@ -5,7 +5,6 @@ import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
 from everthread.graph.turn_parts import question
@@ -15,8 +14,8 @@ from everthread.web.dashboard.live import watch
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.render import render
 from everthread.web.dashboard.views import Visit, see_other
-from everthread.web.operations import event_stream
-from everthread.web.problems import Problem, invalid
+from everthread.web.operations import event_stream, validated
+from everthread.web.problems import Problem
 from everthread.web.runs import Event, LiveRun
 from everthread.web.schemas import Answers, NewRun
 from everthread.web.service import OwnThread, in_thread, summary_of
@@ -31,7 +30,7 @@ _YES, _NO = "yes", "no"
 
 async def create(visit: Visit) -> Response:
     """Begin a thread."""
-    thread = await visit.service.create(visit.identity, visit.form.get("agent") or None)
+    thread = await visit.service.create(visit.identity, visit.body.get("agent") or None)
     return see_other(f"/threads/{thread.id}/chat")
 
 
@@ -41,14 +40,14 @@ async def chat(visit: Visit) -> Response:
     live = visit.service.runs.on_thread(own.id)
     log = await in_thread(_log, own)
     turn = await _turn(visit, own, live, _ids(log))
-    return visit.page("chat.html", thread=visit.summary(own.record), waits=_waits(turn), **log, **turn)
+    return visit.thread_page("chat.html", own, waits=_waits(turn), **log, **turn)
 
 
 async def chat_live(visit: Visit) -> Response:
     """Send the turn as it grows, and the messages again when it is over."""
     own = await visit.own_thread()
     shown: set[str] = set()
-    is_elsewhere, waits = False, visit.query("waits")
+    is_elsewhere, waits = False, visit.word("waits")
 
     async def changed(live: LiveRun | None) -> AsyncIterator[tuple[str, str]]:
         nonlocal is_elsewhere, waits
@@ -76,27 +75,27 @@ async def chat_live(visit: Visit) -> Response:
 async def say(visit: Visit) -> Response:
     """Send a message; the page shows its answer as it comes."""
     own = await visit.own_thread()
-    return await _begun(visit, own, await visit.service.start(own, _checked(NewRun, message=visit.form.get("message"))))
+    return await _begun(own, await visit.service.start(own, validated(NewRun, {"message": visit.body.get("message")})))
 
 
 async def answer(visit: Visit) -> Response:
     """Answer what the turn asks, several things at once: yes, no, or in words."""
     own = await visit.own_thread()
     answers: dict[str, Any] = {}
-    for name, value in visit.form.items():
+    for name, value in visit.body.items():
         kind, _, asked = name.partition(":")
-        words = visit.form.get(f"words:{asked}", "").strip()
+        words = visit.body.get(f"words:{asked}", "").strip()
         if kind == "answer" and (words or value in (_YES, _NO)):
             answers[asked] = words or value == _YES
     if not answers:
         raise Problem(422, "nothing is answered: choose yes or no, or answer in words")
-    return await _begun(visit, own, await visit.service.resume(own, _checked(Answers, answers=answers)))
+    return await _begun(own, await visit.service.resume(own, validated(Answers, {"answers": answers})))
 
 
 async def go_on(visit: Visit) -> Response:
     """Go on with a turn that was cut off."""
     own = await visit.own_thread()
-    return await _begun(visit, own, await visit.service.resume(own, Answers()))
+    return await _begun(own, await visit.service.resume(own, Answers()))
 
 
 async def stop(visit: Visit) -> Response:
@@ -108,18 +107,9 @@ async def stop(visit: Visit) -> Response:
     return see_other(f"/threads/{own.id}/chat")
 
 
-async def _begun(visit: Visit, own: OwnThread, live: LiveRun) -> Response:
+async def _begun(own: OwnThread, live: LiveRun) -> Response:
     await live.begun()
-    if live.problem is not None and len(live.events) <= 2:
-        raise live.problem
     return see_other(f"/threads/{own.id}/chat")
-
-
-def _checked(schema: type[BaseModel], **values: Any) -> Any:
-    try:
-        return schema.model_validate(values)
-    except ValidationError as error:
-        raise invalid(error) from error
 
 
 def _log(own: OwnThread) -> dict[str, Any]:
@@ -163,16 +153,12 @@ def _steps(events: Sequence[Event], shown: Collection[str]) -> list[dict[str, An
     """Return texts, calls and results of a run, in the order in which they began."""
     steps: dict[str, dict[str, Any]] = {}
     for event in events:
-        if event.kind not in ("token", "tool_call", "tool_result"):
-            continue
-        data = json.loads(event.data)
-        if event.kind == "token" and data["message_id"] not in shown:
-            step = steps.setdefault(data["message_id"], {"kind": "text", "text": ""})
-            step["text"] += data["text"]
-        elif event.kind == "tool_call" and data["id"] not in shown:
-            text = json.dumps(data["args"], ensure_ascii=False)
-            steps[f"call {data['id']}"] = {"kind": "call", "name": data["name"], "text": text}
-        elif event.kind == "tool_result" and data["id"] not in shown:
-            failed = data["status"] == "error"
-            steps[data["id"]] = {"kind": "result", "name": data["name"], "text": data["content"], "has_failed": failed}
+        match event.kind, event.data:
+            case "token", {"message_id": name, "text": text} if name not in shown:
+                steps.setdefault(name, {"kind": "text", "text": ""})["text"] += text
+            case "tool_call", {"id": name, "name": tool, "args": arguments} if name not in shown:
+                text = json.dumps(arguments, ensure_ascii=False, default=str)
+                steps[f"call {name}"] = {"kind": "call", "name": tool, "text": text}
+            case "tool_result", {"id": name, "name": tool, "status": status, "content": text} if name not in shown:
+                steps[name] = {"kind": "result", "name": tool, "text": text, "has_failed": status == "error"}
     return list(steps.values())

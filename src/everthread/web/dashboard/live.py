@@ -6,16 +6,15 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from everthread.web.dashboard.views import Visit
+from everthread.web.operations import PING, PING_SECONDS
 from everthread.web.problems import Problem
 from everthread.web.runs import LiveRun
 
-__all__ = ["LOOK_SECONDS", "PING_SECONDS", "TICK_SECONDS", "event", "watch"]
+__all__ = ["LOOK_SECONDS", "TICK_SECONDS", "event", "watch"]
 
 TICK_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 """Between two looks at what another worker, or another program, does on the thread."""
-
-PING_SECONDS = 15.0
 
 
 async def watch(
@@ -47,7 +46,7 @@ async def watch(
                     yield event(kind, html)
             elif now - told > PING_SECONDS:
                 told = now
-                yield b": still there\n\n"
+                yield PING
             await asyncio.sleep(TICK_SECONDS)
     except Problem:
         # The thread was erased meanwhile.

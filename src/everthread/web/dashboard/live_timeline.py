@@ -5,7 +5,6 @@ newest turn. What a run here decides is in its own stream, so only what others d
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -16,11 +15,11 @@ from everthread.ledger import EVENTS, Event
 from everthread.ledger.events import PinRepaired, PromptAssembled
 from everthread.ledger.record import STREAM_KEY
 from everthread.state import namespaces
-from everthread.web.dashboard.live import LOOK_SECONDS, PING_SECONDS, TICK_SECONDS, event
+from everthread.web.dashboard.live import LOOK_SECONDS, TICK_SECONDS, event
 from everthread.web.dashboard.render import render
-from everthread.web.dashboard.timeline import changes_of, timeline
-from everthread.web.dashboard.timeline_page import newest_turn, timeline_values
+from everthread.web.dashboard.timeline import changes_of, newest_turn, timeline, timeline_values
 from everthread.web.dashboard.views import PREFIX
+from everthread.web.operations import PING, PING_SECONDS
 from everthread.web.problems import problem_of
 from everthread.web.runs import LiveRun
 from everthread.web.service import Service, in_thread, summary_of
@@ -99,7 +98,7 @@ class LiveTimelines:
                 if clock() - told > PING_SECONDS:
                     told = clock()
                     for watched in list(self._watched.values()):
-                        watched.send(_Change(0, b"", b": still there\n\n"))
+                        watched.send(_Change(0, b"", PING))
         except Exception as error:  # noqa: BLE001 - it is logged; the browsers connect again
             problem_of(error)
         finally:
@@ -148,13 +147,10 @@ class _Watched:
         if not self._runs:
             return
         self._had_run = True
-        new = [one for run, read in self._runs for one in run.events[read:] if one.kind == "ledger"]
+        new = [one.data for run, read in self._runs for one in run.events[read:] if one.kind == "ledger"]
         self._runs = [(run, len(run.events)) for run, _ in self._runs if not run.is_over]
         if new:
-            values: list[dict[str, Any]] = [json.loads(one.data) for one in new]
-            for value in values:
-                value.pop(STREAM_KEY, None)
-            self.add([EVENTS.validate_python(value) for value in values])
+            self.add([EVENTS.validate_python({k: v for k, v in one.items() if k != STREAM_KEY}) for one in new])
 
     def is_new(self, record: Mapping[str, Any]) -> bool:
         """Tell whether a record says that something was done elsewhere, and remember it."""

@@ -1,7 +1,6 @@
 """What is remembered, why something is where it is, and the next compaction."""
 
 import difflib
-from functools import partial
 
 import yaml
 from starlette.responses import Response
@@ -9,11 +8,10 @@ from starlette.responses import Response
 from everthread.compactions import Preview, compact_now, preview
 from everthread.errors import SettingsError
 from everthread.graph.ending import end_thread
-from everthread.graph.note_changes import add_note, change_note, forget_note
+from everthread.graph.note_changes import add_note
 from everthread.profiles import get_profile
 from everthread.state import Note
-from everthread.storage.history import note_history
-from everthread.storage.reading import reader_of, user_notes
+from everthread.storage.reading import user_notes
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.source_graph import source_graph
 from everthread.web.dashboard.views import Visit, see_other
@@ -30,7 +28,7 @@ async def notes(visit: Visit) -> Response:
     """List what is remembered about the caller, the newest first."""
     store, user_id = visit.service.storage.store, visit.identity.user_id
     long_term, session = await in_thread(user_notes, store, user_id)
-    words, offset = visit.query("q").strip().lower(), visit.number("offset", 0)
+    words, offset = visit.word("q").lower(), visit.number("offset")
     every: list[tuple[Note, str | None]] = [*((one, None) for one in long_term), *session]
     found = [pair for pair in every if words in f"{pair[0].text} {' '.join(pair[0].keywords)}".lower()]
     found.sort(key=lambda pair: (pair[0].status == "active", pair[0].date), reverse=True)
@@ -39,7 +37,7 @@ async def notes(visit: Visit) -> Response:
         profile=[] if words or offset else await in_thread(_profile, visit),
         notes=found[offset : offset + _NOTES],
         total=len(found),
-        q=visit.query("q").strip(),
+        q=visit.word("q"),
         newer=max(offset - _NOTES, 0) if offset else None,
         older=offset + _NOTES if offset + _NOTES < len(found) else None,
     )
@@ -56,52 +54,38 @@ def _profile(visit: Visit) -> list[tuple[str, str]]:
 
 async def note(visit: Visit) -> Response:
     """Show a note: where it comes from, what became of it, and what can be done with it."""
-    history = await in_thread(
-        lambda: note_history(reader_of(visit.service.storage), visit.identity.user_id, *_own_note(visit))
-    )
+    history = await in_thread(visit.service.note_history, visit.identity, visit.path["note_id"])
     return visit.page("note.html", history=history, note=history.note)
 
 
 async def save_note(visit: Visit) -> Response:
     """Save a long-term note in the caller's own words."""
-    text = visit.form.get("text", "")
+    text = visit.body.get("text", "")
     saved = await in_thread(add_note, visit.service.storage, visit.identity.user_id, text)
     return see_other(f"/notes/{saved.id}")
 
 
 async def change(visit: Visit) -> Response:
     """Edit, confirm, retract or forget a note; an edit leads to the note that took its place."""
-    action = visit.path("action")
+    action = visit.path["action"]
     if action not in ("edit", "confirm", "retract", "forget"):
         raise Problem(404, "nothing like this can be done with a note")
-
-    def changed() -> str:
-        subject, _ = _own_note(visit)
-        if action == "forget":
-            forget_note(visit.service.storage, visit.identity.user_id, subject.id)
-            return ""
-        result = change_note(
-            visit.service.storage, visit.identity.user_id, action, subject.id, visit.form.get("text", "")
-        )
-        active = [one.id for one in result.notes if one.status == "active"]
-        return active[-1] if active else subject.id
-
-    note_id = await in_thread(changed)
-    return see_other(f"/notes/{note_id}" if note_id else "/notes")
-
-
-def _own_note(visit: Visit) -> tuple[Note, str | None]:
-    return visit.service.own_note(visit.identity, visit.path("note_id"))
+    note_id, text = visit.path["note_id"], visit.body.get("text", "")
+    changed = await in_thread(visit.service.change_note, visit.identity, note_id, action, text)
+    if action == "forget":
+        return see_other("/notes")
+    active = [one.id for one in changed.notes if one.status == "active"]
+    return see_other(f"/notes/{active[-1] if active else note_id}")
 
 
 async def why(visit: Visit) -> Response:
     """Explain where something is now, how it came there, and what depends on it."""
     own = await visit.own_thread()
-    asked = visit.query("q").strip()
+    asked = visit.word("q")
     accounts, is_exact = await in_thread(own.why, asked) if asked else ([], True)
-    return visit.page(
+    return visit.thread_page(
         "why.html",
-        thread=visit.summary(own.record),
+        own,
         q=asked,
         accounts=accounts[:50],
         total=len(accounts),
@@ -119,9 +103,9 @@ async def compaction(visit: Visit) -> Response:
         messages = (await in_thread(own.snapshot)).values.get("messages") or []
         texts = {str(one.id): (one.type, text_of(one)) for one in messages}
     lines = list(difflib.ndiff(told.summary_before.splitlines(), told.summary_after.splitlines())) if told else []
-    return visit.page(
+    return visit.thread_page(
         "compaction.html",
-        thread=visit.summary(own.record),
+        own,
         told=told,
         problem=problem,
         texts=texts,
@@ -146,5 +130,5 @@ async def compact(visit: Visit) -> Response:
 async def end(visit: Visit) -> Response:
     """End the session: what lasts becomes long-term."""
     own = await visit.own_thread()
-    await in_thread(partial(end_thread, own.graph_here, own.storage, own.id, own.user_id))
+    await in_thread(end_thread, own.graph_here, own.storage, own.id, own.user_id)
     return see_other("/notes")

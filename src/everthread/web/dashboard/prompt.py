@@ -10,17 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from everthread.calls import PromptChange, PromptPart, SentPrompt
 from everthread.storage.reading import role_of
 
-__all__ = ["Shown", "changed_lines", "shown_parts", "tag_of", "text_of"]
-
-_TAGS = {
-    "whole": "kept",
-    "shortened": "masked",
-    "memory": "injected",
-    "session_notes": "injected",
-    "summary_request": "summary",
-    "unanswered": "no result",
-}
-"""What a message is tagged, by its form where that is not the tag itself."""
+__all__ = ["Shown", "changed_lines", "shown_parts", "text_of"]
 
 _PINNED = ("## Standing instructions of the user\n", "## Messages that the user pinned\n")
 """Headings of pins, in the block that they share with session notes."""
@@ -51,9 +41,9 @@ def shown_parts(sent: SentPrompt, changes: Sequence[PromptChange]) -> list[Shown
     return [
         Shown(
             place=place,
-            id=str(part.message.id) if part.message is not None and tag_of(part) in ("kept", "masked") else "",
+            id=str(part.message.id) if part.message and part.tag in ("kept", "masked") else "",
             role=role_of(part.message) if part.message else "",
-            tag=tag_of(part),
+            tag=_tag_of(part),
             text=text_of(part.message) if part.message else "",
             tokens=size or 0,
             missing=part.missing,
@@ -63,15 +53,9 @@ def shown_parts(sent: SentPrompt, changes: Sequence[PromptChange]) -> list[Shown
     ]
 
 
-def tag_of(part: PromptPart) -> str:
-    """Return what people read of the form of a part."""
-    if (
-        part.message is not None
-        and part.form == "session_notes"
-        and any(one in str(part.message.text) for one in _PINNED)
-    ):
-        return "pinned"
-    return _TAGS.get(part.form, part.form)
+def _tag_of(part: PromptPart) -> str:
+    is_pinned = part.form == "session_notes" and any(heading in part.text for heading in _PINNED)
+    return "pinned" if is_pinned else part.tag
 
 
 def text_of(message: BaseMessage) -> str:

@@ -20,8 +20,7 @@ from everthread.web.dashboard import chat, memory, spending, steer
 from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
 from everthread.web.dashboard.render import PLAIN_POLICY, STATIC, page, static_file
 from everthread.web.dashboard.session import Sessions
-from everthread.web.dashboard.timeline import PARTS, bar_of, timeline
-from everthread.web.dashboard.timeline_page import timeline_values
+from everthread.web.dashboard.timeline import bar_of, timeline, timeline_values
 from everthread.web.dashboard.views import PREFIX, View, Visit, read_form, refused, see_other
 from everthread.web.operations import event_stream
 from everthread.web.problems import Problem
@@ -42,7 +41,7 @@ _PARTS = 100
 
 async def threads(visit: Visit) -> Response:
     """List the caller's threads with the size of the newest prompt of each, or those in which something was said."""
-    offset, words = visit.number("offset", 0), visit.query("q").strip()
+    offset, words = visit.number("offset"), visit.word("q")
 
     def read() -> tuple[int, list[dict[str, Any]], int]:
         store = visit.service.storage.store
@@ -82,29 +81,27 @@ def _name_of(summary: dict[str, Any]) -> str:
 
 async def thread(visit: Visit) -> Response:
     """Show the calls of a thread as bars against the window, the newest first."""
-    record = await visit.record()
-    values = await in_thread(timeline_values, visit.service.storage, record, visit.number("before", 0))
-    return visit.page("thread.html", thread=visit.summary(record), parts=PARTS, **values)
+    own = await visit.own_thread()
+    values = await in_thread(timeline_values, own.storage, own.record, visit.number("before"))
+    return visit.thread_page("thread.html", own, **values)
 
 
 async def live(visit: Visit) -> Response:
     """Send the timeline again whenever a call is made."""
-    record = await visit.record()
-    return event_stream(visit.request.app.state.timelines.follow(record))
+    own = await visit.own_thread()
+    return event_stream(visit.request.app.state.timelines.follow(own.record))
 
 
 async def call(visit: Visit) -> Response:
     """Show the exact prompt of a call, what changed since the call before, and what left."""
-    record = await visit.record()
-    start = visit.number("from", 0)
-    turn = visit.number("turn", 0) or None
-    values = await in_thread(_call_values, visit.service.storage, str(record["thread_id"]), visit.path("call"), turn)
+    own = await visit.own_thread()
+    start = visit.number("from")
+    turn = visit.number("turn") or None
+    values = await in_thread(_call_values, own.storage, own.id, visit.path["call"], turn)
     shown = values["every"][start : start + _PARTS]
     later = start + _PARTS if start + _PARTS < len(values["every"]) else None
     earlier = max(start - _PARTS, 0) if start else None
-    return visit.page(
-        "call.html", thread=visit.summary(record), shown=shown, later=later, earlier=earlier, parts=PARTS, **values
-    )
+    return visit.thread_page("call.html", own, shown=shown, later=later, earlier=earlier, **values)
 
 
 def _call_values(storage: Storage, thread_id: str, name: str, turn: int | None) -> dict[str, Any]:
@@ -131,10 +128,8 @@ def _call_values(storage: Storage, thread_id: str, name: str, turn: int | None) 
 
 async def part(visit: Visit) -> Response:
     """Return one message of a prompt in full, as plain text."""
-    record = await visit.record()
-    place = visit.path("place")
-    turn, storage = visit.number("turn", 0) or None, visit.service.storage
-    sent, _ = await in_thread(prompt_in_turn, storage, str(record["thread_id"]), visit.path("call"), turn)
+    own, place = await visit.own_thread(), visit.path["place"]
+    sent, _ = await in_thread(prompt_in_turn, own.storage, own.id, visit.path["call"], visit.number("turn") or None)
     parts = sent.parts or ()
     found = parts[int(place)] if place.isdecimal() and len(place) < 10 and int(place) < len(parts) else None
     if found is None or found.message is None:
@@ -145,7 +140,7 @@ async def part(visit: Visit) -> Response:
 async def sign_out(visit: Visit) -> Response:
     """Forget the key or token of this browser."""
     response = see_other("/sign-in")
-    visit.sessions.end(response)
+    visit.request.app.state.sessions.end(response)
     return response
 
 

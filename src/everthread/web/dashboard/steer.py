@@ -1,6 +1,5 @@
 """What the model is to see: the messages of a thread with where each is, and what a person asks for."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -9,7 +8,7 @@ from starlette.responses import Response
 from everthread.forks import fork
 from everthread.state.marks import is_masked, is_synthetic, sequence
 from everthread.state.steering import Steering
-from everthread.steering import bring_back, mask_result, pin_message, pin_sentence, steering, withdraw
+from everthread.steering import ACTIONS, steering
 from everthread.storage.reading import role_of
 from everthread.storage.transcript import message_of
 from everthread.web.dashboard.prompt import text_of
@@ -26,32 +25,21 @@ _MESSAGES = 60
 async def messages(visit: Visit) -> Response:
     """Show the messages of a thread, the newest first: which the next prompt has, which are masked, which left."""
     own = await visit.own_thread()
-    values = await in_thread(_values, own, visit.number("before", 0))
-    return visit.page("messages.html", thread=visit.summary(own.record), **values)
+    values = await in_thread(_values, own, visit.number("before"))
+    return visit.thread_page("messages.html", own, **values)
 
 
 async def steer(visit: Visit) -> Response:
     """Do what a form asks for; it is done with the next message, but for a fork."""
-    own = await visit.own_thread()
-    action = _ACTIONS.get(visit.path("action"))
-    if action is None:
+    own, action = await visit.own_thread(), visit.path["action"]
+    what = visit.body.get("text" if action == "pin" else "id", "")
+    if action == "fork":
+        await in_thread(fork, own.graph, own.id, what, actor=own.user_id)
+        return see_other(f"/threads/{own.id}/chat")
+    if action not in ACTIONS:
         raise Problem(404, "nothing like this can be done with a thread")
-    await in_thread(action, own, visit.form.get("id", ""), visit.form.get("text", ""))
-    return see_other(f"/threads/{own.id}/{'chat' if action is _fork else 'messages'}")
-
-
-def _fork(own: OwnThread, call: str, _: str) -> Any:
-    return fork(own.graph, own.id, call, actor=own.user_id)
-
-
-_ACTIONS: Mapping[str, Callable[[OwnThread, str, str], Any]] = {
-    "bring-back": lambda own, name, _: bring_back(own.storage, own.id, name, actor=own.user_id),
-    "mask": lambda own, name, _: mask_result(own.storage, own.id, name, actor=own.user_id),
-    "pin-message": lambda own, name, _: pin_message(own.storage, own.id, name, actor=own.user_id),
-    "pin": lambda own, _, text: pin_sentence(own.storage, own.id, text, actor=own.user_id),
-    "withdraw": lambda own, name, _: withdraw(own.storage, own.id, name, actor=own.user_id),
-    "fork": _fork,
-}
+    await in_thread(ACTIONS[action], own.storage, own.id, what, actor=own.user_id)
+    return see_other(f"/threads/{own.id}/messages")
 
 
 def _values(own: OwnThread, before: int) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""The calls of a thread as rows: a bar against the window, and what happened ahead of each."""
+"""The calls of a thread as rows, some turns a page: a bar against the window, and what happened ahead of each."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from everthread.ledger import Event
+from everthread.ledger import Event, events_of_turns
 from everthread.ledger.events import (
     Compacted,
     Evicted,
@@ -20,13 +20,16 @@ from everthread.ledger.events import (
     SpendRefused,
 )
 from everthread.ledger.why import NEEDS
+from everthread.plain import counted
+from everthread.state import namespaces
+from everthread.storage.open import Storage
 
-__all__ = ["BAR", "PARTS", "Change", "Row", "Segment", "bar_of", "changes_of", "timeline"]
+__all__ = ["BAR", "bar_of", "changes_of", "newest_turn", "timeline", "timeline_values"]
 
 BAR = 1_000
 """Width of a bar in its own units; the page stretches it."""
 
-PARTS = {
+_PARTS = {
     "system": "system",
     "profile": "profile",
     "notes": "notes",
@@ -44,7 +47,12 @@ PARTS = {
 _LIMITS = {"thread": "this thread", "user_day": "this day"}
 
 _FIXED = ("system", "profile", "notes", "tools")
-_UNUSED = ("free", "safety", "reply_reserve")
+
+_TURNS = 25
+"""Turns of a page; each has a few calls."""
+
+_MOST_ROWS = 200
+_LAST = 2**31
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,6 @@ class Change:
 
     kind: str
     text: str
-    message_ids: tuple[str, ...] = ()
-    """What left, or became shorter."""
 
 
 @dataclass(frozen=True)
@@ -92,18 +98,13 @@ class Bar:
     watermarks: list[float]
     """The lower and the upper one; empty when an older version made the call."""
 
-    @property
-    def parts(self) -> list[Segment]:
-        """Categories that are in the prompt."""
-        return [one for one in self.segments if one.name not in _UNUSED]
-
 
 def bar_of(event: PromptAssembled) -> Bar:
     """Lay the categories of a prompt out against its window."""
-    tokens = {name: max(event.breakdown.get(name, 0), 0) for name in PARTS}
+    tokens = {name: max(event.breakdown.get(name, 0), 0) for name in _PARTS}
     scale = BAR / max(sum(tokens.values()), event.window, 1)
     segments, x = [], 0.0
-    for name, label in PARTS.items():
+    for name, label in _PARTS.items():
         width = tokens[name] * scale
         if width:
             segments.append(Segment(name, label, tokens[name], round(x, 2), round(width, 2)))
@@ -142,23 +143,22 @@ def _shortened(events: Sequence[Event]) -> Iterator[Change]:
     for (kind, reason), group in groups.items():
         sizes = _sizes(sum(one.tokens_before for one in group), sum(one.tokens_after for one in group))
         verb = "masked" if kind == "masked" else "shortened on arrival"
-        ids = tuple(one.message_id for one in group)
-        yield Change("masked", f"{_count(group, 'message')} {verb}: {sizes} ({reason})", ids)
+        yield Change("masked", f"{counted(len(group), 'message')} {verb}: {sizes} ({reason})")
 
 
 def _change(event: Event) -> Iterator[Change]:
     match event:
         case Evicted():
-            what, sizes = _count(event.message_ids, "message"), _sizes(event.tokens_before, event.tokens_after)
-            yield Change("evicted", f"{what} evicted: history {sizes} ({event.reason})", tuple(event.message_ids))
+            what, sizes = counted(len(event.message_ids), "message"), _sizes(event.tokens_before, event.tokens_after)
+            yield Change("evicted", f"{what} evicted: history {sizes} ({event.reason})")
         case Compacted():
-            what, sizes = _count(event.message_ids, "message"), _sizes(event.tokens_before, event.tokens_after)
+            what, sizes = counted(len(event.message_ids), "message"), _sizes(event.tokens_before, event.tokens_after)
             text = f"{what} compacted into summary {event.version} of {event.summary_tokens:,} tokens: history {sizes}"
-            yield Change("compacted", f"{text} ({event.reason}, by {event.writer})", tuple(event.message_ids))
+            yield Change("compacted", f"{text} ({event.reason}, by {event.writer})")
         case Recalled():
-            yield Change("recalled", f"{_count(event.message_ids, 'message')} recalled, {event.tokens:,} tokens")
+            yield Change("recalled", f"{counted(len(event.message_ids), 'message')} recalled, {event.tokens:,} tokens")
         case Refetch():
-            what = f"{_count(event.message_ids, 'message')} missed after it was {event.left}"
+            what = f"{counted(len(event.message_ids), 'message')} missed after it was {event.left}"
             yield Change("refetched", f"{what}: {NEEDS[event.why]}")
         case Overflow():
             yield Change("overflow", f"the provider refused {event.tokens:,} tokens as too long")
@@ -170,14 +170,41 @@ def _change(event: Event) -> Iterator[Change]:
             )
             yield Change("granted", f"more may be spent: {sums}")
         case PinRepaired():
-            yield Change("pinned", f"{event.pins} pinned {'sentence' if event.pins == 1 else 'sentences'} put back")
+            yield Change("pinned", f"{counted(event.pins, 'pinned sentence')} put back")
         case Injected() if event.changed and event.tokens:
             yield Change("injected", f"profile and notes changed, {event.tokens:,} tokens")
 
 
-def _count(things: Sequence[object], noun: str) -> str:
-    return f"{len(things):,} {noun}{'' if len(things) == 1 else 's'}"
-
-
 def _sizes(before: int, after: int) -> str:
     return f"{before:,} → {after:,} tokens"
+
+
+def timeline_values(storage: Storage, record: Mapping[str, Any], before: int = 0) -> dict[str, Any]:
+    """Return the rows of a page.
+
+    Args:
+        storage: an open database.
+        record: of the thread.
+        before: the page ends ahead of this turn; 0 for the newest.
+    """
+    thread_id, turns = str(record["thread_id"]), int(record.get("turns", 0))
+    first = max((before or turns + 1) - _TURNS, 0)
+    rows, since = timeline(events_of_turns(storage.store, thread_id, first, before - 1 if before else _LAST))
+    newest = rows[-1].event.turn if rows and not before else None
+    return {
+        "current": [row for row in rows if row.event.turn == newest][::-1],
+        "past": [row for row in rows if row.event.turn != newest][::-1][:_MOST_ROWS],
+        "hidden": max(sum(row.event.turn != newest for row in rows) - _MOST_ROWS, 0),
+        "since": since,
+        "newest": rows[-1] if rows and not before else None,
+        "earlier": first if first > 1 else None,
+        "later": before or None,
+    }
+
+
+def newest_turn(storage: Storage, thread_id: str, turn: int) -> Sequence[Event]:
+    """Return the events of a turn and of all behind it; of the thread's newest turn for 0."""
+    if not turn:
+        session = storage.store.get(namespaces.SESSIONS, thread_id)
+        turn = int(session.value.get("turns") or 0) if session else 0
+    return events_of_turns(storage.store, thread_id, turn, _LAST)

@@ -1,7 +1,6 @@
 """What a view is: a path, who may see it, and what becomes of errors."""
 
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
@@ -10,12 +9,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from everthread.errors import EverthreadError
-from everthread.web.auth import Identity
 from everthread.web.dashboard.render import page
-from everthread.web.dashboard.session import Sessions
-from everthread.web.operations import read_body
+from everthread.web.operations import Call, Endpoint, read_body
 from everthread.web.problems import Problem, problem_of
-from everthread.web.service import OwnThread, Service, summary_of
+from everthread.web.service import OwnThread, summary_of
 
 __all__ = ["PREFIX", "View", "Visit", "read_form", "refused", "see_other"]
 
@@ -23,51 +20,29 @@ PREFIX = "/dashboard"
 
 
 @dataclass(frozen=True)
-class Visit:
+class Visit(Call):
     """One request of a browser."""
 
-    service: Service
-    sessions: Sessions
-    identity: Identity
-    request: Request
-    form: dict[str, str]
-    """Fields of the form, blank ones too; empty for a page."""
     token: str
     """What the forms of the page carry."""
 
-    def path(self, name: str) -> str:
-        """Return a part of the path."""
-        return str(self.request.path_params[name])
+    def word(self, name: str) -> str:
+        """Return a parameter without the blanks around it; empty when there is none."""
+        return str(self.query.get(name, "")).strip()
 
-    async def record(self) -> Mapping[str, Any]:
-        """Return the record of the caller's thread that the path names.
+    def number(self, name: str) -> int:
+        """Return a parameter that counts something; 0 when there is none."""
+        text = self.query.get(name, "")
+        return int(text) if text.isdecimal() and len(text) < 10 else 0
 
-        Raises:
-            Problem: 404, there is none, or it is another user's.
-        """
-        return await self.service.record(self.identity, self.path("thread_id"))
-
-    async def own_thread(self) -> OwnThread:
-        """Return that thread, with the graph that runs it where this server has it."""
-        return await self.service.own(self.identity, self.path("thread_id"))
-
-    def query(self, name: str) -> str:
-        """Return a parameter; empty when there is none."""
-        return self.request.query_params.get(name, "")
-
-    def number(self, name: str, default: int) -> int:
-        """Return a parameter that counts something, from 0."""
-        text = self.query(name)
-        return int(text) if text.isdecimal() and len(text) < 10 else default
-
-    def summary(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the head of a thread's pages shows."""
-        summary = summary_of(record)
-        return {**summary, "is_run_here": summary["agent"] in self.service.graphs}
-
-    def page(self, template: str, status: int = 200, **values: Any) -> Response:
+    def page(self, template: str, **values: Any) -> Response:
         """Return a page of the caller's."""
-        return page(template, {**self.shared, **values}, status)
+        return page(template, {**self.shared, **values})
+
+    def thread_page(self, template: str, own: OwnThread, **values: Any) -> Response:
+        """Return a page of a thread of the caller's."""
+        thread = {**summary_of(own.record), "is_run_here": own.graph_here is not None}
+        return self.page(template, thread=thread, **values)
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -76,23 +51,8 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class View:
-    """One method of one path of the page."""
-
-    method: str
-    path: str
-    """Behind the prefix."""
-    endpoint: Callable[[Visit], Awaitable[Response]]
-
-    @property
-    def name(self) -> str:
-        """Its name among the routes."""
-        return self.endpoint.__name__
-
-    @property
-    def parameters(self) -> list[str]:
-        """Names in its path."""
-        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+class View(Endpoint):
+    """A page, or a form of one; its path stands behind the prefix."""
 
     async def handle(self, request: Request) -> Response:
         """Read and check a request, and answer it with a page."""
@@ -102,8 +62,10 @@ class View:
             form = await read_form(request, state.limits.body_bytes) if self.method == "POST" else {}
             if self.method == "POST" and not hmac.compare_digest(form.pop("token", "").encode(), token.encode()):
                 raise Problem(403, "the form is not from this page, or you signed in anew; load the page again")
-            visit = Visit(state.service, state.sessions, identity, request, form, token)
-            return await self.endpoint(visit)
+            response: Response = await self.endpoint(
+                Visit(state.service, identity, request, form, request.query_params, token)
+            )
+            return response
         except (Problem, EverthreadError) as error:
             return refused(problem_of(error))
 
