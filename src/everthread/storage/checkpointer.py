@@ -47,11 +47,12 @@ _BATCH = 1_000
 def _on_worker(
     method: Callable[Concatenate["Checkpointer", P], T],
 ) -> Callable[Concatenate["Checkpointer", P], Coroutine[Any, Any, T]]:
-    """Return the async flavour of a method, which does not block the event loop."""
+    """Return the async flavour of a method, a subclass's own too; it does not block the event loop."""
 
     @wraps(method)
     async def call(self: "Checkpointer", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._worker.call(method, self, *args, **kwargs)
+        work: Callable[P, T] = getattr(self, method.__name__)
+        return await self._worker.call(work, *args, **kwargs)
 
     return call
 

@@ -19,7 +19,6 @@ from everthread.state import namespaces
 from everthread.storage import user_data
 from everthread.storage.decoded import newest_inputs
 from everthread.storage.erasing import Doomed
-from everthread.storage.locations import is_file
 from everthread.storage.lost_notes import lost_notes, record_losses, shown_texts
 from everthread.storage.open import Storage
 from everthread.storage.residue import Hit, samples, texts_of
@@ -134,7 +133,7 @@ def erase(
             sought = samples(texts(storage, found))
             losses = lost_notes(storage.tables, found)
             spaces = eraser.delete(_doomed(storage, found, began), mark, began)
-            progress("rewriting the file" if is_file(storage.url) else "vacuuming")
+            progress(eraser.reclaiming)
             eraser.rewrite(spaces)
         record_losses(storage.store, losses)
     # The locks are given back by now: what follows changes nothing that a run reads.

@@ -1,10 +1,9 @@
 """Erase rows from Postgres: from every table of the schema, then from the index of words, then vacuum."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from everthread.storage.erasing import Doomed, Found
+from everthread.storage.erasing import Doomed, Eraser, Found
 from everthread.storage.locks import Locks
 from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.index import below
@@ -27,8 +26,14 @@ _PAGE = 2_000
 """Rows that are fetched at once."""
 
 
-class PostgresEraser:
+class PostgresEraser(Eraser):
     """Erases from the schema of a database; see `Eraser`."""
+
+    reclaiming = "vacuuming"
+    _HAS_MARKS = "SELECT to_regclass('everthread_erasures') IS NOT NULL"
+    _MARKED = "SELECT 1 FROM everthread_erasures WHERE target = %s"
+    _UNMARK = "DELETE FROM everthread_erasures WHERE target = %s"
+    _database: PostgresDatabase
 
     def __init__(self, database: PostgresDatabase, store: PostgresSearchStore) -> None:
         self._database = database
@@ -38,16 +43,6 @@ class PostgresEraser:
     def place(self) -> str:
         """The URL, without its password."""
         return self._database.location.url
-
-    @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Do nothing: each call has a connection of its own."""
-        yield
-
-    def is_interrupted(self, mark: str) -> bool:
-        """Tell whether an erasure began and was not finished."""
-        there = self._read("SELECT to_regclass('everthread_erasures') IS NOT NULL")
-        return bool(there[0][0] and self._read("SELECT 1 FROM everthread_erasures WHERE target = %s", mark))
 
     def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
         """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
@@ -71,15 +66,6 @@ class PostgresEraser:
             under, values = below(prefix)
             words += self._read(f"SELECT coalesce(sum(words), 0) FROM everthread_spaces WHERE {under}", *values)[0][0]
         return Found(hits, rows, {}, [f"the full-text index ({words} words)"] if words else [])
-
-    def unmark(self, mark: str) -> None:
-        """Note that an erasure is finished."""
-        self._database.write(self._database.rows, "DELETE FROM everthread_erasures WHERE target = %s", (mark,))
-
-    @property
-    def reclaiming(self) -> str:
-        """What `reclaim` does."""
-        return "vacuuming"
 
     def size(self) -> int:
         """Return the bytes of the schema's tables, with their indexes."""
@@ -140,9 +126,6 @@ class PostgresEraser:
                     name = tuple("None" if row[at] is None else bytes(row[at]).decode() for at in named)
                     yield table, name, b"\x00".join(bytes(value or b"") for value in row)
                 last = page[-1][0]
-
-    def _read(self, sql: str, *values: Any) -> list[Any]:
-        return self._database.read(self._database.rows, sql, values)
 
 
 def _columns(rows: list[Any]) -> dict[str, dict[str, str]]:

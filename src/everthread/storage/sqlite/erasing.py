@@ -9,7 +9,7 @@ from typing import Any
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.storage.candidates import space_name
 from everthread.storage.damage import damaged_index_rows
-from everthread.storage.erasing import Doomed, Found
+from everthread.storage.erasing import Doomed, Eraser, Found
 from everthread.storage.locks import Locks
 from everthread.storage.residue import Row, in_files, in_rows
 from everthread.storage.sqlite.database import SqliteDatabase
@@ -21,8 +21,14 @@ _ATTEMPTS = 20
 """Times to ask other connections to leave the log, each for as long as the busy timeout."""
 
 
-class SqliteEraser:
+class SqliteEraser(Eraser):
     """Erases from a file; see `Eraser`."""
+
+    reclaiming = "rewriting the file"
+    _HAS_MARKS = "SELECT count(*) FROM sqlite_master WHERE name = 'erasures'"
+    _MARKED = "SELECT 1 FROM erasures WHERE target = ?"
+    _UNMARK = "DELETE FROM erasures WHERE target = ?"
+    _database: SqliteDatabase
 
     def __init__(self, database: SqliteDatabase, store: SqliteSearchStore) -> None:
         self._database = database
@@ -52,11 +58,6 @@ class SqliteEraser:
                 yield
             finally:
                 self._connection.execute("PRAGMA secure_delete = FAST")
-
-    def is_interrupted(self, mark: str) -> bool:
-        """Tell whether an erasure began and was not finished."""
-        there = self._rows("SELECT 1 FROM sqlite_master WHERE name = 'erasures'")
-        return bool(there and self._rows("SELECT 1 FROM erasures WHERE target = ?", mark))
 
     def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
         """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
@@ -100,16 +101,6 @@ class SqliteEraser:
         left = [f"the full-text index ({words} words)"] if (words := self._in_index(spaces)) else []
         left += [f"the bytes of {name} ({len(texts)} texts)" for name, texts in in_bytes.items()]
         return Found(hits, rows, files, left)
-
-    def unmark(self, mark: str) -> None:
-        """Note that an erasure is finished."""
-        self._database.write(self._database.rows, "DELETE FROM erasures WHERE target = ?", (mark,))
-        self.finish()
-
-    @property
-    def reclaiming(self) -> str:
-        """What `reclaim` does."""
-        return "rewriting the file"
 
     def size(self) -> int:
         """Return the bytes of the file and its log."""
@@ -162,7 +153,7 @@ class SqliteEraser:
     def _columns(self) -> dict[str, list[str]]:
         """Return the columns of each table with rows of its own; a virtual one shows those of its shadow tables."""
         found: dict[str, list[str]] = {}
-        for table, column in self._rows(
+        for table, column in self._read(
             "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c"
             " WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.cid"
         ):
@@ -181,11 +172,11 @@ class SqliteEraser:
 
     def _spaces(self, prefixes: Collection[str]) -> list[int]:
         """Return the numbers that the full-text index has for the namespaces that go."""
-        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'lexical_spaces'"):
+        if not self._read("SELECT 1 FROM sqlite_master WHERE name = 'lexical_spaces'"):
             return []
         query = "SELECT ns FROM lexical_spaces WHERE prefix = ? OR (prefix > ? AND prefix < ?)"
         ranges = [(prefix, prefix + ".", prefix + "/") for prefix in prefixes]
-        return [int(row[0]) for one in ranges for row in self._rows(query, *one)]
+        return [int(row[0]) for one in ranges for row in self._read(query, *one)]
 
     def _in_index(self, spaces: Collection[int]) -> int:
         """Count the words that the full-text index holds of namespaces, given by their numbers in it."""
@@ -195,12 +186,9 @@ class SqliteEraser:
         # The terms of an index lie in its pages shortened by what they share, where no search of bytes finds them.
         self._connection.execute("CREATE VIRTUAL TABLE temp.lexical_terms USING fts5vocab(main, lexical_index, row)")
         try:
-            return sum(str(term).endswith(ends) for (term,) in self._rows("SELECT term FROM lexical_terms"))
+            return sum(str(term).endswith(ends) for (term,) in self._read("SELECT term FROM lexical_terms"))
         finally:
             self._connection.execute("DROP TABLE temp.lexical_terms")
-
-    def _rows(self, sql: str, *values: Any) -> list[Any]:
-        return self._database.read(self._database.rows, sql, values)
 
 
 @contextmanager
