@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from everthread.storage.database import Database
 from everthread.storage.locks import Locks
 from everthread.storage.residue import Hit
+from everthread.storage.user_data import UserData
 
 __all__ = ["RETENTION", "Doomed", "Eraser", "Found"]
 
@@ -19,14 +20,9 @@ RETENTION = "retention"
 class Doomed:
     """The rows that an erasure deletes or changes, in all tables."""
 
-    prefixes: tuple[str, ...]
-    """Namespaces of the store that go with all below them."""
-    records: tuple[tuple[str, str], ...]
-    """Prefix and key of every other record that goes."""
-    threads: tuple[str, ...]
-    changed: tuple[tuple[str, str, bytes], ...]
-    """Records that get another value: prefix, key, JSON."""
-    shown: tuple[tuple[str, str, bytes], ...]
+    where: UserData
+    """What goes, and the notes that get another value."""
+    shown: tuple[tuple[str, str, bytes], ...] = ()
     """Records of a prefix that hold a text, and what they get in its place: prefix, text, JSON."""
     added: tuple[tuple[str, str, bytes], ...] = ()
     """Records that are new: prefix, key, JSON."""

@@ -47,7 +47,7 @@ class PostgresEraser(Eraser):
     def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
         """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
         self._database.write(self._delete, doomed, mark, began)
-        return list(doomed.prefixes)
+        return list(doomed.where.prefixes)
 
     def rewrite(self, spaces: list[Any]) -> None:
         """Take the words out of the index, build it anew, since GIN keeps words that no row has, and vacuum."""
@@ -81,24 +81,24 @@ class PostgresEraser(Eraser):
         self._database.outside(*(f'VACUUM (ANALYZE) "{table}"' for table in self._tables()))
 
     def _delete(self, doomed: Doomed, mark: str, began: str) -> None:
-        rows = self._database.rows
+        where, rows = doomed.where, self._database.rows
         # So that the trigger takes notes, from which the index is brought up to date.
         rows("SELECT set_config('everthread.indexes', 'off', true)")
         rows(_MARKS)
         rows("INSERT INTO everthread_erasures VALUES (%s, %s) ON CONFLICT DO NOTHING", (mark, began))
-        prefixes = [below(text_in(prefix)) for prefix in doomed.prefixes]
+        prefixes = [below(text_in(prefix)) for prefix in where.prefixes]
         for table, columns in _columns(rows(_COLUMNS)).items():
             if {"prefix", "key"} <= columns.keys() and table not in _OWN:
                 for under, values in prefixes:
                     rows(f'DELETE FROM "{table}" WHERE {under}', values)
-                for prefix, key in doomed.records:
+                for prefix, key in where.records:
                     rows(f'DELETE FROM "{table}" WHERE prefix = %s AND key = %s', (text_in(prefix), text_in(key)))
             if "thread_id" in columns:
                 cast = "" if columns["thread_id"] in ("text", "varchar") else "::text"
-                rows(f'DELETE FROM "{table}" WHERE thread_id{cast} = ANY(%s)', ([*doomed.threads],))
-        for prefix, key, value in doomed.changed:
+                rows(f'DELETE FROM "{table}" WHERE thread_id{cast} = ANY(%s)', ([*where.checkpointed],))
+        for note in where.kept_notes:
             sql = "UPDATE store SET value = %s::jsonb WHERE prefix = %s AND key = %s"
-            rows(sql, (_stored(value), text_in(prefix), text_in(key)))
+            rows(sql, (written_json(note.value), text_in(note.prefix), text_in(note.key)))
         for prefix, text, value in doomed.shown:
             sql = "UPDATE store SET value = %s::jsonb WHERE prefix = %s AND position(%s IN value::text) > 0"
             rows(sql, (_stored(value), prefix, text))

@@ -14,6 +14,7 @@ from everthread.storage.locks import Locks
 from everthread.storage.residue import Row, in_files, in_rows
 from everthread.storage.sqlite.database import SqliteDatabase
 from everthread.storage.sqlite.store import SqliteSearchStore
+from everthread.storage.store import as_json
 
 __all__ = ["SqliteEraser"]
 
@@ -61,7 +62,7 @@ class SqliteEraser(Eraser):
 
     def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
         """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
-        spaces = self._spaces(doomed.prefixes)
+        spaces = self._spaces(doomed.where.prefixes)
         self._database.write(self._delete, doomed, mark, began)
         return spaces
 
@@ -130,19 +131,19 @@ class SqliteEraser(Eraser):
             ) from error
 
     def _delete(self, doomed: Doomed, mark: str, began: str) -> None:
-        execute, many = self._connection.execute, self._connection.executemany
+        where, execute, many = doomed.where, self._connection.execute, self._connection.executemany
         execute("CREATE TABLE IF NOT EXISTS erasures (target TEXT PRIMARY KEY, began TEXT)")
         execute("INSERT OR IGNORE INTO erasures VALUES (?, ?)", (mark, began))
         for table, columns in self._columns().items():
             if {"prefix", "key"} <= set(columns):
-                where = "prefix = ? OR (prefix > ? AND prefix < ?)"
-                many(f'DELETE FROM "{table}" WHERE {where}', [(one, one + ".", one + "/") for one in doomed.prefixes])
-                many(f'DELETE FROM "{table}" WHERE prefix = ? AND key = ?', doomed.records)
+                under = "prefix = ? OR (prefix > ? AND prefix < ?)"
+                many(f'DELETE FROM "{table}" WHERE {under}', [(one, one + ".", one + "/") for one in where.prefixes])
+                many(f'DELETE FROM "{table}" WHERE prefix = ? AND key = ?', where.records)
             if "thread_id" in columns:
-                many(f'DELETE FROM "{table}" WHERE thread_id = ?', [(one,) for one in doomed.threads])
+                many(f'DELETE FROM "{table}" WHERE thread_id = ?', [(one,) for one in where.checkpointed])
         many(
             "UPDATE store SET value = ? WHERE prefix = ? AND key = ?",
-            [(value, prefix, key) for prefix, key, value in doomed.changed],
+            [(as_json(note.value), note.prefix, note.key) for note in where.kept_notes],
         )
         many(
             "UPDATE store SET value = ? WHERE prefix = ? AND instr(CAST(value AS TEXT), ?) > 0",
