@@ -79,7 +79,7 @@ class SearchStore(BaseStore):
     _INDEXED: ClassVar[str]  # numbers of items; conditions may follow
     _index: WordIndex
 
-    def __init__(self, database: Database, worker: Worker, locks: Locks | None = None) -> None:
+    def __init__(self, database: Database, worker: Worker, locks: Locks) -> None:
         self.database = database
         self.locks = locks
         self._worker = worker

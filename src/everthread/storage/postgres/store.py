@@ -55,16 +55,16 @@ class PostgresSearchStore(SearchStore):
         f"SELECT d.doc, {_COLUMNS} FROM everthread_docs d JOIN everthread_spaces n USING (ns)"
         " JOIN store s ON s.prefix = n.prefix AND s.key = d.key WHERE d.doc = ANY(%s)"
     )
+    database: PostgresDatabase
     _index: PostgresIndex
 
-    def __init__(self, database: PostgresDatabase, worker: Worker, locks: Locks | None = None) -> None:
+    def __init__(self, database: PostgresDatabase, worker: Worker, locks: Locks) -> None:
         super().__init__(database, worker, locks)
-        self._postgres = database
         self._index = PostgresIndex(database)
 
     def settle(self) -> None:
         """Build the index of words anew: GIN keeps the words of rows that are gone."""
-        self._postgres.outside("REINDEX INDEX CONCURRENTLY everthread_words")
+        self.database.outside("REINDEX INDEX CONCURRENTLY everthread_words")
 
     def build_index(self, *, is_damaged: bool = False) -> None:
         """Build the full-text index from the items."""

@@ -56,7 +56,7 @@ class SqliteSearchStore(SearchStore):
     )
     _index: Index
 
-    def __init__(self, database: SqliteDatabase, worker: Worker, locks: Locks | None = None) -> None:
+    def __init__(self, database: SqliteDatabase, worker: Worker, locks: Locks) -> None:
         super().__init__(database, worker, locks)
         self._has_unreadable = False
         database.connection.create_function("everthread_readable", 5, _is_readable, deterministic=True)
