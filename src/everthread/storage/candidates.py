@@ -10,6 +10,7 @@ from everthread.storage.ranking import bm25, inverse_frequency
 
 __all__ = [
     "ALL",
+    "MANY_SPACES",
     "OFTEN",
     "Groups",
     "Probe",
@@ -40,6 +41,9 @@ _MOST_MET = 8
 """Frequent words that are looked for among the items of the rare ones."""
 
 ALL = 1 << 62
+
+MANY_SPACES = 24
+"""From so many namespaces on a word is looked up in all of them at once and the strangers are left out."""
 
 Groups = Sequence[Sequence[str]]
 """Words: an item must hold one of each group."""
@@ -79,6 +83,9 @@ class WordIndex(Protocol):
     def catch_up(self) -> object:
         """Bring the index up to date with one chunk of changes, in a transaction of the caller."""
 
+    def search(self, prefix: str, words: Sequence[str], wanted: int, read: Read) -> list[tuple[Any, float]]:
+        """Return the rows at and below a namespace that hold any of the words; see `candidates.search`."""
+
     def probe(self, spaces: Spaces, words: Sequence[str]) -> Sequence[Probe]:
         """Return how rare each word is, at less work than to read its items."""
 
@@ -91,32 +98,38 @@ class WordIndex(Protocol):
         """Return how many words each item has; one that is gone is left out."""
 
 
-def search(index: WordIndex, spaces: Spaces, words: Sequence[str], wanted: int, read: Read) -> list[tuple[Any, float]]:
+def search(
+    index: WordIndex, namespaces: Sequence[Any], words: Sequence[str], wanted: int, read: Read
+) -> list[tuple[Any, float]]:
     """Return the rows that hold any of the words, best first, with their scores.
 
     Args:
         index: the words.
-        spaces: where to look.
+        namespaces: where to look: of each its number, items, words, first and last item.
         words: of the query.
         wanted: rows at most.
         read: see `Read`.
     """
-    found: list[tuple[Any, float]] = []
+    if not namespaces:
+        return []
+    numbers, docs, count, first, last = zip(*namespaces, strict=True)
+    spaces = Spaces(numbers, sum(docs), sum(count), min(first), max(last))
+    rows: list[tuple[Any, float]] = []
     for budget in (READ, ALL):
         hits = _hits(index, spaces, words, wanted, budget)
         scores = _scores(index, spaces, hits, MOST_RANKED if budget == READ else ALL)
-        found, start, size = [], 0, wanted
+        rows, start, size = [], 0, wanted
         while start < len(scores):
             part = scores[start : start + size]
-            rows = read([item for item, _ in part])
-            found += [(rows[item], score) for item, score in part if item in rows]
-            if len(found) >= wanted:
-                return found[:wanted]
+            by_item = read([item for item, _ in part])
+            rows += [(by_item[item], score) for item, score in part if item in by_item]
+            if len(rows) >= wanted:
+                return rows[:wanted]
             # A filter leaves some out: more and more at once.
             start, size = start + size, 2 * size
         if hits.is_whole and len(scores) < MOST_RANKED:
             break
-    return found
+    return rows
 
 
 class _Hits(NamedTuple):

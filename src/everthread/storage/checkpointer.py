@@ -4,9 +4,10 @@ What differs between databases is in their `CheckpointRows`.
 """
 
 import copy
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import ormsgpack
 from langchain_core.runnables import RunnableConfig
@@ -33,11 +34,27 @@ from everthread.storage.worker import Worker
 
 __all__ = ["Checkpointer", "serializer"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _ANSWER = "structured_response"
 """Key of `create_agent` whose type no state schema names, and that each turn makes anew."""
 
 _BATCH = 1_000
 """Checkpoints that are deleted in one transaction, so that a long thread keeps no writer waiting."""
+
+
+def _on_worker(
+    method: Callable[Concatenate["Checkpointer", P], T],
+) -> Callable[Concatenate["Checkpointer", P], Coroutine[Any, Any, T]]:
+    """Return the async flavour of a method, a subclass's own too; it does not block the event loop."""
+
+    @wraps(method)
+    async def call(self: "Checkpointer", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        work: Callable[P, T] = getattr(self, method.__name__)
+        return await self._worker.call(work, *args, **kwargs)
+
+    return call
 
 
 class Checkpointer(BaseCheckpointSaver[Any]):
@@ -217,10 +234,6 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         """Return which graph wrote the newest checkpoint of a thread; see `Tables`."""
         return self.database.read(self.rows.tables.last_writer, thread_id)
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Do what `get_tuple` does without blocking the event loop."""
-        return await self._worker.call(self.get_tuple, config)
-
     async def alist(
         self,
         config: RunnableConfig | None,
@@ -233,43 +246,14 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         for one in await self._worker.call(lambda: [*self.list(config, filter=filter, before=before, limit=limit)]):
             yield one
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Do what `put` does without blocking the event loop."""
-        return await self._worker.call(self.put, config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """Do what `put_writes` does without blocking the event loop."""
-        await self._worker.call(self.put_writes, config, writes, task_id, task_path)
-
-    async def aget_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, DeltaChannelHistory]:
-        """Do what `get_delta_channel_history` does without blocking the event loop."""
-        return await self._worker.call(self.get_delta_channel_history, config=config, channels=channels)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Do what `delete_thread` does without blocking the event loop."""
-        await self._worker.call(self.delete_thread, thread_id)
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Do what `delete_for_runs` does without blocking the event loop."""
-        await self._worker.call(self.delete_for_runs, run_ids)
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Do what `copy_thread` does without blocking the event loop."""
-        await self._worker.call(self.copy_thread, source_thread_id, target_thread_id)
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Do what `prune` does without blocking the event loop."""
-        await self._worker.call(self.prune, thread_ids, strategy=strategy)
+    aget_tuple = _on_worker(get_tuple)
+    aput = _on_worker(put)
+    aput_writes = _on_worker(put_writes)
+    aget_delta_channel_history = _on_worker(get_delta_channel_history)
+    adelete_thread = _on_worker(delete_thread)
+    adelete_for_runs = _on_worker(delete_for_runs)
+    acopy_thread = _on_worker(copy_thread)
+    aprune = _on_worker(prune)
 
     @property
     def _saver(self) -> BaseCheckpointSaver[Any]:

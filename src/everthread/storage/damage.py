@@ -71,8 +71,9 @@ def unreadable(tables: Tables) -> Iterator[str]:
             record = Record(tuple(prefix.decode().split(".")), key.decode(), json_object(value))
             for time in times:
                 datetime.fromisoformat(time if isinstance(time, str) else time.decode())
-            if record.namespace[0] in ("users", "threads", *namespaces.SESSIONS):
-                _READERS.get(record.namespace[-1], _anything)(record)
+            is_ours = record.namespace[0] in ("users", "threads", *namespaces.SESSIONS)
+            if is_ours and (read := _READERS.get(record.namespace[-1])):
+                read(record)
         except FAULTS:
             yield name
 
@@ -87,7 +88,7 @@ _INDEX_ROWS = (
 
 def damaged_index_rows(database: sqlite3.Connection) -> int:
     """Count the rows of the full-text index that are not as it wrote them; its words count as one."""
-    if not _has(database, "lexical_index"):
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'lexical_index'").fetchone():
         return 0
     damaged = 0
     for query in _INDEX_ROWS:
@@ -107,11 +108,3 @@ def damaged_index_rows(database: sqlite3.Connection) -> int:
         database.execute("DROP TABLE IF EXISTS temp.lexical_words")
     database.execute(f"PRAGMA query_only={only_reads}")
     return damaged
-
-
-def _anything(item: StoredItem) -> StoredItem:
-    return item
-
-
-def _has(database: sqlite3.Connection, table: str) -> bool:
-    return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone())

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
 from everthread.errors import NotFoundError, SettingsError
 from everthread.state import namespaces
 from everthread.storage import user_data
 from everthread.storage.decoded import newest_inputs
 from everthread.storage.erasing import Doomed
-from everthread.storage.locations import is_file
 from everthread.storage.lost_notes import lost_notes, record_losses, shown_texts
 from everthread.storage.open import Storage
 from everthread.storage.residue import Hit, samples, texts_of
@@ -133,8 +130,8 @@ def erase(
             counts = _counts(storage.tables, found)
             sought = samples(texts(storage, found))
             losses = lost_notes(storage.tables, found)
-            spaces = eraser.delete(_doomed(storage, found, began), mark, began)
-            progress("rewriting the file" if is_file(storage.url) else "vacuuming")
+            spaces = eraser.delete(Doomed(found, tuple(shown_texts(storage.tables, found, began))), mark, began)
+            progress(eraser.reclaiming)
             eraser.rewrite(spaces)
         record_losses(storage.store, losses)
     # The locks are given back by now: what follows changes nothing that a run reads.
@@ -182,7 +179,7 @@ def _find(storage: Storage, user_id: str | None, thread_id: str | None) -> UserD
 def _counts(tables: Tables, found: UserData) -> Counter[str]:
     counts = Counter(user_data.kind_of(record.prefix) for record in user_data.records(tables, found))
     counts += Counter({"sources of kept notes": len(found.kept_notes)})
-    counts.update(tables.row_counts((*found.threads, *found.jobs)))
+    counts.update(tables.row_counts(found.checkpointed))
     return +counts
 
 
@@ -208,16 +205,6 @@ def _said(record: Mapping[str, Any]) -> Any:
     message = record.get("message")
     data = message.get("data") if isinstance(message, Mapping) else None
     return data.get("content") if isinstance(data, Mapping) else record.get("text")
-
-
-def _doomed(storage: Storage, found: UserData, began: str) -> Doomed:
-    return Doomed(
-        found.prefixes,
-        found.records,
-        (*found.threads, *found.jobs),
-        tuple((note.prefix, note.key, orjson.dumps(note.value)) for note in found.kept_notes),
-        tuple(shown_texts(storage.tables, found, began)),
-    )
 
 
 def _verify(storage: Storage, sought: list[bytes], user_id: str | None, spaces: list[Any]) -> dict[str, Any]:

@@ -149,7 +149,9 @@ class Hold:
     """
 
     def __init__(self, lock: Lock, key: str, timeout_seconds: float) -> None:
-        self._lock, self._key, self._timeout_seconds = lock, key, timeout_seconds
+        self.key = key
+        """Names what is locked."""
+        self._lock, self._timeout_seconds = lock, timeout_seconds
 
     @property
     def is_held(self) -> bool:
@@ -195,7 +197,7 @@ class Hold:
             yield 0 if is_last else pause
             if is_last:
                 raise ThreadBusyError(
-                    f"{described(self._key)} is busy: {self._lock.holder()} held its lock for "
+                    f"{described(self.key)} is busy: {self._lock.holder()} held its lock for "
                     f"{self._timeout_seconds:g} s; wait for that run or raise `lock_timeout_seconds`"
                 )
             pause = min(pause * 1.5, _LONGEST_WAIT_SECONDS)
@@ -281,12 +283,10 @@ class _FileLock:
 
     def _is_named(self, file: FileIO) -> bool:
         """Tell whether the path still names the file that is open."""
-        here = os.fstat(file.fileno())
         try:
-            there = self._path.stat()
+            return os.path.samestat(os.fstat(file.fileno()), self._path.stat())
         except FileNotFoundError:
             return False
-        return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
 def _file_name(key: str) -> str:

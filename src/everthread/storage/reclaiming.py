@@ -66,24 +66,19 @@ def reclaim(
     for place, thread_id in enumerate(threads):
         progress("pruning", place, len(threads))
         dial = dial_of(storage.checkpointer.last_run(thread_id)) if keep == "as run" else keep
-        turns = None if dial == "all" else dial
-        if turns is None:
+        if dial is None or dial == "all":
             done["unpruned"] += 1
             continue
         with storage.locks.hold(thread_id):
-            done["checkpoints"] += _pruned(storage, thread_id, turns, adopted=adopted)
+            # An edit of a thread of ours that went past the guard is no other app's.
+            is_adopted = adopted and storage.checkpointer.last_writer(thread_id) != OWN_GRAPH
+            done["checkpoints"] += storage.checkpointer.prune_turns(thread_id, dial, adopted=is_adopted)
             done["summaries"] += _prune_summaries(storage, thread_id)
     space.check_idle(storage.locks)
     progress(space.reclaiming, 0, 1)
     space.reclaim()
     progress(space.reclaiming, 1, 1)
     return Reclaimed(before, space.size(), len(threads), done["checkpoints"], done["summaries"], done["unpruned"])
-
-
-def _pruned(storage: Storage, thread_id: str, turns: int, *, adopted: bool) -> int:
-    # An edit of a thread of ours that went past the guard is no other app's.
-    is_adopted = adopted and storage.checkpointer.last_writer(thread_id) != OWN_GRAPH
-    return storage.checkpointer.prune_turns(thread_id, turns, adopted=is_adopted)
 
 
 def _prune_summaries(storage: Storage, thread_id: str) -> int:

@@ -71,14 +71,7 @@ class Deletion:
         stamp = at.isoformat(timespec="milliseconds")
         owner = namespaces.user(self.user_id, RECEIPTS) if self.user_id else (RECEIPTS,)
         written = orjson.dumps({"at": stamp, **self.as_json()})
-        return Doomed(
-            self.where.prefixes,
-            self.where.records,
-            self.where.threads,
-            changed=(),
-            shown=(),
-            added=((".".join(owner), f"{stamp} {namespaces.label(self.thread_id)}", written),),
-        )
+        return Doomed(self.where, added=((".".join(owner), f"{stamp} {namespaces.label(self.thread_id)}", written),))
 
 
 def receipts(storage: Storage) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ The key is thread and place, so that a step that runs again, and a fork by time 
 
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from typing import TypeVar
 
 from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore, Item, PutOp
@@ -23,10 +22,10 @@ from everthread.state.stored import StoredMessage
 
 __all__ = ["said_in", "said_key", "said_operations", "said_since_question"]
 
-AnyMessage = TypeVar("AnyMessage", BaseMessage, StoredMessage)
+AnyMessage = BaseMessage | StoredMessage
 
 
-def said_operations(thread_id: str, user_id: str, messages: Iterable[BaseMessage | StoredMessage]) -> list[PutOp]:
+def said_operations(thread_id: str, user_id: str, messages: Iterable[AnyMessage]) -> list[PutOp]:
     """Prepare the writes that make messages searchable in all threads of their user; a second time changes nothing.
 
     Args:
@@ -60,13 +59,13 @@ def said_key(thread_id: str, seq: int) -> str:
     return f"{namespaces.label(thread_id)}/{seq}"
 
 
-def _is_said(message: BaseMessage | StoredMessage) -> bool:
+def _is_said(message: AnyMessage) -> bool:
     is_of_both = message.type == "human" or (message.type == "ai" and is_answer(message))
     is_whole = not is_synthetic(message) and not is_masked(message) and sequence(message) >= 0
     return is_of_both and is_whole and not ended_at_limit(message) and bool(str(message.text).strip())
 
 
-def _record(message: BaseMessage | StoredMessage, thread_id: str) -> dict[str, object]:
+def _record(message: AnyMessage, thread_id: str) -> dict[str, object]:
     record = {
         "thread_id": thread_id,
         "seq": sequence(message),

@@ -76,9 +76,10 @@ class SearchStore(BaseStore):
     """Reads a value as it is stored."""
 
     _PLACEHOLDER: ClassVar[str]
+    _INDEXED: ClassVar[str]  # numbers of items; conditions may follow
     _index: WordIndex
 
-    def __init__(self, database: Database, worker: Worker, locks: Locks | None = None) -> None:
+    def __init__(self, database: Database, worker: Worker, locks: Locks) -> None:
         self.database = database
         self.locks = locks
         self._worker = worker
@@ -170,8 +171,12 @@ class SearchStore(BaseStore):
         """Return the readable items below a prefix, the newest first; limit and offset count these only."""
 
     @abstractmethod
-    def _ranked(self, op: SearchOp, words: Sequence[str]) -> list[tuple[SearchItem, float]]:
-        """Return the items below a prefix that hold any of the words, best first."""
+    def _numbers(self, numbers: Sequence[int]) -> Any:
+        """Return numbers of items as one parameter."""
+
+    def _row(self, row: Sequence[Any]) -> Sequence[Any]:
+        """Return a row of the store as `item_of` reads it."""
+        return row
 
     @abstractmethod
     def _condition(self, key: str, operator: str, operand: Any) -> tuple[str, list[Any]]:
@@ -254,7 +259,14 @@ class SearchStore(BaseStore):
         words = query_words(op.query or "")
         if not words:
             return self._listed(op)
-        ranked = self._ranked(op, words)
+        condition, values = self._conditions(op.filter)
+
+        def read(numbers: Sequence[int]) -> Mapping[int, SearchItem]:
+            rows = self.database.rows(self._INDEXED + condition, (self._numbers(numbers), *values))
+            return {row[0]: item for row in rows if (item := item_or_none(self._row(row[1:]), self.loads)) is not None}
+
+        prefix = ".".join(op.namespace_prefix)
+        ranked: list[tuple[SearchItem, float]] = self._index.search(prefix, words, op.offset + op.limit, read)
         for item, score in ranked:
             item.score = score
         return [item for item, _ in ranked[op.offset :]]

@@ -59,6 +59,11 @@ class UserData:
     strangers: tuple[str, ...] = ()
     """Threads whose session record cannot be read, so that nobody knows whose they are."""
 
+    @property
+    def checkpointed(self) -> tuple[str, ...]:
+        """Threads and jobs, whose checkpoints go."""
+        return *self.threads, *self.jobs
+
 
 def of_user(tables: Tables, serde: SerializerProtocol, user_id: str) -> UserData:
     """List what belongs to a user: profile, notes, bookings, tickets, and every thread of theirs.

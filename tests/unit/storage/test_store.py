@@ -84,12 +84,15 @@ def test_a_word_with_a_star_is_no_prefix(store: SqliteSearchStore) -> None:
     assert keys(store, "air*") == ["m1"]
 
 
-@given(st.text(st.characters(), max_size=40) | st.text("\"*()^:-+{}[] ANDORNEAR\x00'_²", max_size=40))
-def test_any_string_is_a_legal_query(query: str) -> None:
+def test_any_string_is_a_legal_query() -> None:
     with opened() as store:
         say(store, "some text", "AND OR NOT")
 
-        assert len(store.search(SPACE, query=query)) <= 2
+        @given(st.text(st.characters(), max_size=40) | st.text("\"*()^:-+{}[] ANDORNEAR\x00'_²", max_size=40))
+        def search(query: str) -> None:
+            assert len(store.search(SPACE, query=query)) <= 2
+
+        search()
 
 
 @pytest.mark.parametrize("query", ["word " * 20_000, " ".join(f"w{n}" for n in range(20_000)), "東京都" * 30_000])

@@ -64,15 +64,17 @@ class PostgresCheckpointRows(CheckpointRows):
         " FROM checkpoints c WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1"
     )
 
+    _saver: PostgresSaver
+
     def __init__(self, database: PostgresDatabase) -> None:
         # Without a connection: each call gets a copy on the one that it may use.
-        self._unconnected = PostgresSaver(cast(Any, None))
-        super().__init__(database, database.read(PostgresTables, database.rows), self._unconnected)
+        unconnected = PostgresSaver(cast(Any, None))
+        super().__init__(database, database.read(PostgresTables, database.rows), unconnected)
         self._database = database
 
     def saver(self, serde: SerializerProtocol) -> PostgresSaver:
         """Return LangGraph's saver on the connection that is in use; it does one thing at a time, as that does."""
-        saver = copy.copy(self._unconnected)
+        saver = copy.copy(self._saver)
         saver.serde, saver.lock, saver.conn = serde, threading.Lock(), cast(Any, self._database.connection)
         saver.supports_pipeline = saver.supports_pipeline and not self._database.location.pgbouncer
         return saver

@@ -38,7 +38,7 @@ class PostgresDatabase:
         check: called before and after each write; raises what keeps it from being acknowledged.
     """
 
-    def __init__(self, location: PostgresLocation, check: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, location: PostgresLocation, check: Callable[[], None]) -> None:
         self.location = location
         self.check = check
         self._process: int | None = os.getpid()

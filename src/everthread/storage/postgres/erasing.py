@@ -1,10 +1,9 @@
 """Erase rows from Postgres: from every table of the schema, then from the index of words, then vacuum."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from everthread.storage.erasing import Doomed, Found
+from everthread.storage.erasing import Doomed, Eraser, Found
 from everthread.storage.locks import Locks
 from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.index import below
@@ -27,8 +26,14 @@ _PAGE = 2_000
 """Rows that are fetched at once."""
 
 
-class PostgresEraser:
+class PostgresEraser(Eraser):
     """Erases from the schema of a database; see `Eraser`."""
+
+    reclaiming = "vacuuming"
+    _HAS_MARKS = "SELECT to_regclass('everthread_erasures') IS NOT NULL"
+    _MARKED = "SELECT 1 FROM everthread_erasures WHERE target = %s"
+    _UNMARK = "DELETE FROM everthread_erasures WHERE target = %s"
+    _database: PostgresDatabase
 
     def __init__(self, database: PostgresDatabase, store: PostgresSearchStore) -> None:
         self._database = database
@@ -39,20 +44,10 @@ class PostgresEraser:
         """The URL, without its password."""
         return self._database.location.url
 
-    @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Do nothing: each call has a connection of its own."""
-        yield
-
-    def is_interrupted(self, mark: str) -> bool:
-        """Tell whether an erasure began and was not finished."""
-        there = self._read("SELECT to_regclass('everthread_erasures') IS NOT NULL")
-        return bool(there[0][0] and self._read("SELECT 1 FROM everthread_erasures WHERE target = %s", mark))
-
     def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
         """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
         self._database.write(self._delete, doomed, mark, began)
-        return list(doomed.prefixes)
+        return list(doomed.where.prefixes)
 
     def rewrite(self, spaces: list[Any]) -> None:
         """Take the words out of the index, build it anew, since GIN keeps words that no row has, and vacuum."""
@@ -72,15 +67,6 @@ class PostgresEraser:
             words += self._read(f"SELECT coalesce(sum(words), 0) FROM everthread_spaces WHERE {under}", *values)[0][0]
         return Found(hits, rows, {}, [f"the full-text index ({words} words)"] if words else [])
 
-    def unmark(self, mark: str) -> None:
-        """Note that an erasure is finished."""
-        self._database.write(self._database.rows, "DELETE FROM everthread_erasures WHERE target = %s", (mark,))
-
-    @property
-    def reclaiming(self) -> str:
-        """What `reclaim` does."""
-        return "vacuuming"
-
     def size(self) -> int:
         """Return the bytes of the schema's tables, with their indexes."""
         sizes = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c WHERE c.relkind = 'r'"
@@ -95,24 +81,24 @@ class PostgresEraser:
         self._database.outside(*(f'VACUUM (ANALYZE) "{table}"' for table in self._tables()))
 
     def _delete(self, doomed: Doomed, mark: str, began: str) -> None:
-        rows = self._database.rows
+        where, rows = doomed.where, self._database.rows
         # So that the trigger takes notes, from which the index is brought up to date.
         rows("SELECT set_config('everthread.indexes', 'off', true)")
         rows(_MARKS)
         rows("INSERT INTO everthread_erasures VALUES (%s, %s) ON CONFLICT DO NOTHING", (mark, began))
-        prefixes = [below(text_in(prefix)) for prefix in doomed.prefixes]
+        prefixes = [below(text_in(prefix)) for prefix in where.prefixes]
         for table, columns in _columns(rows(_COLUMNS)).items():
             if {"prefix", "key"} <= columns.keys() and table not in _OWN:
                 for under, values in prefixes:
                     rows(f'DELETE FROM "{table}" WHERE {under}', values)
-                for prefix, key in doomed.records:
+                for prefix, key in where.records:
                     rows(f'DELETE FROM "{table}" WHERE prefix = %s AND key = %s', (text_in(prefix), text_in(key)))
             if "thread_id" in columns:
                 cast = "" if columns["thread_id"] in ("text", "varchar") else "::text"
-                rows(f'DELETE FROM "{table}" WHERE thread_id{cast} = ANY(%s)', ([*doomed.threads],))
-        for prefix, key, value in doomed.changed:
+                rows(f'DELETE FROM "{table}" WHERE thread_id{cast} = ANY(%s)', ([*where.checkpointed],))
+        for note in where.kept_notes:
             sql = "UPDATE store SET value = %s::jsonb WHERE prefix = %s AND key = %s"
-            rows(sql, (_stored(value), text_in(prefix), text_in(key)))
+            rows(sql, (written_json(note.value), text_in(note.prefix), text_in(note.key)))
         for prefix, text, value in doomed.shown:
             sql = "UPDATE store SET value = %s::jsonb WHERE prefix = %s AND position(%s IN value::text) > 0"
             rows(sql, (_stored(value), prefix, text))
@@ -140,9 +126,6 @@ class PostgresEraser:
                     name = tuple("None" if row[at] is None else bytes(row[at]).decode() for at in named)
                     yield table, name, b"\x00".join(bytes(value or b"") for value in row)
                 last = page[-1][0]
-
-    def _read(self, sql: str, *values: Any) -> list[Any]:
-        return self._database.read(self._database.rows, sql, values)
 
 
 def _columns(rows: list[Any]) -> dict[str, dict[str, str]]:

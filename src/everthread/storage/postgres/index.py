@@ -19,15 +19,12 @@ import orjson
 
 from everthread.errors import StorageError
 from everthread.memory.text.words import index_words
-from everthread.storage.candidates import Groups, Probe, Read, Spaces, entries, entry, probes, search
+from everthread.storage.candidates import MANY_SPACES, Groups, Probe, Read, Spaces, entries, entry, probes, search
 from everthread.storage.postgres.database import PostgresDatabase
-from everthread.storage.postgres.texts import read_json
+from everthread.storage.postgres.texts import read_json, text_in
 from everthread.storage.texts import Paths, text_fields, texts
 
 __all__ = ["PostgresIndex", "below"]
-
-_MANY_SPACES = 24
-"""From so many namespaces on a word is looked up in all of them at once and the strangers are left out."""
 
 _CHUNK = 500
 """Changes carried over in one transaction."""
@@ -73,10 +70,6 @@ _NEWEST = (
     "{within} ORDER BY doc + 0 DESC LIMIT %s) f), '{{}}') FROM unnest(%s::text[]) WITH ORDINALITY AS q (query, place)"
     " ORDER BY place"
 )
-
-
-Place = tuple[str, str]
-"""Namespace text and key of an item."""
 
 
 class PostgresIndex:
@@ -150,13 +143,11 @@ class PostgresIndex:
             self._rows("DELETE FROM everthread_spaces WHERE ns = ANY(%s) AND docs <= 0", (sorted(counts),))
 
     def search(self, prefix: str, words: Sequence[str], wanted: int, read: Read) -> list[tuple[Any, float]]:
-        """Return the rows that hold any of the words, best first, with their scores; see `candidates.search`."""
-        under, values = below(prefix)
-        rows = self._rows(f"SELECT ns, docs, words, first, last FROM everthread_spaces WHERE {under}", values)
-        if not rows:
+        """Return the rows at and below a namespace that hold any of the words; see `candidates.search`."""
+        under, values = below(text_in(prefix))
+        spaces = self._rows(f"SELECT ns, docs, words, first, last FROM everthread_spaces WHERE {under}", values)
+        if not spaces:
             return []
-        numbers, docs, count, first, last = _columns(rows, 5)
-        spaces = Spaces(tuple(numbers), sum(docs), sum(count), min(first), max(last))
         with self._database.connection.transaction():
             # A sequential scan begins anywhere in a large table, and how rare a word is would be guessed from items
             # that are not the oldest; it reads the other namespaces, too.
@@ -178,7 +169,7 @@ class PostgresIndex:
         """
         if not asked:
             return []
-        is_many = len(spaces.numbers) >= _MANY_SPACES
+        is_many = len(spaces.numbers) >= MANY_SPACES
         queries = [_query(groups, () if is_many else spaces.numbers) for groups in asked]
         within = " AND ns = ANY(%s)" if is_many else ""
         values = (*([list(spaces.numbers)] if is_many else []), limit, queries)

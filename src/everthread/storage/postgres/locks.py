@@ -96,8 +96,8 @@ class SessionLocks(Locks):
         for hold in _holds.get():
             if hold.is_lost(self):
                 raise StorageError(
-                    f"the lock of {hold.what} was lost with the connection that held it, so nothing more of this run "
-                    "is saved; what was acknowledged is intact, run the thread again"
+                    f"the lock of {described(hold.key)} was lost with the connection that held it, so nothing more of "
+                    "this run is saved; what was acknowledged is intact, run the thread again"
                 )
 
     def submit(self, work: Callable[..., T], *args: Any) -> Future[T]:
@@ -191,15 +191,10 @@ class _SessionLock:
         """Whether this one holds it."""
         return self._locks.is_session(self.session)
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether it was taken, not given back, and its session is gone."""
+    def is_lost(self, locks: SessionLocks) -> bool:
+        """Tell whether it is a lock of a database that was taken, not given back, and its session is gone."""
         session = self.session
-        return session is not None and not self._locks.is_alive(session)
-
-    def is_of(self, locks: SessionLocks) -> bool:
-        """Tell whether it is a lock of a database."""
-        return self._locks is locks
+        return session is not None and self._locks is locks and not locks.is_alive(session)
 
     def take(self) -> bool:
         """Take the lock; False while somebody else holds it."""
@@ -254,11 +249,7 @@ class _SessionHold(Hold):
         self._note()
 
     def is_lost(self, locks: SessionLocks) -> bool:
-        return self._lock.is_lost and self._lock.is_of(locks)
-
-    @property
-    def what(self) -> str:
-        return described(self._key)
+        return self._lock.is_lost(locks)
 
     def _note(self) -> None:
         _holds.set((*(one for one in _holds.get() if one.is_held and one is not self), self))

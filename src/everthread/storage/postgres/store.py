@@ -42,10 +42,6 @@ _DELETE = (
     "DELETE FROM store s USING unnest(%s::text[], %s::text[]) AS o (prefix, key)"
     " WHERE s.prefix = o.prefix AND s.key = o.key"
 )
-_INDEXED = (
-    f"SELECT d.doc, {_COLUMNS} FROM everthread_docs d JOIN everthread_spaces n USING (ns)"
-    " JOIN store s ON s.prefix = n.prefix AND s.key = d.key WHERE d.doc = ANY(%s)"
-)
 _NUMBER = "CASE jsonb_typeof(s.value #> %s::text[]) WHEN 'number' THEN (s.value #>> %s::text[])::numeric END"
 _TEXT = "CASE jsonb_typeof(s.value #> %s::text[]) WHEN 'string' THEN s.value #>> %s::text[] END"
 
@@ -55,16 +51,20 @@ class PostgresSearchStore(SearchStore):
 
     loads = staticmethod(read_json)
     _PLACEHOLDER = "%s"
+    _INDEXED = (
+        f"SELECT d.doc, {_COLUMNS} FROM everthread_docs d JOIN everthread_spaces n USING (ns)"
+        " JOIN store s ON s.prefix = n.prefix AND s.key = d.key WHERE d.doc = ANY(%s)"
+    )
+    database: PostgresDatabase
     _index: PostgresIndex
 
-    def __init__(self, database: PostgresDatabase, worker: Worker, locks: Locks | None = None) -> None:
+    def __init__(self, database: PostgresDatabase, worker: Worker, locks: Locks) -> None:
         super().__init__(database, worker, locks)
-        self._postgres = database
         self._index = PostgresIndex(database)
 
     def settle(self) -> None:
         """Build the index of words anew: GIN keeps the words of rows that are gone."""
-        self._postgres.outside("REINDEX INDEX CONCURRENTLY everthread_words")
+        self.database.outside("REINDEX INDEX CONCURRENTLY everthread_words")
 
     def build_index(self, *, is_damaged: bool = False) -> None:
         """Build the full-text index from the items."""
@@ -107,14 +107,12 @@ class PostgresSearchStore(SearchStore):
         )
         return [item for row in rows if (item := item_or_none(row, read_json)) is not None]
 
-    def _ranked(self, op: SearchOp, words: Sequence[str]) -> list[tuple[SearchItem, float]]:
-        condition, values = self._conditions(op.filter)
+    def _numbers(self, numbers: Sequence[int]) -> list[int]:
+        return [*numbers]
 
-        def read(docs: Sequence[int]) -> Mapping[int, Any]:
-            rows = self.database.rows(_INDEXED + condition, ([*docs], *values))
-            return {row[0]: item for row in rows if (item := item_or_none(_row(row[1:]), read_json)) is not None}
-
-        return self._index.search(text_in(".".join(op.namespace_prefix)), words, op.offset + op.limit, read)
+    def _row(self, row: Sequence[Any]) -> Sequence[Any]:
+        prefix, key, *rest = row
+        return text_out(prefix), text_out(key), *rest
 
     def _condition(self, key: str, operator: str, operand: Any) -> tuple[str, list[Any]]:
         path = key.split(".")
@@ -162,7 +160,7 @@ class PostgresSearchStore(SearchStore):
         return len(swept)
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[Sequence[Any]]:
-        return [_row(row) for row in self.database.rows(sql, values)]
+        return [self._row(row) for row in self.database.rows(sql, values)]
 
 
 def _is_plain(op: Op) -> TypeGuard[PutOp]:
@@ -173,9 +171,3 @@ def _stored(row: Sequence[Any]) -> StoredRow:
     prefix, key, value, *rest = row
     read = read_json(value)
     return StoredRow(text_out(prefix), text_out(key), read if isinstance(read, dict) else None, *rest)
-
-
-def _row(row: Sequence[Any]) -> Sequence[Any]:
-    """Return a row of the store as `item_of` reads it."""
-    prefix, key, *rest = row
-    return text_out(prefix), text_out(key), *rest

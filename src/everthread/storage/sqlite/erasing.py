@@ -9,11 +9,12 @@ from typing import Any
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.storage.candidates import space_name
 from everthread.storage.damage import damaged_index_rows
-from everthread.storage.erasing import Doomed, Found
+from everthread.storage.erasing import Doomed, Eraser, Found
 from everthread.storage.locks import Locks
 from everthread.storage.residue import Row, in_files, in_rows
 from everthread.storage.sqlite.database import SqliteDatabase
 from everthread.storage.sqlite.store import SqliteSearchStore
+from everthread.storage.store import as_json
 
 __all__ = ["SqliteEraser"]
 
@@ -21,8 +22,14 @@ _ATTEMPTS = 20
 """Times to ask other connections to leave the log, each for as long as the busy timeout."""
 
 
-class SqliteEraser:
+class SqliteEraser(Eraser):
     """Erases from a file; see `Eraser`."""
+
+    reclaiming = "rewriting the file"
+    _HAS_MARKS = "SELECT count(*) FROM sqlite_master WHERE name = 'erasures'"
+    _MARKED = "SELECT 1 FROM erasures WHERE target = ?"
+    _UNMARK = "DELETE FROM erasures WHERE target = ?"
+    _database: SqliteDatabase
 
     def __init__(self, database: SqliteDatabase, store: SqliteSearchStore) -> None:
         self._database = database
@@ -53,14 +60,9 @@ class SqliteEraser:
             finally:
                 self._connection.execute("PRAGMA secure_delete = FAST")
 
-    def is_interrupted(self, mark: str) -> bool:
-        """Tell whether an erasure began and was not finished."""
-        there = self._rows("SELECT 1 FROM sqlite_master WHERE name = 'erasures'")
-        return bool(there and self._rows("SELECT 1 FROM erasures WHERE target = ?", mark))
-
     def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
         """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
-        spaces = self._spaces(doomed.prefixes)
+        spaces = self._spaces(doomed.where.prefixes)
         self._database.write(self._delete, doomed, mark, began)
         return spaces
 
@@ -101,16 +103,6 @@ class SqliteEraser:
         left += [f"the bytes of {name} ({len(texts)} texts)" for name, texts in in_bytes.items()]
         return Found(hits, rows, files, left)
 
-    def unmark(self, mark: str) -> None:
-        """Note that an erasure is finished."""
-        self._database.write(self._database.rows, "DELETE FROM erasures WHERE target = ?", (mark,))
-        self.finish()
-
-    @property
-    def reclaiming(self) -> str:
-        """What `reclaim` does."""
-        return "rewriting the file"
-
     def size(self) -> int:
         """Return the bytes of the file and its log."""
         path = self._database.location.path
@@ -139,19 +131,19 @@ class SqliteEraser:
             ) from error
 
     def _delete(self, doomed: Doomed, mark: str, began: str) -> None:
-        execute, many = self._connection.execute, self._connection.executemany
+        where, execute, many = doomed.where, self._connection.execute, self._connection.executemany
         execute("CREATE TABLE IF NOT EXISTS erasures (target TEXT PRIMARY KEY, began TEXT)")
         execute("INSERT OR IGNORE INTO erasures VALUES (?, ?)", (mark, began))
         for table, columns in self._columns().items():
             if {"prefix", "key"} <= set(columns):
-                where = "prefix = ? OR (prefix > ? AND prefix < ?)"
-                many(f'DELETE FROM "{table}" WHERE {where}', [(one, one + ".", one + "/") for one in doomed.prefixes])
-                many(f'DELETE FROM "{table}" WHERE prefix = ? AND key = ?', doomed.records)
+                under = "prefix = ? OR (prefix > ? AND prefix < ?)"
+                many(f'DELETE FROM "{table}" WHERE {under}', [(one, one + ".", one + "/") for one in where.prefixes])
+                many(f'DELETE FROM "{table}" WHERE prefix = ? AND key = ?', where.records)
             if "thread_id" in columns:
-                many(f'DELETE FROM "{table}" WHERE thread_id = ?', [(one,) for one in doomed.threads])
+                many(f'DELETE FROM "{table}" WHERE thread_id = ?', [(one,) for one in where.checkpointed])
         many(
             "UPDATE store SET value = ? WHERE prefix = ? AND key = ?",
-            [(value, prefix, key) for prefix, key, value in doomed.changed],
+            [(as_json(note.value), note.prefix, note.key) for note in where.kept_notes],
         )
         many(
             "UPDATE store SET value = ? WHERE prefix = ? AND instr(CAST(value AS TEXT), ?) > 0",
@@ -162,7 +154,7 @@ class SqliteEraser:
     def _columns(self) -> dict[str, list[str]]:
         """Return the columns of each table with rows of its own; a virtual one shows those of its shadow tables."""
         found: dict[str, list[str]] = {}
-        for table, column in self._rows(
+        for table, column in self._read(
             "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c"
             " WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.cid"
         ):
@@ -181,11 +173,11 @@ class SqliteEraser:
 
     def _spaces(self, prefixes: Collection[str]) -> list[int]:
         """Return the numbers that the full-text index has for the namespaces that go."""
-        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'lexical_spaces'"):
+        if not self._read("SELECT 1 FROM sqlite_master WHERE name = 'lexical_spaces'"):
             return []
         query = "SELECT ns FROM lexical_spaces WHERE prefix = ? OR (prefix > ? AND prefix < ?)"
         ranges = [(prefix, prefix + ".", prefix + "/") for prefix in prefixes]
-        return [int(row[0]) for one in ranges for row in self._rows(query, *one)]
+        return [int(row[0]) for one in ranges for row in self._read(query, *one)]
 
     def _in_index(self, spaces: Collection[int]) -> int:
         """Count the words that the full-text index holds of namespaces, given by their numbers in it."""
@@ -195,12 +187,9 @@ class SqliteEraser:
         # The terms of an index lie in its pages shortened by what they share, where no search of bytes finds them.
         self._connection.execute("CREATE VIRTUAL TABLE temp.lexical_terms USING fts5vocab(main, lexical_index, row)")
         try:
-            return sum(str(term).endswith(ends) for (term,) in self._rows("SELECT term FROM lexical_terms"))
+            return sum(str(term).endswith(ends) for (term,) in self._read("SELECT term FROM lexical_terms"))
         finally:
             self._connection.execute("DROP TABLE temp.lexical_terms")
-
-    def _rows(self, sql: str, *values: Any) -> list[Any]:
-        return self._database.read(self._database.rows, sql, values)
 
 
 @contextmanager

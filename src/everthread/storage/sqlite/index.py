@@ -30,14 +30,11 @@ import orjson
 
 from everthread.errors import StorageError
 from everthread.memory.text.words import index_words
-from everthread.storage.candidates import Groups, Probe, Read, Spaces, entries, entry, probes, search
+from everthread.storage.candidates import MANY_SPACES, Groups, Probe, Read, Spaces, entries, entry, probes, search
 from everthread.storage.sqlite.formats import INDEX_VERSION as VERSION
 from everthread.storage.texts import Paths, text_fields, texts
 
 __all__ = ["VERSION", "DamagedIndexError", "Index", "below"]
-
-_MANY_SPACES = 24
-"""From so many namespaces on a word is looked up in all of them at once and the strangers are left out."""
 
 _CHUNK = 500
 """Changes carried over in one transaction."""
@@ -202,16 +199,10 @@ class Index:
             pass
 
     def search(self, prefix: str, words: Sequence[str], wanted: int, read: Read) -> list[tuple[Any, float]]:
-        """Return the rows that hold any of the words, best first, with their scores.
-
-        Args:
-            prefix: namespaces at and below it; empty for all.
-            words: of the query.
-            wanted: rows at most.
-            read: see `Read`.
-        """
-        spaces = self._spaces(prefix)
-        return [] if spaces is None else search(self, spaces, words, wanted, read)
+        """Return the rows at and below a namespace that hold any of the words; see `candidates.search`."""
+        condition, values = below(prefix)
+        spaces = self._rows(f"SELECT {_SPACE} FROM lexical_spaces WHERE {condition}", values)
+        return search(self, spaces, words, wanted, read)
 
     def probe(self, spaces: Spaces, words: Sequence[str]) -> Sequence[Probe]:
         """Return how rare each word is; see `WordIndex`."""
@@ -230,7 +221,7 @@ class Index:
 
     def _items(self, spaces: Spaces, groups: Groups, limit: int, *, newest: bool) -> list[int]:
         source = "lexical_index i WHERE lexical_index MATCH ?"
-        if len(spaces.numbers) >= _MANY_SPACES:
+        if len(spaces.numbers) >= MANY_SPACES:
             numbers = ",".join(map(str, spaces.numbers))
             source = f"lexical_index i CROSS JOIN lexical_docs d ON d.doc = i.rowid AND d.ns IN ({numbers})"
             source += " WHERE lexical_index MATCH ?"
@@ -244,14 +235,6 @@ class Index:
         rows = self._rows(f"SELECT json_group_array(doc) FROM ({sql})", (expression, limit))
         items: list[int] = orjson.loads(rows[0][0])
         return items
-
-    def _spaces(self, prefix: str) -> Spaces | None:
-        condition, values = below(prefix)
-        rows = self._rows(f"SELECT {_SPACE} FROM lexical_spaces WHERE {condition}", values)
-        if not rows:
-            return None
-        numbers, docs, words, first, last = zip(*rows, strict=True)
-        return Spaces(numbers, sum(docs), sum(words), min(first), max(last))
 
     def _add(self, space: str, key: str, words: Mapping[str, int], paths: Sequence[str] | None) -> None:
         if not words:

@@ -39,10 +39,6 @@ _RESTORE = (
     "INSERT OR REPLACE INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-_INDEXED = (
-    f"SELECT d.doc, {COLUMNS} FROM lexical_docs d JOIN lexical_spaces n ON n.ns = d.ns"
-    " JOIN store s ON s.prefix = n.prefix AND s.key = d.key WHERE d.doc IN (SELECT value FROM json_each(?))"
-)
 # A value that is no JSON would stop the whole search.
 _FIELD = "CASE WHEN json_valid(CAST(s.value AS TEXT)) THEN json_extract(CAST(s.value AS TEXT), '$.{key}') END"
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -54,9 +50,13 @@ class SqliteSearchStore(SearchStore):
     """A store in SQLite; see `SearchStore`."""
 
     _PLACEHOLDER = "?"
+    _INDEXED = (
+        f"SELECT d.doc, {COLUMNS} FROM lexical_docs d JOIN lexical_spaces n ON n.ns = d.ns"
+        " JOIN store s ON s.prefix = n.prefix AND s.key = d.key WHERE d.doc IN (SELECT value FROM json_each(?))"
+    )
     _index: Index
 
-    def __init__(self, database: SqliteDatabase, worker: Worker, locks: Locks | None = None) -> None:
+    def __init__(self, database: SqliteDatabase, worker: Worker, locks: Locks) -> None:
         super().__init__(database, worker, locks)
         self._has_unreadable = False
         database.connection.create_function("everthread_readable", 5, _is_readable, deterministic=True)
@@ -165,14 +165,8 @@ class SqliteSearchStore(SearchStore):
         self._has_unreadable = True
         return self._listed(op)
 
-    def _ranked(self, op: SearchOp, words: Sequence[str]) -> list[tuple[SearchItem, float]]:
-        condition, values = self._conditions(op.filter)
-
-        def read(docs: Sequence[int]) -> Mapping[int, Any]:
-            rows = self.database.rows(_INDEXED + condition, (orjson.dumps([*docs]).decode(), *values))
-            return {row[0]: item for row in rows if (item := item_or_none(row[1:])) is not None}
-
-        return self._index.search(".".join(op.namespace_prefix), words, op.offset + op.limit, read)
+    def _numbers(self, numbers: Sequence[int]) -> str:
+        return orjson.dumps([*numbers]).decode()
 
     def _condition(self, key: str, operator: str, operand: Any) -> tuple[str, list[Any]]:
         field = _FIELD.format(key=key)
