@@ -35,7 +35,8 @@ from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
 from everthread.nodes.model_calls import ModelCall, ModelCalls, amake_calls, make_calls
-from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
+from everthread.nodes.node_run import NodeRun
+from everthread.nodes.prompt_plan import checked_session
 from everthread.nodes.second_opinion import Judge
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.spending import metered
@@ -180,7 +181,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         if view.is_new_question:
             state = state_after(state, inject_memory(state, runtime, deps))
         else:
-            state = state_after(state, plan_update(state, plan_of(state, runtime, deps)))
+            resumed = NodeRun.of(state, runtime, deps)
+            state = state_after(state, resumed.plan_update(resumed.plan()))
         model = deps.model
         if needs_trim(PromptSize.of(state, state["plan"], model), run.context):
             state = state_after(state, trim(state, runtime, deps))

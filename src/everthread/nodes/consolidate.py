@@ -51,9 +51,10 @@ from everthread.memory.consolidate import (
 )
 from everthread.memory.guard import Verdict
 from everthread.models.wrapped import ChatModel
-from everthread.nodes.deps import Lock, NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.deps import Lock, NodeDeps
 from everthread.nodes.distill_notes import distill_session
 from everthread.nodes.model_calls import ModelCall, ModelCalls, make_calls
+from everthread.nodes.node_run import NodeRun
 from everthread.nodes.prompt_plan import checked_session, readable
 from everthread.nodes.second_opinion import second_opinion
 from everthread.nodes.spending import metered
@@ -128,23 +129,24 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
     A failure keeps old and new notes as they are and leaves an event; the next end of a session tries
     again.
     """
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    session = checked_session(store, thread_id, context)
-    yield from distill_session(state, runtime, deps)
+    run = NodeRun.of(state, runtime, deps)
+    context = run.context
+    session = checked_session(run.store, run.thread_id, context)
+    yield from distill_session(run)
     ending = SessionEnd(
-        store=store,
-        thread_id=thread_id,
+        store=run.store,
+        thread_id=run.thread_id,
         user_id=context.user_id,
-        write=runtime.stream_writer,
-        turn=state.get("turns", 0),
+        write=run.write,
+        turn=run.turn,
         model=deps.summarizer if deps.writes_summaries else None,
         schema=deps.agent.profile,
-        said=said_since_question(thread_id, session.get("user_id", ""), state.get("messages", [])),
+        said=said_since_question(run.thread_id, session.get("user_id", ""), run.messages),
         judge=partial(second_opinion, context=context, deps=deps) if context.guard == "model" else None,
     )
     yield from _consolidate(ending)
     # `turns` is unchanged, but a run that writes no output key returns None to its caller.
-    return {"end_session": False, "turns": state.get("turns", 0)}
+    return {"end_session": False, "turns": run.turn}
 
 
 def end_session(ending: SessionEnd) -> None:

@@ -17,7 +17,8 @@ from langgraph.store.base import BaseStore, GetOp, Op, Result, SearchOp
 
 from everthread.nodes.deps import NodeDeps, context_of, is_nested, store_of, thread_of
 from everthread.nodes.model_calls import ModelCalls
-from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
+from everthread.nodes.node_run import NodeRun
+from everthread.nodes.prompt_plan import checked_session
 from everthread.nodes.thread_view import ThreadView
 from everthread.state import Context, State, Update, namespaces
 from everthread.state.marks import is_synthetic
@@ -122,7 +123,8 @@ def _begun(inside: "_Inside", deps: NodeDeps) -> Update | None:
     """Return the plan alone for a question that was answered already, as when the parent comes back to the node."""
     if inside.is_new_question:
         return None
-    return plan_update(inside.state, plan_of(inside.state, inside.runtime, deps))
+    run = NodeRun.of(inside.state, inside.runtime, deps)
+    return run.plan_update(run.plan())
 
 
 @dataclass(frozen=True)
