@@ -309,6 +309,7 @@ class _Thread:
         **facts: Any,
     ) -> Preview:
         run, before, after = self.run, leaving.tokens_before, leaving.tokens_after
+        shown = self.plan.summary_text
         saved, reread, calls = token_savings(before, after, remaining, size)
         is_empty = not (leaving.evicted or leaving.masked or recalled)
         return Preview(
@@ -321,10 +322,8 @@ class _Thread:
             recalled=tuple(str(message.id) for message in recalled),
             tokens_before=before,
             tokens_after=after,
-            summary_before=self.plan.summary_text,
-            summary_after=render_summary(summary, run.deps.agent.summary_sections)
-            if summary
-            else self.plan.summary_text,
+            summary_before=shown,
+            summary_after=render_summary(summary, run.deps.agent.summary_sections) if summary else shown,
             asks_model=bool(facts["summarizer_tokens"]),
             saved=0 if is_empty else saved,
             reread=0 if is_empty else reread,

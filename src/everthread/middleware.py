@@ -30,7 +30,7 @@ from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.models.wrapped import ChatModel
 from everthread.nodes.agent_model import AgentModel, AgentModelWithTools, SchemaSizes
 from everthread.nodes.call_ahead import CallAhead, is_asked_ahead
-from everthread.nodes.deps import ModelWithTools, NodeDeps, is_nested
+from everthread.nodes.deps import BoundModel, ModelWithTools, NodeDeps, is_nested
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
@@ -285,10 +285,9 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         chat, name = request.model, tokenizer_name(request.model)
         counter = counter_for(name)
         tokens, names = self._schemas.of(request, counter)
-        tokens += handler.added_tokens(counter)
-        model = AgentModelWithTools(
-            chat, (), READERS, name or "unknown", provider(chat), counter, handler, tokens, names
-        )
+        sent = BoundModel(handler, tokens + handler.added_tokens(counter), names)
+        known = (name or "unknown", provider(chat), counter)
+        model = AgentModelWithTools(chat, (), READERS, *known, sent, is_altered=handler.is_altered)
         return NodeDeps(
             self._agent,
             model,
@@ -317,7 +316,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
 def _as_it_is(state: State, runtime: Any, deps: NodeDeps) -> ModelCalls[None]:
     """Send the messages that there are."""
     prompt = [deps.head or SystemMessage(""), *state["messages"]]
-    yield ModelCall(deps.model.bound(reads_back=False), prompt, is_reply=True)
+    yield ModelCall(deps.model.bound(reads_back=False).chat, prompt, is_reply=True)
 
 
 def _kept(result: Any, request: ToolCallRequest, run: "_Run") -> Any:

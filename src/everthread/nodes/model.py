@@ -13,7 +13,7 @@ from everthread.ledger.record import now
 from everthread.ledger.telemetry import Call
 from everthread.models.names import did_you_mean
 from everthread.models.wrapped import reply_limited
-from everthread.nodes.deps import ModelWithTools, NodeDeps
+from everthread.nodes.deps import BoundModel, ModelWithTools, NodeDeps
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.node_run import NodeRun
@@ -51,7 +51,7 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
     name = attempt.recorded()
     telemetry = Call.begin(run.thread_id, chat.name, chat.provider, prompt.tokens)
     try:
-        bound = chat.bound(reads_back=attempt.reads_back)
+        bound = attempt.bound.chat
         if context.max_output_tokens is not None:
             bound = reply_limited(bound, context.max_output_tokens)
         messages = mark_cache(prompt.messages, slots=attempt.marks) if attempt.marks else prompt.messages
@@ -97,6 +97,7 @@ class _Attempt:
     run: NodeRun
     plan: PromptPlan
     chat: ModelWithTools
+    bound: BoundModel
     size: PromptSize
     prompt: Prompt
     reads_back: bool
@@ -111,17 +112,17 @@ class _Attempt:
         chat = run.deps.model_for(context)
         is_marked = chat.takes_cache_control if context.prompt_cache is None else context.prompt_cache
         marks = chat.cache_slots if is_marked else 0
-        size = run.size(plan, reads_back=reads_back)
+        bound, size = chat.bound(reads_back=reads_back), run.size(plan, reads_back=reads_back)
         # A provider caches for one model, behind the schemas of its tools.
-        tools = "\x00".join((chat.name, str(marks), *chat.tool_names(reads_back=reads_back)))
+        tools = "\x00".join((chat.name, str(marks), *bound.tool_names))
         prompt = assemble(size.parts, size.budget, size.counter, previous=run.state.get("prefix", b""), tools=tools)
-        return cls(run, plan, chat, size, prompt, reads_back, marks)
+        return cls(run, plan, chat, bound, size, prompt, reads_back, marks)
 
     def recorded(self) -> str:
         """Record what the prompt is made of, and name the call."""
         state, plan, prompt, size, chat = self.run.state, self.plan, self.prompt, self.size, self.chat
-        tools = chat.tool_names(reads_back=self.reads_back)
         cause = "tools" if self.reads_back and not state.get("reads_back") else state.get("moved") or "unknown"
+        tools = self.bound.tool_names
         recipe, texts = kept_recipe(self.run, plan, prompt, tools=tools, model=chat.name, cache_marks=self.marks)
         if chat.is_altered:
             recipe["altered"] = True
