@@ -13,9 +13,9 @@ from everthread.graph.run import has_middleware, is_own
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import PromptAssembled, Steered
 from everthread.ledger.record import record
+from everthread.models.calls import ModelCalls, amake_calls, make_calls
 from everthread.nodes.call_ahead import CallAhead, call_ahead
 from everthread.nodes.deps import NodeDeps
-from everthread.nodes.model_calls import ModelCalls, amake_calls, make_calls
 from everthread.nodes.node_run import NodeRun
 from everthread.nodes.sizes import PromptSize, calibration_of, is_full, needs_trim
 from everthread.nodes.summarize import plan_compaction, summarize, token_savings

@@ -50,10 +50,10 @@ from everthread.memory.consolidate import (
     validated,
 )
 from everthread.memory.guard import Verdict
+from everthread.models.calls import ModelCall, ModelCalls, make_calls
 from everthread.models.wrapped import ChatModel
 from everthread.nodes.deps import Lock, NodeDeps
 from everthread.nodes.distill_notes import distill_session
-from everthread.nodes.model_calls import ModelCall, ModelCalls, make_calls
 from everthread.nodes.node_run import NodeRun
 from everthread.nodes.prompt_plan import checked_session, readable
 from everthread.nodes.second_opinion import second_opinion

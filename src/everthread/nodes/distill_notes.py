@@ -17,9 +17,9 @@ from everthread.memory.distill.proposals import refusals, together
 from everthread.memory.guard import Verdict
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.own_words import is_typed
+from everthread.models.calls import ModelCalls
 from everthread.nodes.deps import NodeDeps
 from everthread.nodes.distiller import Read, questioned, read_with_model
-from everthread.nodes.model_calls import ModelCalls
 from everthread.nodes.node_run import NodeRun
 from everthread.nodes.prompt_plan import readable
 from everthread.nodes.second_opinion import second_opinion

@@ -8,8 +8,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from everthread.memory.distill import Candidate
 from everthread.memory.distill.proposals import Proposals, accepted, read_proposals
 from everthread.memory.text.wording import wording
+from everthread.models.calls import ModelCall, ModelCalls
 from everthread.models.wrapped import ChatModel
-from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.structured_output import content, structured
 from everthread.prompts import render
 from everthread.window.turns import opens_turn

@@ -11,11 +11,11 @@ from everthread.errors import ModelError
 from everthread.ledger.events import Overflow, PinRepaired, PromptAssembled
 from everthread.ledger.record import now
 from everthread.ledger.telemetry import Call
+from everthread.models.calls import ModelCall, ModelCalls
 from everthread.models.names import did_you_mean
 from everthread.models.wrapped import reply_limited
 from everthread.nodes.deps import BoundModel, ModelWithTools, NodeDeps
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
-from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.node_run import NodeRun
 from everthread.nodes.prompt_recipe import kept_recipe
 from everthread.nodes.sizes import PromptSize, calibration_of, has_readers

@@ -19,10 +19,10 @@ from everthread.errors import SettingsError, SpendError
 from everthread.ledger.events import Event, ModelCalled, SpendGranted, SpendRefused
 from everthread.ledger.record import record, recorded
 from everthread.memory.text.consent import approves
+from everthread.models.calls import ModelCall, ModelCalls
 from everthread.models.wrapped import input_limit
 from everthread.nodes.deps import NodeDeps, context_of
 from everthread.nodes.failures import classify
-from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.nested import own_store
 from everthread.nodes.sizes import PromptSize, calibration_of
 from everthread.spend.counters import Counters, Over, Reservation

@@ -8,10 +8,10 @@ from langgraph.runtime import Runtime
 
 from everthread.errors import SpendError
 from everthread.ledger.events import Compacted, Deferred, Event, FallbackUsed
+from everthread.models.calls import ModelCall, ModelCalls
 from everthread.models.wrapped import input_limit
 from everthread.nodes.deps import NodeDeps
 from everthread.nodes.failures import is_overflow
-from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.node_run import NodeRun
 from everthread.nodes.prompt_plan import with_summary
 from everthread.nodes.sizes import PromptSize
