@@ -1,17 +1,17 @@
 """Ask a model about notes that the rules allow, where the dial `guard` says so; a model that fails allows nothing."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from langchain_core.messages import HumanMessage
 from langgraph.prebuilt import ToolRuntime
 
 from everthread.memory.guard import Verdict
 from everthread.memory.guard.opinion import Opinions, lines, read_opinions, unanswered
-from everthread.models.calls import ModelCall, ModelCalls
+from everthread.models.calls import ModelCalls
 from everthread.nodes.deps import NodeDeps, context_of
 from everthread.nodes.spending import metered
-from everthread.nodes.structured_output import content, structured
+from everthread.nodes.structured_output import asked
 from everthread.prompts import render
 from everthread.state import Context, Note, State
 
@@ -36,18 +36,12 @@ def second_opinion(notes: Sequence[Note], context: Context, deps: NodeDeps) -> M
     reason = ""
     for start in range(0, len(notes), MOST_NOTES):
         part = notes[start : start + MOST_NOTES]
-        prompt = [HumanMessage(render("guard", notes=lines(part)))]
-        try:
-            reply = yield ModelCall(structured(deps.summarizer, Opinions), prompt, seconds=context.opinion_seconds)
-        except Exception as error:  # noqa: BLE001 - a guard that fails must fail closed, whatever the reason
-            # Not its words, which may repeat those of a note.
-            reason = type(error).__name__
+        request, read = render("guard", notes=lines(part)), partial(read_opinions, notes=part)
+        judged, reason = yield from asked(deps.summarizer, Opinions, request, read, seconds=context.opinion_seconds)
+        if judged is None:
+            # A guard that fails must fail closed, whatever the reason.
             break
-        try:
-            verdicts += read_opinions(content(reply), part)
-        except Exception as error:  # noqa: BLE001 - as above
-            reason = str(error) if type(error) is ValueError else type(error).__name__
-            break
+        verdicts += judged
     return [*verdicts, *[unanswered(reason)] * (len(notes) - len(verdicts))]
 
 
