@@ -16,11 +16,10 @@ from everthread.nodes.node_run import NodeRun
 from everthread.nodes.prompt_plan import with_summary
 from everthread.nodes.sizes import PromptSize
 from everthread.nodes.spending import metered
-from everthread.nodes.trim import leaving, masked_events, removals
+from everthread.nodes.trim import masked_events, shrink
 from everthread.prompts import render
 from everthread.state import Context, PromptPlan, State, Summary, Update
 from everthread.state.marks import is_recalled
-from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.compaction import (
@@ -270,15 +269,8 @@ def _applied(run: NodeRun, plan: PromptPlan, compaction: Compaction, summary: Su
     """Archive what was folded and masked, and put the summary in its place."""
     fold, size = compaction.fold, compaction.size
     events: list[Event] = [compaction.deferred] if compaction.deferred else []
-    update: Update = {}
-    operations = leaving(run, fold.evicted, fold.masked)
-    if fold.evicted or fold.masked:
-        events += masked_events(fold.masked, size, "high watermark")
-        update["messages"] = removals([*fold.evicted, *compaction.recalled], list(fold.masked.values()))
-        update["moved"] = "compacted" if fold.evicted else "masked"
+    events += masked_events(fold.masked, size, "high watermark")
     if summary is not None:
-        update["summary_id"], write = put_operation(run.thread_id, summary)
-        operations.append(write)
         plan = with_summary(plan, summary, run.deps.agent)
         if failure:
             events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
@@ -294,5 +286,5 @@ def _applied(run: NodeRun, plan: PromptPlan, compaction: Compaction, summary: Su
                 budget=size.budget.tokens,
             )
         )
-    run.record(events, operations)
-    return {**run.plan_update(plan), **update}
+    moved = "compacted" if fold.evicted else "masked" if fold.masked else ""
+    return shrink(run, plan, fold, recalled=compaction.recalled, summary=summary, events=events, moved=moved)

@@ -46,11 +46,7 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
     size, eviction, dropped, summary = shrinking.size, shrinking.eviction, shrinking.recalled, shrinking.summary
     if not eviction.evicted and not eviction.masked and summary is None and not dropped:
         return run.plan_update(plan)
-    update: Update = {"messages": removals([*eviction.evicted, *dropped], list(eviction.masked.values()))}
-    operations = leaving(run, eviction.evicted, eviction.masked)
     if summary is not None:
-        update["summary_id"], write = put_operation(run.thread_id, summary)
-        operations.append(write)
         plan = with_summary(plan, summary, deps.agent)
     events = masked_events(eviction.masked, size, eviction.reason)
     if eviction.evicted:
@@ -64,15 +60,14 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
                 budget=size.budget.tokens,
             )
         )
-    run.record(events, operations)
     causes = {
         "evicted": eviction.evicted,
         "masked": eviction.masked,
         "summary shortened": summary is not None,
         "recalled left": dropped,
     }
-    update["moved"] = next(cause for cause, is_so in causes.items() if is_so)
-    return {**run.plan_update(plan), **update}
+    moved = next(cause for cause, is_so in causes.items() if is_so)
+    return shrink(run, plan, eviction, recalled=dropped, summary=summary, events=events, moved=moved)
 
 
 @dataclass(frozen=True)
@@ -175,9 +170,36 @@ def handle_operation(thread_id: str, message_id: str) -> PutOp:
     return PutOp(namespace, handle_of(message_id), {"message_id": message_id}, index=None)
 
 
-def removals(evicted: Sequence[BaseMessage], stand_ins: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the writes to the messages channel."""
-    return [*(RemoveMessage(id=str(message.id)) for message in evicted), *stand_ins]
+def shrink(
+    run: NodeRun,
+    plan: PromptPlan,
+    leaves: EvictionPlan,
+    *,
+    recalled: Sequence[BaseMessage],
+    summary: Summary | None,
+    events: Sequence[Event],
+    moved: str,
+) -> Update:
+    """Archive what leaves the working set and put stand-ins and summary in its place.
+
+    Args:
+        plan: as it is from now on.
+        recalled: recalled messages that go; the transcript has them already.
+        summary: when it has changed.
+        moved: why the head of the prompt is not as it was; empty when it is.
+    """
+    operations = leaving(run, leaves.evicted, leaves.masked)
+    update: Update = {}
+    gone = [RemoveMessage(id=str(message.id)) for message in (*leaves.evicted, *recalled)]
+    if gone or leaves.masked:
+        update["messages"] = [*gone, *leaves.masked.values()]
+    if summary is not None:
+        update["summary_id"], write = put_operation(run.thread_id, summary)
+        operations.append(write)
+    if moved:
+        update["moved"] = moved
+    run.record(events, operations)
+    return {**run.plan_update(plan), **update}
 
 
 def masked_events(stand_ins: dict[str, BaseMessage], size: PromptSize, reason: str) -> list[Event]:
