@@ -29,7 +29,8 @@ from threads import RESULTS, archived_turn
 from everthread import Context
 from everthread.state.context import POLICIES
 from everthread.state.messages import reduce_messages
-from everthread.window.eviction import EvictionPlan, plan_trim
+from everthread.window.draft import EvictionPlan
+from everthread.window.eviction import plan_trim
 from everthread.window.tokens import TokenCounter, counter_for
 
 PLAN_MARK_MS = 2.0

@@ -28,7 +28,7 @@ from everthread.storage.reading import reader_of
 from everthread.storage.thread_source import newest_event
 from everthread.window.assembly import reserved
 from everthread.window.compaction import line_sizes, numbered_lines, render_summary
-from everthread.window.eviction import EvictionPlan
+from everthread.window.draft import EvictionPlan
 from everthread.window.pricing import CACHED_PRICE
 from everthread.window.turns import question_of
 
@@ -161,7 +161,7 @@ def _bring_up(graph: GuardedGraph, thread_id: str) -> None:
     if not is_own(graph.graph):
         return
     config = cast(Any, _config(thread_id))
-    StateSchema.of(graph.graph).apply(graph.storage, graph.graph, config, graph.get_state(config).metadata)
+    StateSchema(graph.graph).apply(graph.storage, config, graph.get_state(config).metadata)
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class _Thread:
         if values:
             config = {
                 **_config(run.thread_id),
-                "metadata": {**edit_metadata(is_own=True), **StateSchema.of(self.graph.graph).metadata},
+                "metadata": {**edit_metadata(is_own=True), **StateSchema(self.graph.graph).metadata},
             }
             self.graph.graph.update_state(cast(Any, config), values, as_node="summarize")
 

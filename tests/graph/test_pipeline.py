@@ -308,6 +308,17 @@ def test_an_absurd_usage_report_does_not_cost_the_thread(storage: Storage, repor
     assert ask(graph, "2", window=8_000)["messages"][-1].text == "two"
 
 
+def test_a_report_teaches_its_input_tokens_and_never_the_total(storage: Storage) -> None:
+    usage: Any = {"input_tokens": 900, "output_tokens": 4_000, "total_tokens": 4_900}
+    graph, _ = graph_of(storage, "one", AIMessage("two", usage_metadata=usage))
+
+    ask(graph, "1", window=8_000)
+    assert graph.get_state(CONFIG).values.get("calibration") is None
+
+    ask(graph, "2", window=8_000)
+    assert [reported for _, reported in graph.get_state(CONFIG).values["calibration"]["anchors"]] == [900]
+
+
 def test_a_first_message_of_many_images_does_not_cost_the_thread(storage: Storage) -> None:
     image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     graph, _ = graph_of(storage, *"abcd")

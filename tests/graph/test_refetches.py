@@ -15,8 +15,7 @@ from everthread.state import Agent, namespaces
 from everthread.state.marks import marked, was_refetched
 from everthread.storage.open import Storage
 from everthread.tools.save_memory_note import save_memory_note
-from everthread.window.eviction import plan_trim
-from everthread.window.folding import plan_fold
+from everthread.window.eviction import plan_fold, plan_trim
 from everthread.window.masking import handle_of
 from everthread.window.tokens import counter_for
 

@@ -4,8 +4,6 @@ import json
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage
-from langchain_core.messages.ai import UsageMetadata
 
 from everthread.window.calibration import KEPT, SLOPES, Anchor, Calibration
 
@@ -18,12 +16,6 @@ def taught(reports: list[tuple[int, int]], *, exact: bool = False) -> Calibratio
     for counted, reported in reports:
         calibration = calibration.observe(counted, reported)
     return calibration
-
-
-def usage(**tokens: int) -> UsageMetadata:
-    return UsageMetadata(
-        input_tokens=tokens["input"], output_tokens=tokens["output"], total_tokens=sum(tokens.values())
-    )
 
 
 @given(REPORTS, COUNTS, st.booleans())
@@ -43,23 +35,6 @@ def test_counts_stand_before_any_report() -> None:
 def test_accuracy_turns_to_anchored_with_the_first_report() -> None:
     assert [Calibration().accuracy, Calibration(exact=True).accuracy] == ["estimated", "exact"]
     assert [taught([(10, 12)]).accuracy, taught([(10, 12)], exact=True).accuracy] == ["anchored", "anchored"]
-
-
-def test_anchor_takes_input_tokens_and_never_the_total() -> None:
-    reply = AIMessage("hi", usage_metadata=usage(input=900, output=4000))
-
-    assert Anchor.of(reply, 850) == Anchor(counted=850, reported=900)
-
-
-def test_reply_without_usage_gives_no_anchor() -> None:
-    assert Anchor.of(AIMessage("hi"), 850) is None
-    assert Anchor.of(AIMessage("hi", usage_metadata=usage(input=0, output=0)), 850) is None
-
-
-def test_anchor_adds_what_was_added_and_takes_off_what_was_removed() -> None:
-    anchor = Anchor(counted=1000, reported=1300)
-
-    assert [anchor.estimate(1100), anchor.estimate(600), anchor.estimate(1100, slope=1.5)] == [1400, 900, 1450]
 
 
 def test_exact_counts_learn_the_offset_and_keep_slope_one() -> None:

@@ -15,8 +15,8 @@ from everthread.window.compaction import (
     rewritten,
     usable,
 )
-from everthread.window.eviction import EvictionPlan
-from everthread.window.folding import plan_fold
+from everthread.window.draft import EvictionPlan
+from everthread.window.eviction import plan_fold
 from everthread.window.tokens import counter_for
 
 COUNTER = counter_for("gpt-4o")

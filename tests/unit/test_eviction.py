@@ -11,7 +11,8 @@ from everthread.state import Context
 from everthread.state.context import POLICIES
 from everthread.state.marks import synthetic
 from everthread.state.messages import reduce_messages
-from everthread.window.eviction import EvictionPlan, plan_trim
+from everthread.window.draft import EvictionPlan
+from everthread.window.eviction import plan_trim
 from everthread.window.tokens import counter_for
 from everthread.window.turns import legal
 

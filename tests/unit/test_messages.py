@@ -9,7 +9,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from conversation import conversation, tool_round
 from everthread.state.marks import RECALLED, marked, marks, sequence, synthetic
-from everthread.state.messages import clean, reduce_messages
+from everthread.state.messages import reduce_messages
+from everthread.state.reducer import clean
 
 
 def _write() -> st.SearchStrategy[Any]:

@@ -6,7 +6,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from conversation import call, conversation, tool_round
 from everthread.state.marks import synthetic
-from everthread.window.turns import UNKNOWN_OUTCOME, anchor_of, last_turn, legal, question_of, split
+from everthread.window.turns import UNKNOWN_OUTCOME, anchor_of, legal, newest_turn, question_of, split
 
 
 def _messages() -> st.SearchStrategy[list[BaseMessage]]:
@@ -39,18 +39,11 @@ def test_any_messages_become_legal(messages: list[BaseMessage]) -> None:
     assert_legal(legal(messages))
 
 
-@given(_messages())
-def test_the_short_way_to_legal_messages_gives_what_the_long_way_gives(messages: list[BaseMessage]) -> None:
-    long_way = [message for turn in split(messages) for group in turn.groups for message in group.legal()]
-
-    assert legal(messages) == long_way
-
-
 @given(_messages().filter(bool))
 def test_the_last_turn_begins_with_the_newest_message_of_the_user(messages: list[BaseMessage]) -> None:
     newest = max((place for place, message in enumerate(messages) if message.type == "human"), default=0)
 
-    assert last_turn(messages).messages[0] is messages[newest]
+    assert newest_turn(messages)[0] is messages[newest]
 
 
 @given(_messages())

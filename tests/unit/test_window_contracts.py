@@ -5,11 +5,10 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from conversation import conversation
 from everthread.state import Note
 from everthread.state.marks import synthetic
-from everthread.window.assembly import Parts, assemble
+from everthread.window.assembly import Parts, assemble, verify
 from everthread.window.budget import Budget
 from everthread.window.pricing import pays
 from everthread.window.tokens import counter_for
-from everthread.window.verification import verify
 
 COUNTER = counter_for("gpt-4o")
 BUDGET = Budget(window=8_000, reply_reserve=500, fixed={"system": 10})

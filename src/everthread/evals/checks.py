@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from everthread.models.scripted import Tools
 from everthread.state.marks import is_masked, is_synthetic
-from everthread.state.messages import clean
+from everthread.state.reducer import clean
 from everthread.window.tokens import TokenCounter
 
 OVERRUN = "overrun"

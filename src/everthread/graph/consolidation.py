@@ -5,7 +5,6 @@ only the store, so the conversation goes on meanwhile.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
@@ -15,18 +14,15 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
-from langgraph.types import StreamWriter
-from pydantic import BaseModel, ConfigDict, Field, with_config
+from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError, SettingsError
-from everthread.graph.agent import ready_agents
-from everthread.nodes.consolidate import KEPT, SessionEnd, end_session
+from everthread.graph.ending import consolidated
 from everthread.nodes.deps import check_signed_in
 from everthread.state import Agent, State, namespaces
-from everthread.state.records import items
 from everthread.storage.open import Storage
-from everthread.storage.unreadable import FAULTS, described, readable, record_name
+from everthread.storage.reading import record_of, records
 
 IDLE_MINUTES = 30
 """A session without activity for this long counts as over."""
@@ -92,33 +88,6 @@ class ConsolidationState(State, ConsolidationOutput, total=False):
 ConsolidationGraph = CompiledStateGraph[ConsolidationState, None, ConsolidationInput, ConsolidationOutput]
 
 
-@dataclass(frozen=True)
-class Session:
-    """What the store knows of a thread's session."""
-
-    thread_id: str
-    user_id: str
-    turns: int
-    last_activity: datetime
-    is_open: bool
-    """Whether it had a turn since it was last consolidated."""
-    agent: str = ""
-    """Name of the agent, whose profile a note may become part of."""
-
-    @classmethod
-    def read(cls, thread_id: str, record: Mapping[str, Any]) -> "Session":
-        """Read a session's record."""
-        turns = int(record["turns"])
-        return cls(
-            thread_id=thread_id,
-            user_id=str(record["user_id"]),
-            turns=turns,
-            last_activity=datetime.fromisoformat(record["last_activity"]),
-            is_open=turns > int(record["consolidated_turns"]),
-            agent=str(record.get("agent", "")),
-        )
-
-
 def build_consolidation(
     storage: Storage | None = None, *, agents: Mapping[str, Agent] | None = None, everyone: bool = False
 ) -> ConsolidationGraph:
@@ -127,17 +96,14 @@ def build_consolidation(
     Args:
         storage: an open database, whose locks let one process at a time change a user's notes. Without one
             the graph is bare, as a LangGraph server requires, and guards against its own process only.
-        agents: by name, for the schemas of their users' profiles; None takes the ready agents.
+        agents: by name, for the schemas of their users' profiles; others count as `recorded_agent` has them.
         everyone: whether a run may leave out `user_id` and end anybody's sessions. For a job of your own; whoever
             reaches a graph on a server could run it.
     """
     graph = StateGraph(
         ConsolidationState, input_schema=ConsolidationInput, output_schema=ConsolidationOutput, context_schema=None
     )
-    graph.add_node(
-        "end_sessions",
-        partial(end_sessions, agents=ready_agents() if agents is None else agents, everyone=everyone),
-    )
+    graph.add_node("end_sessions", partial(end_sessions, agents=agents, everyone=everyone))
     graph.add_edge(START, "end_sessions")
     graph.add_edge("end_sessions", END)
     return graph.compile(name="consolidation", store=None if storage is None else storage.store)
@@ -168,53 +134,34 @@ def end_sessions(
     if thread_id:
         chosen = [_named(store, thread_id, user_id)]
     else:
-        since = datetime.now(UTC) - _idle_time(state.get("idle_minutes", IDLE_MINUTES))
-        chosen = [session for session in idle_sessions(store, since) if user_id in (None, "", session.user_id)]
-    ended: list[str] = []
-    kept: list[str] = []
-    for session in chosen:
-        agent = (agents or {}).get(session.agent)
-        schema = agent.profile if agent is not None else None
-        (ended if _end(store, session, schema, runtime.stream_writer) else kept).append(session.thread_id)
-    return {"ended": ended, "kept": kept}
+        chosen = _idle(store, user_id or None, _idle_time(state.get("idle_minutes", IDLE_MINUTES)))
+    done: ConsolidationOutput = {"ended": [], "kept": []}
+    for record in chosen:
+        agent, write = (agents or {}).get(str(record.get("agent"))), runtime.stream_writer
+        ending = consolidated(store, record["thread_id"], record["user_id"], agent, write=write)
+        done["kept" if ending.failure else "ended"].append(ending.thread_id)
+    return done
 
 
-def idle_sessions(store: BaseStore, since: datetime) -> list[Session]:
-    """Return the open sessions without activity after `since`, the longest idle first."""
-    sessions = readable(items(store, namespaces.SESSIONS), lambda item: Session.read(item.key, item.value))
-    idle = [session for session in sessions if session.is_open and session.last_activity <= since]
-    return sorted(idle, key=lambda session: session.last_activity)
+def _idle(store: BaseStore, user_id: str | None, idle: timedelta) -> list[dict[str, Any]]:
+    """Return the records of open sessions without activity for some time, the longest idle first."""
+    since = datetime.now(UTC) - idle
+    return [
+        record
+        for record in reversed(records(store, user_id))
+        if record["user_id"] is not None
+        and int(record["turns"]) > int(record["consolidated_turns"])
+        and datetime.fromisoformat(record["last_activity"]) <= since
+    ]
 
 
-def _named(store: BaseStore, thread_id: str, user_id: str | None) -> Session:
-    item = store.get(namespaces.SESSIONS, thread_id)
-    try:
-        session = None if item is None else Session.read(thread_id, item.value)
-    except FAULTS as error:
-        raise described(record_name(namespaces.SESSIONS, thread_id), error) from error
-    if session is None or (user_id and user_id != session.user_id):
+def _named(store: BaseStore, thread_id: str, user_id: str | None) -> dict[str, Any]:
+    record = record_of(store, thread_id)
+    if record is None or record["user_id"] is None or (user_id and user_id != record["user_id"]):
         # One answer for both: whose a thread is is nobody else's business.
         whose = f"user {user_id!r} has no session on" if user_id else "there is no session on"
         raise NotFoundError(f"{whose} thread {thread_id!r}; check both ids")
-    return session
-
-
-def _end(
-    store: BaseStore,
-    session: Session,
-    schema: type[BaseModel] | None,
-    write: StreamWriter,
-) -> bool:
-    """End one session; return whether its notes were consolidated rather than kept as they were."""
-    events: list[Any] = []
-
-    def note(event: Any) -> None:
-        events.append(event)
-        write(event)
-
-    end_session(SessionEnd(store, session.thread_id, session.user_id, note, session.turns, schema=schema))
-    is_kept = any(event.get("used") == KEPT for event in events)
-    return not is_kept and any(event["event"] == "consolidated" for event in events)
+    return record
 
 
 def _check_own_thread(store: BaseStore, runtime: Runtime[None], named: str | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore, PutOp
-from langgraph.types import StateSnapshot
+from langgraph.types import StateSnapshot, StreamWriter
 
 from everthread.errors import StorageError, ThreadBusyError
 from everthread.graph.agent import recorded_agent
@@ -125,7 +125,7 @@ def _ended(graph: GuardedGraph | None, storage: Storage, thread_id: str, user_id
     is_run = graph is not None and is_own(graph.graph) and is_ours
     if graph is None or not is_run or is_open(graph.get_state(config)):
         with storage.locks.hold(thread_id):
-            return consolidated(storage, thread_id, user_id, said=_said_last(storage, thread_id, user_id))
+            return consolidated(storage.store, thread_id, user_id, said=_said_last(storage, thread_id, user_id))
     before = _notes(storage.store, thread_id, user_id)
     context = Context(user_id=user_id)
     parts = graph.stream({"end_session": True}, config, context=context, stream_mode="custom")
@@ -134,20 +134,31 @@ def _ended(graph: GuardedGraph | None, storage: Storage, thread_id: str, user_id
 
 
 def consolidated(
-    storage: Storage, thread_id: str, user_id: str, agent: Agent | None = None, *, said: Sequence[PutOp] = ()
+    store: BaseStore,
+    thread_id: str,
+    user_id: str,
+    agent: Agent | None = None,
+    *,
+    said: Sequence[PutOp] = (),
+    write: StreamWriter = lambda event: None,
 ) -> Ending:
-    """End a session in the store alone; the caller holds the thread's lock.
+    """End a session in the store alone; the caller holds the thread's lock, or leaves its other records as they are.
 
     Args:
         agent: of the thread; None: as `recorded_agent` has it.
         said: writes of what the session said last; none for a thread that goes.
+        write: gets the events, too.
     """
-    store = storage.store
     before = _notes(store, thread_id, user_id)
     record = record_of(store, thread_id) or {}
     events: list[Any] = []
+
+    def note(event: Any) -> None:
+        events.append(event)
+        write(event)
+
     schema, turn = (agent or recorded_agent(record)).profile, int(record.get("turns", 0))
-    end_session(SessionEnd(store, thread_id, user_id, events.append, turn, schema=schema, said=said))
+    end_session(SessionEnd(store, thread_id, user_id, note, turn, schema=schema, said=said))
     return _ending_of(events, before, store, thread_id, user_id)
 
 
@@ -208,7 +219,8 @@ def end_if_idle(
             # The thread is not run: a turn that waits for an approval or a retry stays as it is.
             agent = (agents or {}).get(str(record.get("agent")))
             owner = str(record["user_id"])
-            return consolidated(storage, thread_id, owner, agent, said=_said_last(storage, thread_id, owner))
+            said = _said_last(storage, thread_id, owner)
+            return consolidated(storage.store, thread_id, owner, agent, said=said)
     except ThreadBusyError:
         return "busy"
 

@@ -59,7 +59,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         self.graph = graph.copy({"checkpointer": storage.checkpointer.with_allowlist(types)}) if types else graph
         self.storage = storage
         self.name = graph.name
-        self._steps = RunSteps(self.graph, storage, graph.name)
+        self._steps = RunSteps(self.graph, storage)
 
     def __getattr__(self, name: str) -> Any:
         # What is not asked of a run, such as `nodes`, `builder` and `channels`, is the graph's.

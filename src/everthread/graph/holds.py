@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 
+from langchain_core.runnables import RunnableConfig
+
 from everthread.errors import SettingsError
 from everthread.storage.open import Storage
 from everthread.storage.worker import RunScope
@@ -42,7 +44,7 @@ class RunHold:
         self._release()
 
     def _refuse_itself(self) -> None:
-        if any(one.thread_id == self.thread_id and one.is_held and one is not self for one in _held_threads.get()):
+        if any(one is not self for one in _holds_of(self.thread_id)):
             raise SettingsError(
                 f"thread {self.thread_id!r} is being run by the run or the unfinished stream that calls this one, "
                 "which would wait for itself; leave `thread_id` out to run as part of it, finish the stream, or name "
@@ -67,9 +69,13 @@ _held_threads: ContextVar[tuple[RunHold, ...]] = ContextVar("held_threads", defa
 """Of the current run and of the runs around it; one that is not held any more was left behind in another context."""
 
 
-def is_guarded(thread_id: str) -> bool:
-    """Tell whether a guarded run on a thread is under way here: its user was found to be the owner before it began."""
-    return any(one.thread_id == thread_id and one.is_held for one in _held_threads.get())
+def is_guarded(config: RunnableConfig) -> bool:
+    """Tell whether a guarded run on a config's thread is under way here: its user was found to be the owner before."""
+    return bool(_holds_of(str(config.get("configurable", {}).get("thread_id"))))
+
+
+def _holds_of(thread_id: str) -> list[RunHold]:
+    return [one for one in _held_threads.get() if one.thread_id == thread_id and one.is_held]
 
 
 @asynccontextmanager

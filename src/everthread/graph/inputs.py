@@ -19,7 +19,8 @@ from everthread.errors import SettingsError
 from everthread.graph.holds import is_guarded
 from everthread.graph.routing import after_start
 from everthread.state.marks import is_recalled, marked_only, marks, of_others, recalled_id
-from everthread.state.messages import as_messages, clean_content, read_messages, reason
+from everthread.state.messages import as_messages, read_messages, reason
+from everthread.state.reducer import clean_content
 
 __all__ = ["AnyGraph", "Intake", "answers_at_once", "can_take_saved", "check_values", "read_input", "with_known_marks"]
 
@@ -53,8 +54,6 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> tuple[Any, bool]:
     if is_own and not ends and not any(value != [] for name, value in values.items() if name != "end_session"):
         # LangGraph would return None or what the thread has, and run nothing.
         raise SettingsError("the input is empty: send a message of the user, or None to go on with an unfinished turn")
-    if "messages" not in taken:
-        return values, False
     if values.get("messages", []) == []:
         return values, False
     given = values["messages"] if isinstance(values["messages"], list) else [values["messages"]]
@@ -108,11 +107,11 @@ class Intake(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Return an input without marks; inside another graph, replies and results keep those that they had there."""
-        configurable = ensure_config(config)["configurable"]
-        if not isinstance(input, Mapping) or "messages" not in input or is_guarded(str(configurable.get("thread_id"))):
+        config = ensure_config(config)
+        if not isinstance(input, Mapping) or "messages" not in input or is_guarded(config):
             return input
         read = [one for one in read_messages([input["messages"]]) if not _was_recalled(one)]
-        is_inside = "|" in configurable.get("checkpoint_ns", "")
+        is_inside = "|" in config["configurable"].get("checkpoint_ns", "")
         return {**input, "messages": of_others(read) if is_inside else [marked_only(one, {}) for one in read]}
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:

@@ -22,7 +22,8 @@ from everthread.ledger.record import now
 from everthread.nodes.tools import result_id
 from everthread.state import Context, namespaces
 from everthread.state.marks import MARK, is_answer, is_masked, is_recalled, marked, marks, sequence
-from everthread.state.messages import clean_content, reduce_messages
+from everthread.state.messages import reduce_messages
+from everthread.state.reducer import clean_content
 from everthread.storage.transcript import transcript
 from everthread.window.masking import mask
 from everthread.window.tokens import TokenCounter
@@ -67,89 +68,79 @@ def arrival(
     working_set: list[BaseMessage] = list(values.get("messages") or [])
     sent: list[BaseMessage] = list(run_input.get("messages") or [])
     if sent and opens_turn(sent[-1]):
-        question = _Question.read(run_input, values, store, thread_id, is_cut_off=is_cut_off)
+        question = _Question(run_input, values, store, thread_id, is_cut_off=is_cut_off)
         if (another := question.another()) is not None:
             return arrival(another, values, store, thread_id, is_cut_off=is_cut_off)
         return question.answered() or question.open()
     if not is_cut_off:
         return Arrival((run_input,))
     ends_session = bool(run_input.get("end_session"))
-    writes = _leave_unanswered(working_set, sent, _pending(working_set), thread_id, ends_session=ends_session)
-    return Arrival((run_input,), writes=writes)
+    return Arrival((run_input,), writes=_leave_unanswered(working_set, sent, thread_id, ends_session=ends_session))
 
 
-@dataclass(frozen=True)
 class _Question:
     """The question of an input, and what its thread knows of a message with its id."""
 
-    run_input: dict[str, Any]
-    values: Mapping[str, Any]
-    store: BaseStore
-    thread_id: str
-    is_cut_off: bool
-    working_set: list[BaseMessage]
-    sent: list[BaseMessage]
-    index: int | None
-    """In the working set; None when it is not there."""
-    archived: Record | None
-    """Of the transcript."""
-    left: Record | None
-    """That it was left without an answer."""
-
-    @classmethod
-    def read(
-        cls, run_input: dict[str, Any], values: Mapping[str, Any], store: BaseStore, thread_id: str, *, is_cut_off: bool
-    ) -> "_Question":
-        working_set, sent = list(values.get("messages") or []), list(run_input["messages"])
-        name = str(sent[-1].id)
-        index = next((index for index, message in enumerate(working_set) if message.id == sent[-1].id), None)
-        items = store.batch([GetOp(space, name) for space in (namespaces.transcript(thread_id), unanswered(thread_id))])
-        archived, left = (item.value if isinstance(item, Item) else None for item in items)
-        return cls(run_input, values, store, thread_id, is_cut_off, working_set, sent, index, archived, left)
-
-    @property
-    def message(self) -> BaseMessage:
-        return self.sent[-1]
-
-    @property
-    def ends_session(self) -> bool:
-        return bool(self.run_input.get("end_session"))
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether it is the question of the last turn, which has no answer."""
+    def __init__(
+        self,
+        run_input: dict[str, Any],
+        values: Mapping[str, Any],
+        store: BaseStore,
+        thread_id: str,
+        *,
+        is_cut_off: bool,
+    ) -> None:
+        self.run_input, self.values, self.store, self.thread_id = run_input, values, store, thread_id
+        self.is_cut_off = is_cut_off
+        self.working_set: list[BaseMessage] = list(values.get("messages") or [])
+        self.sent: list[BaseMessage] = list(run_input["messages"])
+        self.message = self.sent[-1]
+        self.session_end: tuple[dict[str, Any], ...] = ({"end_session": True},) if run_input.get("end_session") else ()
+        """The further input that ends the session, if the input asks for that."""
+        places = (index for index, message in enumerate(self.working_set) if message.id == self.message.id)
+        self.index = next(places, None)
+        self.here = None if self.index is None else self.working_set[self.index]
+        """As the working set has it, perhaps in other words; None when it is not there."""
+        self.is_edited = self.here is not None and self.here.content != clean_content(self.message.content)
         pending = _pending(self.working_set)
-        return pending is not None and self.message.id == pending.id
-
-    @property
-    def is_edited(self) -> bool:
-        """Whether the working set has it in other words."""
-        return self.index is not None and self.working_set[self.index].content != clean_content(self.message.content)
+        self.is_pending = pending is not None and pending.id == self.message.id
+        """It is the question of the last turn, which has no answer."""
+        spaces, name = (namespaces.transcript(thread_id), unanswered(thread_id)), str(self.message.id)
+        items = store.batch([GetOp(space, name) for space in spaces])
+        self.archived, self.left = (item.value if isinstance(item, Item) else None for item in items)
+        """Its records in the transcript, and among the questions without an answer; None without one."""
+        self.seq: int | None = None
+        if self.here is not None:
+            self.seq = sequence(self.here)
+        elif self.archived is not None:
+            self.seq = int(self.archived["seq"])
+        self.was_left = self.left is not None and self.seq is not None and self.left.get("seq") == self.seq
+        """It was left without an answer, at the place where the thread has it now."""
 
     def another(self) -> dict[str, Any] | None:
         """Return the input under an id of its own, when it is not the message that the thread knows by its id."""
-        if self.index is not None:
+        if self.seq is None:
+            return None
+        new: list[BaseMessage] = []
+        if self.here is not None:
             if not self.is_edited or self.is_pending:
                 # Only the question that waits for its answer may be edited.
                 return None
             known = {message.id for message in self.working_set}
             new = [message for message in self.sent[:-1] if message.id not in known]
-            renamed = _renamed(self.message, sequence(self.working_set[self.index]))
-            return {**self.run_input, "messages": [*new, renamed]}
-        if self.archived is None:
-            return None
-        places, seq = {sequence(message) for message in self.working_set}, int(self.archived["seq"])
-        is_on_this_branch = seq not in places and seq <= max(places, default=-1)
-        if is_on_this_branch and _has_words_of(self.archived, self.message):
-            return None
-        return {**self.run_input, "messages": [_renamed(self.message, seq)]}
+        elif self.archived is not None:
+            places = {sequence(message) for message in self.working_set}
+            is_on_this_branch = self.seq not in places and self.seq <= max(places, default=-1)
+            if is_on_this_branch and _message(self.archived).content == clean_content(self.message.content):
+                return None
+        return {**self.run_input, "messages": [*new, _renamed(self.message, self.seq)]}
 
     def answered(self) -> Arrival | None:
         """Tell what to do with a question that has its answer; None when it has none."""
         if self.index is None:
-            if self.archived is None or self._was_left:
+            if self.archived is None or self.was_left:
                 return None
-            return Arrival(answer=self._archived_answer(), inputs=_session_end(self.ends_session))
+            return Arrival(answer=self._archived_answer(), inputs=self.session_end)
         if self.is_edited:
             return None
         end = _end_of_turn(self.working_set, self.index)
@@ -157,46 +148,38 @@ class _Question:
             if self.is_cut_off and end == len(self.working_set):
                 # What comes after the reply, such as its notes, is still to be done.
                 return self._continued()
-            return Arrival(answer=tuple(self.working_set[:end]), inputs=_session_end(self.ends_session))
+            return Arrival(answer=tuple(self.working_set[:end]), inputs=self.session_end)
         is_over = end < len(self.working_set) or not self.is_cut_off
-        if is_over and not self._was_left:
+        if is_over and not self.was_left:
             # The task anchor stays when the rest of its turn leaves; of questions that were sent together, the last
             # one has the answer; and the results of tools may be the reply.
             answer = self._archived_answer()
             if isinstance(answer[-1], ToolMessage) or is_answer(answer[-1]):
-                return Arrival(answer=answer, inputs=_session_end(self.ends_session))
+                return Arrival(answer=answer, inputs=self.session_end)
         return None
 
     def open(self) -> Arrival:
         """Tell what to do with a question without an answer: new, of the last turn, or left for another one."""
-        moved, closing = self._moved_to_end() if self._was_left else (None, ())
+        moved, closing = self._moved_to_end() if self.was_left else (None, ())
         overflowed = self.values.get("overflows")
         if self.is_cut_off and moved is None and not overflowed and _can_continue(self.working_set, self.sent):
             return self._continued()
         if self.is_pending:
             # The last turn begins again, as a rule because it got no reply.
             forgets = PutOp(unanswered(self.thread_id), str(self.message.id), None)
-            inputs = (_asking(self.run_input, self.sent), *_session_end(self.ends_session))
+            inputs = (_asking(self.run_input, self.sent), *self.session_end)
             return Arrival(inputs, writes=(forgets,) if self.left else ())
         leaves: tuple[PutOp, ...] = ()
         if self.is_cut_off:
-            pending, sent = _pending(self.working_set), moved or self.sent
-            leaves = _leave_unanswered(self.working_set, sent, pending, self.thread_id, ends_session=self.ends_session)
+            sent = moved or self.sent
+            leaves = _leave_unanswered(self.working_set, sent, self.thread_id, ends_session=bool(self.session_end))
         if moved is None:
             return Arrival((self.run_input,), writes=leaves)
-        return Arrival((_asking(self.run_input, moved), *_session_end(self.ends_session)), writes=(*leaves, *closing))
+        return Arrival((_asking(self.run_input, moved), *self.session_end), writes=(*leaves, *closing))
 
     def _continued(self) -> Arrival:
         """Let the turn go on; one whose own input ends the session does so then."""
-        return Arrival((None, *_session_end(self.ends_session and not self.values.get("end_session"))))
-
-    @property
-    def _was_left(self) -> bool:
-        """Whether it was left without an answer, at the place where the thread has it now."""
-        if self.left is None or (self.index is None and self.archived is None):
-            return False
-        seq = sequence(self.working_set[self.index]) if self.index is not None else int((self.archived or {})["seq"])
-        return bool(self.left.get("seq") == seq)
+        return Arrival((None, *(() if self.values.get("end_session") else self.session_end)))
 
     def _archived_answer(self) -> tuple[BaseMessage, ...]:
         """Return the turn of an archived question, up to its answer."""
@@ -220,24 +203,21 @@ class _Question:
         sent_ids = {message.id for message in self.sent}
         messages = _turn_of(str(self.message.id), sent_ids, transcript(store, thread_id, working_set))
         turn = [here.get(message.id, message) for message in _as_shown(messages, here, store, thread_id)]
-        gap = _Gap.of(working_set, marks(turn[0]).get("previous"), str(turn[-1].id))
+        previous, last = marks(turn[0]).get("previous"), str(turn[-1].id)
+        behind = next((message for message in working_set if marks(message).get("previous") == last), None)
         writes: list[BaseMessage] = [RemoveMessage(id=str(message.id)) for message in turn if message.id in here]
-        writes += gap.closed(working_set)
+        writes += [marked(behind, previous=previous)] if behind is not None else []
         writes += [_asked_now(message) if opens_turn(message) else message for message in turn]
         after = {message.id: marks(message) for message in reduce_messages(working_set, [writes])}
         masked = [str(message.id) for message in turn if is_masked(message)]
         places = {name: {mark: after[name].get(mark) for mark in ("seq", "previous")} for name in masked}
-        return writes, gap.writes(store, thread_id, places)
+        following = None if behind is None else str(behind.id)
+        return writes, _closing_gap(store, thread_id, previous, last, following, places)
 
 
 def _pending(working_set: Sequence[BaseMessage]) -> BaseMessage | None:
     """Return the question of the last turn, while it has no answer."""
     return None if not working_set or is_answer(working_set[-1]) else question_of(working_set)
-
-
-def _session_end(is_wanted: bool) -> tuple[dict[str, Any], ...]:
-    """Return the further input that ends the session, if it is wanted."""
-    return ({"end_session": True},) if is_wanted else ()
 
 
 def _asking(run_input: Mapping[str, Any], messages: list[BaseMessage]) -> dict[str, Any]:
@@ -270,14 +250,10 @@ def _can_continue(working_set: list[BaseMessage], sent: list[BaseMessage]) -> bo
 
 
 def _leave_unanswered(
-    working_set: list[BaseMessage],
-    sent: list[BaseMessage],
-    pending: BaseMessage | None,
-    thread_id: str,
-    *,
-    ends_session: bool,
+    working_set: list[BaseMessage], sent: list[BaseMessage], thread_id: str, *, ends_session: bool
 ) -> tuple[PutOp, ...]:
     """Return the write that records a pending question, and its place, when an input leaves it without an answer."""
+    pending = _pending(working_set)
     asked = question_of(reduce_messages(working_set, [sent]))
     if pending is None or (not ends_session and asked is not None and asked.id == pending.id):
         return ()
@@ -313,48 +289,36 @@ def _as_shown(
     return [mask(one, Context.tool_output_tokens, counter) if one.id in long else one for one in turn]
 
 
-@dataclass(frozen=True)
-class _Gap:
-    """Where a turn was that moves to the end of its thread."""
+def _closing_gap(
+    store: BaseStore,
+    thread_id: str,
+    previous: str | None,
+    last: str,
+    following: str | None,
+    places: Mapping[str, Record],
+) -> tuple[PutOp, ...]:
+    """Return the writes that close the gap in the transcript where a turn was that moves to the end of its thread.
 
-    previous: str | None
-    """Id of the message ahead of it."""
-    last: str
-    """Id of its last message, which the message behind it names."""
-    following: str | None
-    """Id of the message behind it; None when the working set does not have that one."""
+    Args:
+        previous: id of the message ahead of the turn.
+        last: id of the turn's last message, which the message behind it names.
+        following: id of the message behind the turn; None when the working set does not have that one.
+        places: new place and predecessor, by id, of messages of the turn that only the transcript has whole.
+    """
+    namespace = namespaces.transcript(thread_id)
+    names = [*places, *([previous] if previous else [])]
+    items = [item for item in store.batch([GetOp(namespace, name) for name in names]) if isinstance(item, Item)]
+    if following is None:
+        behind: Any = store.batch([SearchOp(namespace, filter={"previous": last}, limit=1)])[0]
+        items += [item for item in behind if item.key not in names]
+        following = next((item.key for item in behind), None)
 
-    @classmethod
-    def of(cls, working_set: Sequence[BaseMessage], previous: str | None, last: str) -> "_Gap":
-        following = (str(message.id) for message in working_set if marks(message).get("previous") == last)
-        return cls(previous, last, next(following, None))
+    def change(item: Item) -> Record:
+        if item.value.get("previous") == last:
+            return {"previous": previous}
+        return {"next": following} if item.key == previous else places[item.key]
 
-    def closed(self, working_set: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """Return the write by which the message behind the gap follows the one ahead of it."""
-        return [marked(message, previous=self.previous) for message in working_set if message.id == self.following]
-
-    def writes(self, store: BaseStore, thread_id: str, places: Mapping[str, Record]) -> tuple[PutOp, ...]:
-        """Return the writes that close the gap in the transcript.
-
-        Args:
-            places: new place and predecessor, by id, of messages of the turn that only the transcript has whole.
-        """
-        namespace = namespaces.transcript(thread_id)
-        names = [*places, *([self.previous] if self.previous else [])]
-        items = [item for item in store.batch([GetOp(namespace, name) for name in names]) if isinstance(item, Item)]
-        following = self.following
-        if following is None:
-            behind: Any = store.batch([SearchOp(namespace, filter={"previous": self.last}, limit=1)])[0]
-            items += [item for item in behind if item.key not in names]
-            following = next((item.key for item in behind), None)
-        return tuple(
-            PutOp(namespace, item.key, _relinked(item.value, self._change(item, following, places))) for item in items
-        )
-
-    def _change(self, item: Item, following: str | None, places: Mapping[str, Record]) -> Record:
-        if item.value.get("previous") == self.last:
-            return {"previous": self.previous}
-        return {"next": following} if item.key == self.previous else places[item.key]
+    return tuple(PutOp(namespace, item.key, _relinked(item.value, change(item))) for item in items)
 
 
 def _relinked(record: Record, change: Record) -> dict[str, Any]:
@@ -375,10 +339,6 @@ def _renamed(message: BaseMessage, seq: int) -> BaseMessage:
     spelled = f"{message.id}\x00{message.content!r}\x00{seq}"
     digest = hashlib.sha256(spelled.encode("utf-8", "replace")).hexdigest()[:12]
     return message.model_copy(update={"id": f"{message.id}-{digest}"})
-
-
-def _has_words_of(archived: Record, message: BaseMessage) -> bool:
-    return bool(_message(archived).content == clean_content(message.content))
 
 
 def _message(archived: Record) -> BaseMessage:

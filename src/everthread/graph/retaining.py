@@ -73,8 +73,7 @@ class Retained:
 
 def has_policy(storage: Storage, agents: Iterable[Agent] = ()) -> bool:
     """Tell whether anything is to go at all, by the policy of a storage or of an agent."""
-    policies = [storage.retention, *(one.retention for one in agents)]
-    return any(one is not None and not one.is_endless for one in policies)
+    return any(one not in (None, Retention()) for one in (storage.retention, *(agent.retention for agent in agents)))
 
 
 def retain(
@@ -216,7 +215,7 @@ class _Round:
         if user_id is None or not has_open_session(self.storage, record, thread_id):
             return ""
         agent = self.agents.get(str(record.get("agent")))
-        return consolidated(self.storage, thread_id, str(user_id), agent).failure
+        return consolidated(self.storage.store, thread_id, str(user_id), agent).failure
 
     def _delete(self, deletion: Deletion) -> None:
         eraser = self.storage.eraser

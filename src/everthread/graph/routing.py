@@ -59,7 +59,7 @@ class Start(Edge):
     def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
         """Return the node that comes next."""
         config = ensure_config(config)
-        if not is_guarded(_thread_of(config)):
+        if not is_guarded(config):
             with set_config_context(config) as context:
                 if is_of_another_user(context.run(get_runtime, Context)):
                     return "refuse"
@@ -67,13 +67,9 @@ class Start(Edge):
 
     async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Next:
         """Return the node that comes next."""
-        if is_guarded(_thread_of(ensure_config(config))):
+        if is_guarded(ensure_config(config)):
             return super().invoke(input, config)
         return await asyncio.to_thread(self.invoke, input, config)
-
-
-def _thread_of(config: RunnableConfig) -> str:
-    return str(config.get("configurable", {}).get("thread_id"))
 
 
 def after_start(state: State) -> str:

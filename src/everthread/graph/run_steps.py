@@ -48,10 +48,12 @@ class RunSteps:
     other.
     """
 
-    def __init__(self, graph: AnyGraph, storage: Storage, name: str) -> None:
-        self.graph, self.storage, self.name = graph, storage, name
+    def __init__(self, graph: AnyGraph, storage: Storage) -> None:
+        self.graph, self.storage = graph, storage
+        self._is_own = is_own(graph)
         self._pruner = Pruner(storage)
-        self._schema = StateSchema.of(graph) if is_own(graph) else None
+        self._schema = StateSchema(graph) if self._is_own else None
+        self._marks = self._schema.metadata if self._schema else {}
         self._at_rest = ThreadsAtRest(graph, storage.checkpointer)
 
     def steps(self, run: Run) -> Steps:
@@ -60,10 +62,10 @@ class RunSteps:
         The caller runs each step before it asks for the next one.
         """
         run = replace(run, config={**run.config, "metadata": {**run.config["metadata"], **self._marks}})
-        session = self._owned_session(run)
+        session = self.storage.store.get(namespaces.SESSIONS, run.thread_id)
+        check_owner(session.value if session else None, run.thread_id, run.user_id)
         if session is not None and self._at_rest.includes(run):
             self._claim(run, session)
-            self._arm_timer(run, session)
             steps: Iterator[RunInput | KnownAnswer] = iter([RunInput.of(with_known_marks(run.input, {}), run.config)])
         else:
             steps = self._steps_by_state(run, session)
@@ -84,7 +86,6 @@ class RunSteps:
         if run.is_new and isinstance(run.input, dict) and not snapshot.tasks:
             check_values(self.graph, run.input, snapshot.values)
         self._claim(run, session)
-        self._arm_timer(run, session)
         self._note_fork(run.config, snapshot, session)
         config = run.config
         if not can_take_saved(self.graph, snapshot):
@@ -108,11 +109,6 @@ class RunSteps:
                 break
             yield step
 
-    def _arm_timer(self, run: Run, session: Item | None) -> None:
-        """Have the session end by itself when it stays idle, from its first turn on."""
-        if self.storage.timers is not None and _begins(session):
-            self.storage.timers.arm(run.thread_id)
-
     def _carry_out(self, run: Run, config: RunnableConfig, snapshot: StateSnapshot) -> Iterator[RunInput | KnownAnswer]:
         """Do what the input means by `resend.arrival`: write what that asks for, and yield the steps that are left.
 
@@ -123,7 +119,7 @@ class RunSteps:
             yield RunInput.of(run.input, config)
             return
         store = self.storage.store
-        if is_own(self.graph) and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
+        if self._is_own and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
             # Ctrl-C between two steps, with durability `exit`: LangGraph saved the results and not what comes next.
             self.graph.update_state(config, None, as_node="tools")
             config = run.latest
@@ -172,17 +168,16 @@ class RunSteps:
     def _values(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
         """Return the state with the places of its messages, which only our own graph and reducer write into it."""
         messages = snapshot.values.get("messages")
-        if not messages or is_own(self.graph):
+        if not messages or self._is_own:
             return snapshot.values
-        sent = run.input.get("messages")
-        if sent and not snapshot.tasks and not self._knows(str(sent[-1].id), run.thread_id, messages):
-            # A new question behind a finished turn: no place is asked for.
-            return snapshot.values
-        return {**snapshot.values, "messages": thread_messages(self.storage.store, run.thread_id, messages)}
-
-    def _knows(self, message_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> bool:
-        is_here = any(message.id == message_id for message in messages)
-        return is_here or self.storage.store.get(namespaces.transcript(thread_id), message_id) is not None
+        store, sent = self.storage.store, run.input.get("messages")
+        if sent and not snapshot.tasks:
+            name = str(sent[-1].id)
+            is_here = any(message.id == name for message in messages)
+            if not is_here and store.get(namespaces.transcript(run.thread_id), name) is None:
+                # A new question behind a finished turn: no place is asked for.
+                return snapshot.values
+        return {**snapshot.values, "messages": thread_messages(store, run.thread_id, messages)}
 
     def _died_after_reply(self, snapshot: StateSnapshot) -> bool:
         """Tell whether the last turn of our own graph was cut off after its reply.
@@ -191,30 +186,13 @@ class RunSteps:
         """
         messages = snapshot.values.get("messages") or []
         tasks = {task.name for task in snapshot.tasks}
-        if not is_own(self.graph) or not messages or not tasks:
+        if not self._is_own or not messages or not tasks:
             return False
         return tasks <= AFTER_REPLY and is_answer(messages[-1])
 
     def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
         names = self.graph.output_channels
         return {name: values[name] for name in ([names] if isinstance(names, str) else names) if name in values}
-
-    def _owned_session(self, run: Run) -> Item | None:
-        """Return the session of the thread, once `check_owner` has found that the run may have it."""
-        session = self.storage.store.get(namespaces.SESSIONS, run.thread_id)
-        check_owner(session.value if session else None, run.thread_id, run.user_id)
-        return session
-
-    def _check_graph(self, config: RunnableConfig, snapshot: StateSnapshot) -> None:
-        """Refuse to run our own graph on a thread of another one, whose state keys and approvals it would drop.
-
-        Raises:
-            SettingsError: the newest checkpoint is another graph's; nothing was changed.
-        """
-        if not is_own(self.graph) or snapshot.metadata is None:
-            return
-        if "checkpoint_id" in config["configurable"] or snapshot.metadata.get(OURS) != OWN_GRAPH:
-            refuse_foreign(self.storage.checkpointer, thread_of(config), self.graph.channels)
 
     def _migrated_state(self, config: RunnableConfig) -> StateSnapshot:
         """Bring the state that a run or an edit goes on from to the keys that this graph has, and return it.
@@ -223,14 +201,13 @@ class RunSteps:
             SettingsError: it is another graph's or a newer agent's, or a migration failed; nothing was changed.
         """
         snapshot = self.graph.get_state(config)
-        self._check_graph(config, snapshot)
-        if self._schema is None or not self._schema.apply(self.storage, self.graph, config, snapshot.metadata):
+        if self._schema is None or snapshot.metadata is None:
             return snapshot
-        return self.graph.get_state(config)
-
-    @property
-    def _marks(self) -> dict[str, str]:
-        return self._schema.metadata if self._schema is not None else {}
+        if "checkpoint_id" in config["configurable"] or snapshot.metadata.get(OURS) != OWN_GRAPH:
+            # Our own graph would drop the state keys and approvals of another one.
+            refuse_foreign(self.storage.checkpointer, thread_of(config), self.graph.channels)
+        is_changed = self._schema.apply(self.storage, config, snapshot.metadata)
+        return self.graph.get_state(config) if is_changed else snapshot
 
     def _check_answer(self, run: Run, snapshot: StateSnapshot) -> None:
         """Refuse an answer to a step that the graph no longer has; LangGraph would drop it without a word.
@@ -254,24 +231,28 @@ class RunSteps:
             SettingsError: the run brings nothing to begin the thread with; nothing was saved.
         """
         begins = run.input
-        if isinstance(begins, Command) and is_own(self.graph):
+        if isinstance(begins, Command) and self._is_own:
             begins = begins.update
         if begins is None:
             raise _NothingToGoOn(f"thread {run.thread_id!r} has no turn to go on with: begin it with an input")
-        if not isinstance(begins, dict) or not is_own(self.graph) or not answers_at_once(self.graph):
+        if not isinstance(begins, dict) or not self._is_own or not answers_at_once(self.graph):
             return False
         if not begins.get("messages") and not begins.get("end_session"):
             raise SettingsError(f"thread {run.thread_id!r} has nothing to answer: begin it with a message of the user")
         return not begins.get("messages")
 
     def _claim(self, run: Run, session: Item | None) -> None:
-        """Make a new thread the user's, ahead of its first checkpoint."""
-        if session is not None and session.value.get("user_id") == run.user_id:
-            return
-        at = now()
-        value = session.value if session else {"agent": self.name, "began": at, "turns": 0, "consolidated_turns": 0}
-        value = {"shared": None, "last_activity": at, **value, "thread_id": run.thread_id, "user_id": run.user_id}
-        self.storage.store.put(namespaces.SESSIONS, run.thread_id, value, index=False)
+        """Make a new thread the user's, ahead of its first checkpoint, and have its session end when it stays idle."""
+        known: Mapping[str, Any] = session.value if session else {}
+        if session is None or known.get("user_id") != run.user_id:
+            at = now()
+            new = {"agent": self.graph.name, "began": at, "turns": 0, "consolidated_turns": 0}
+            value = {"shared": None, "last_activity": at, **(known or new)}
+            value |= {"thread_id": run.thread_id, "user_id": run.user_id}
+            self.storage.store.put(namespaces.SESSIONS, run.thread_id, value, index=False)
+        # A session begins when all turns before it are consolidated.
+        if self.storage.timers is not None and known.get("consolidated_turns", 0) >= known.get("turns", 0):
+            self.storage.timers.arm(run.thread_id)
 
     def _note_fork(self, config: RunnableConfig, snapshot: StateSnapshot, session: Item | None) -> None:
         """Save the last place that all branches share, when the thread goes on from an older checkpoint.
@@ -307,7 +288,7 @@ class RunSteps:
         if config["configurable"].get("checkpoint_id"):
             session = self.storage.store.get(namespaces.SESSIONS, thread_of(config))
             self._note_fork(config, snapshot, session)
-        metadata = {**config.get("metadata", {}), **edit_metadata(is_own=is_own(self.graph)), **self._marks}
+        metadata = {**config.get("metadata", {}), **edit_metadata(is_own=self._is_own), **self._marks}
         edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
         thread_id = thread_of(config)
         session = self.storage.store.get(namespaces.SESSIONS, thread_id)
@@ -329,8 +310,3 @@ def _stopped_behind_tools(snapshot: StateSnapshot, sent: Mapping[str, Any]) -> b
         and question is not None
         and sent["messages"][-1].id == question.id
     )
-
-
-def _begins(session: Item | None) -> bool:
-    """Tell whether a run begins a session: all turns before it are consolidated."""
-    return session is None or session.value.get("consolidated_turns", 0) >= session.value.get("turns", 0)

@@ -7,7 +7,7 @@ Whether there is anything to do is in the metadata of the checkpoint, so that as
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, cast, get_type_hints
@@ -24,12 +24,13 @@ from everthread.ledger.events import Migrated
 from everthread.ledger.record import record
 from everthread.nodes.deps import NodeDeps
 from everthread.state import Agent, State, namespaces
+from everthread.state.records import items
 from everthread.storage.adoption import state_keys
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.open import Storage
-from everthread.storage.unreadable import FAULTS, leave_out, record_name
+from everthread.storage.unreadable import readable
 
-__all__ = ["SchemaChange", "StateSchema", "own_keys"]
+__all__ = ["SchemaChange", "StateSchema"]
 
 _MARK = "schema"
 """Key in the metadata of checkpoints: version of the agent's state, and a digest of its keys."""
@@ -44,8 +45,6 @@ Migration = Callable[[dict[str, Any]], dict[str, Any]]
 class SchemaChange:
     """What a thread's state becomes under the agent of today."""
 
-    version: int
-    """That its state had."""
     values: Mapping[str, Any]
     """What the graph has a key for, by key."""
     kept: Mapping[str, Mapping[str, Any]]
@@ -58,26 +57,20 @@ class SchemaChange:
     """Whether the checkpoint has other keys or values."""
 
 
-@dataclass(frozen=True)
 class StateSchema:
-    """The state keys of a graph beside our own, and how older states become such."""
+    """The state keys of a graph of ours beside our own, and how older states become such."""
 
-    keys: frozenset[str]
-    migrations: tuple[Migration, ...]
-
-    @classmethod
-    def of(cls, graph: AnyGraph) -> "StateSchema":
-        """Return the schema of a graph of ours."""
+    def __init__(self, graph: AnyGraph) -> None:
         deps = getattr(graph.builder, "deps", None)
         agent: Agent | None = deps.agent if isinstance(deps, NodeDeps) else None
         names = (name for name in graph.channels if ":" not in name and not name.startswith("__"))
-        return cls(frozenset(names) - _OURS, tuple(agent.migrations) if agent else ())
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """What checkpoints of this graph say of their state."""
+        self.keys = frozenset(names) - _OURS
+        self.migrations: tuple[Migration, ...] = tuple(agent.migrations) if agent else ()
         digest = hashlib.sha256("\x00".join(sorted(self.keys)).encode()).hexdigest()[:8]
-        return {_MARK: f"{len(self.migrations)}.{digest}"}
+        self.metadata = {_MARK: f"{len(self.migrations)}.{digest}"}
+        """What checkpoints of this graph say of their state."""
+        self.checkpointer = cast(Checkpointer, graph.checkpointer)
+        """Knows the types of the state."""
 
     def is_of(self, metadata: Mapping[str, Any] | None) -> bool:
         """Tell whether a checkpoint has a state of this schema; one that does not exist yet has any."""
@@ -87,7 +80,7 @@ class StateSchema:
         """Tell whether a checkpoint has been through migrations that this agent does not have."""
         return _version(metadata) > len(self.migrations)
 
-    def change(self, storage: Storage, graph: AnyGraph, saved: CheckpointTuple) -> SchemaChange:
+    def change(self, storage: Storage, saved: CheckpointTuple) -> SchemaChange:
         """Find out what the state of a checkpoint becomes; nothing is written.
 
         Raises:
@@ -100,17 +93,18 @@ class StateSchema:
                 f"thread {thread_id!r} has the state of version {version} of its agent, and this one is version "
                 f"{len(self.migrations)}; it was left as it is, run it with the newer agent"
             )
-        checkpointer = _checkpointer(graph)
-        before = {name: saved.checkpoint["channel_values"][name] for name in own_keys(saved)}
-        records = {item.key: item.value for item in storage.store.search(_space(thread_id), limit=_MOST)}
-        readable = (item for item in records.items() if item[0] not in before)
-        held = dict(_loaded(checkpointer.serde, readable, thread_id))
+        serde = self.checkpointer.serde
+        before = {name: saved.checkpoint["channel_values"][name] for name in _own_keys(saved)}
+        every = items(storage.store, _space(thread_id))
+        records = {item.key: item.value for item in every}
+        not_in_state = (item for item in every if item.key not in before)
+        held = dict(readable(not_in_state, lambda item: (item.key, _loaded(serde, item.value))))
         # A migration may change a list in place, and what it was is still to be compared with.
         after = deepcopy({**held, **before})
         for place, migrate in enumerate(self.migrations[version:], version):
             after = _migrated(migrate, after, f"migration {place} → {place + 1} of thread {thread_id!r}")
         # Of a type that this graph does not know, a value may have been read as plain data.
-        verbatim = checkpointer.verbatim()
+        verbatim = self.checkpointer.verbatim()
         copied = verbatim.get_tuple(saved.config) if after.keys() - self.keys else None
         kept: dict[str, Mapping[str, Any]] = {}
         for name in after.keys() - self.keys:
@@ -119,10 +113,9 @@ class StateSchema:
             elif copied is not None and name in before and after[name] == before[name]:
                 kept[name] = _stored(verbatim.serde, copied.checkpoint["channel_values"][name])
             else:
-                kept[name] = _stored(checkpointer.serde, after[name])
+                kept[name] = _stored(serde, after[name])
         values = {name: value for name, value in after.items() if name in self.keys}
         return SchemaChange(
-            version,
             values,
             kept,
             sorted(values.keys() & held.keys()),
@@ -131,9 +124,7 @@ class StateSchema:
             values != before,
         )
 
-    def apply(
-        self, storage: Storage, graph: AnyGraph, config: RunnableConfig, metadata: Mapping[str, Any] | None
-    ) -> bool:
+    def apply(self, storage: Storage, config: RunnableConfig, metadata: Mapping[str, Any] | None) -> bool:
         """Bring a state to this schema before a run goes on from it; return whether the checkpoint was written anew.
 
         The checkpoint keeps its id, its parent, and what its tasks have written, open approvals included.
@@ -148,38 +139,37 @@ class StateSchema:
         """
         if self.is_of(metadata):
             return False
-        checkpointer, storage_config = _checkpointer(graph), {"checkpoint_ns": "", **config["configurable"]}
-        saved = checkpointer.get_tuple({"configurable": storage_config})
+        saved = self.checkpointer.get_tuple({"configurable": {"checkpoint_ns": "", **config["configurable"]}})
         if saved is None:
             return False
-        change, thread_id = self.change(storage, graph, saved), str(storage_config["thread_id"])
-        self._keep(storage, thread_id, change)
+        change, thread_id = self.change(storage, saved), str(config["configurable"]["thread_id"])
+        self._keep(storage, thread_id, _version(saved.metadata), change)
         if change.is_changed:
-            self._write(checkpointer, saved, change)
+            self._write(saved, change)
         # What came back goes from the store once it is in the state.
         storage.store.batch([PutOp(_space(thread_id), name, None) for name in change.restored])
         return change.is_changed
 
-    def _keep(self, storage: Storage, thread_id: str, change: SchemaChange) -> None:
+    def _keep(self, storage: Storage, thread_id: str, version: int, change: SchemaChange) -> None:
         space = _space(thread_id)
         writes = [PutOp(space, name, dict(record), index=False) for name, record in change.kept.items()]
         writes += [PutOp(space, name, None) for name in change.dropped]
-        if not (change.kept or change.restored or change.version < len(self.migrations)):
+        if not (change.kept or change.restored or version < len(self.migrations)):
             storage.store.batch(writes)
             return
         session = storage.store.get(namespaces.SESSIONS, thread_id)
         turn = int(session.value.get("turns") or 0) if session else 0
         event = Migrated(
-            from_version=change.version,
+            from_version=version,
             to_version=len(self.migrations),
             kept=sorted(change.kept),
             restored=list(change.restored),
         )
         record(storage.store, thread_id, [event], turn=turn, operations=writes)
 
-    def _write(self, checkpointer: Checkpointer, saved: CheckpointTuple, change: SchemaChange) -> None:
+    def _write(self, saved: CheckpointTuple, change: SchemaChange) -> None:
         """Write a checkpoint anew with the values of a change."""
-        checkpoint, place, before = saved.checkpoint, saved.config["configurable"], own_keys(saved)
+        checkpointer, checkpoint, before = self.checkpointer, saved.checkpoint, _own_keys(saved)
         others = {name: value for name, value in checkpoint["channel_values"].items() if name not in before}
         versions = {
             name: version
@@ -190,13 +180,10 @@ class StateSchema:
         version = checkpointer.get_next_version(max(versions.values(), default=None), None)
         new = dict.fromkeys(change.values, version)
         parent = (saved.parent_config or {"configurable": {}})["configurable"].get("checkpoint_id")
-        config: RunnableConfig = {"configurable": {**place, "checkpoint_id": parent}}
+        config: RunnableConfig = {"configurable": {**saved.config["configurable"], "checkpoint_id": parent}}
         values = {**others, **change.values}
         checkpoint = {**checkpoint, "channel_values": values, "channel_versions": {**versions, **new}}
         checkpointer.put(config, checkpoint, {**saved.metadata, **self.metadata}, new)  # type: ignore[typeddict-item]
-
-
-_MOST = 10_000
 
 
 def _space(thread_id: str) -> namespaces.Namespace:
@@ -209,14 +196,9 @@ def _version(metadata: Mapping[str, Any]) -> int:
     return int(str(metadata.get(_MARK) or "0").partition(".")[0])
 
 
-def own_keys(saved: CheckpointTuple) -> list[str]:
+def _own_keys(saved: CheckpointTuple) -> list[str]:
     """Return the keys of a state that have a value and are not ours."""
     return [name for name in state_keys(saved) if name not in _OURS]
-
-
-def _checkpointer(graph: AnyGraph) -> Checkpointer:
-    """Return the checkpointer of a guarded graph, which knows the types of its state."""
-    return cast(Checkpointer, graph.checkpointer)
 
 
 def _stored(serde: SerializerProtocol, value: Any) -> dict[str, Any]:
@@ -230,18 +212,9 @@ def _stored(serde: SerializerProtocol, value: Any) -> dict[str, Any]:
     return {"kind": kind, "bytes": base64.b64encode(blob).decode()}
 
 
-def _loaded(
-    serde: SerializerProtocol, records: Iterable[tuple[str, Mapping[str, Any]]], thread_id: str
-) -> Iterator[tuple[str, Any]]:
-    """Yield the values of records by key, without those that cannot be read."""
-    for name, kept in records:
-        try:
-            if "value" in kept:
-                yield name, kept["value"]
-            else:
-                yield name, serde.loads_typed((kept["kind"], base64.b64decode(kept["bytes"])))
-        except FAULTS as error:
-            leave_out(record_name(_space(thread_id), name), error)
+def _loaded(serde: SerializerProtocol, kept: Mapping[str, Any]) -> Any:
+    """Return the value of a record that `_stored` made."""
+    return kept["value"] if "value" in kept else serde.loads_typed((kept["kind"], base64.b64decode(kept["bytes"])))
 
 
 def _migrated(migrate: Migration, values: Mapping[str, Any], name: str) -> dict[str, Any]:

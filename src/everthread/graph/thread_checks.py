@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -21,7 +21,6 @@ from everthread.graph.schema_changes import StateSchema
 from everthread.nodes.deps import NodeDeps
 from everthread.profiles import get_profile, valid_profile
 from everthread.state import Agent
-from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
 from everthread.storage.reading import records
@@ -174,12 +173,12 @@ def _calls(snapshot: StateSnapshot, deps: NodeDeps) -> Iterator[Problem]:
 
 def _state(storage: Storage, graph: GuardedGraph, snapshot: StateSnapshot) -> Iterator[Problem]:
     """Yield what becomes of state keys that changed."""
-    checkpointer, schema = cast(Checkpointer, graph.graph.checkpointer), StateSchema.of(graph.graph)
-    saved = checkpointer.get_tuple(snapshot.config) if snapshot.metadata is not None else None
+    schema = StateSchema(graph.graph)
+    saved = schema.checkpointer.get_tuple(snapshot.config) if snapshot.metadata is not None else None
     if saved is None:
         return
     try:
-        change = schema.change(storage, graph.graph, saved)
+        change = schema.change(storage, saved)
     except SettingsError as error:
         kind: Any = "version" if schema.is_older_than(saved.metadata) else "migration"
         yield Problem(kind, str(error), True)

@@ -25,7 +25,7 @@ from everthread.state.marks import marked
 from everthread.state.reducer import clean_content
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, stepped_down
-from everthread.window.calibration import Anchor, Calibration
+from everthread.window.calibration import Calibration
 from everthread.window.prompt_cache import mark_cache
 
 
@@ -182,8 +182,8 @@ class _Attempt:
             update["moved"] = ""
         if self.reads_back and not state.get("reads_back"):
             update["reads_back"] = True
-        if anchor := Anchor.of(reply, prompt.tokens):
-            calibration = calibration_of(state, self.chat).observe(anchor.counted, anchor.reported)
+        if usage := reply.usage_metadata:
+            calibration = calibration_of(state, self.chat).observe(prompt.tokens, usage["input_tokens"])
             learned = _learned(calibration, self.chat)
             if learned.get("calibration") != state.get("calibration"):
                 update |= learned

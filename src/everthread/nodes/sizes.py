@@ -14,11 +14,12 @@ from everthread.window.assembly import Parts, reserved
 from everthread.window.budget import Budget, reply_reserve, safety_fraction_for
 from everthread.window.calibration import Calibration
 from everthread.window.compaction import Limits
-from everthread.window.eviction import BY_COUNT, UNANSWERED
+from everthread.window.eviction import UNANSWERED
 from everthread.window.masking import handles_in
+from everthread.window.policies import BY_COUNT
 from everthread.window.pricing import calls_until_full, is_worth_now
 from everthread.window.tokens import TokenCounter
-from everthread.window.turns import last_turn, split
+from everthread.window.turns import legal, newest_turn, split
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class PromptSize:
     @property
     def last_turn(self) -> int:
         """Tokens of the newest turn, which is what the next one may need."""
-        return max(last_turn(self.parts.working_set).tokens(self.counter.message), 1)
+        return max(sum(self.counter.sizes(legal(newest_turn(self.parts.working_set)))), 1)
 
     def watermarks(self, context: Context) -> tuple[int, int]:
         """Return the tokens of the history down to which evictions go, and above which they begin."""

@@ -31,8 +31,8 @@ from everthread.window.compaction import (
     usable,
     wants_summarizer,
 )
-from everthread.window.eviction import EvictionPlan
-from everthread.window.folding import BY_TURNS, plan_fold
+from everthread.window.draft import EvictionPlan
+from everthread.window.eviction import BY_TURNS, plan_fold
 from everthread.window.pricing import calls_until_full, is_worth_now
 
 SUMMARY_WORDS = 200

@@ -24,7 +24,7 @@ from everthread.nodes.trim import handle_operation
 from everthread.plain import without_guide
 from everthread.state import Context, State
 from everthread.state.marks import marked, marks, sequence
-from everthread.state.messages import clean, clean_content
+from everthread.state.reducer import clean, clean_content
 from everthread.state.scrubbing import scrub
 from everthread.storage.refetches import left_operations, read_back, repeated
 from everthread.storage.transcript import append_operations

@@ -20,7 +20,8 @@ from everthread.storage.refetches import left_operations
 from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import append_operations
 from everthread.window.compaction import absorb
-from everthread.window.eviction import EvictionPlan, plan_trim
+from everthread.window.draft import EvictionPlan
+from everthread.window.eviction import plan_trim
 from everthread.window.turns import question_of
 
 

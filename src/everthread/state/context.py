@@ -36,7 +36,6 @@ RecallThreads = Literal["this", "mine"]
 _MODEL = re.compile(r"offline|[\w-]{1,60}:\S+")
 
 POLICIES: tuple[str, ...] = get_args(PolicyName)
-DISTILLATION_MODES: tuple[str, ...] = get_args(DistillationMode)
 
 
 @dataclass(frozen=True)
@@ -148,8 +147,8 @@ class Context:
             if not isinstance(pin, str) or not pin.strip():
                 raise SettingsError(f"`pins` takes non-empty sentences, got {pin!r}")
         for mode in self.distillation:
-            if mode not in DISTILLATION_MODES:
-                raise SettingsError(f"`distillation` has {mode!r}; choose from {', '.join(DISTILLATION_MODES)}")
+            if mode not in get_args(DistillationMode):
+                raise SettingsError(f"`distillation` has {mode!r}; choose from {', '.join(get_args(DistillationMode))}")
 
     def _check_sizes(self) -> None:
         at_least = {

@@ -22,14 +22,12 @@ from langchain_core.messages.base import BaseMessageChunk
 from langgraph.channels.delta import DeltaChannel
 
 from everthread.errors import SettingsError, UnreadableError
-from everthread.state.reducer import clean, clean_content, reduced
+from everthread.state.reducer import reduced
 
 __all__ = [
     "SNAPSHOT_EVERY",
     "Messages",
     "as_messages",
-    "clean",
-    "clean_content",
     "read_messages",
     "reason",
     "reduce_messages",

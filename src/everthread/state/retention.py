@@ -38,11 +38,6 @@ class Retention:
         if turns is not None and not (isinstance(turns, int) and _is_number(turns) and turns >= 1):
             raise SettingsError(f"`ledger_turns` must be a whole number of at least 1, got {turns!r}")
 
-    @property
-    def is_endless(self) -> bool:
-        """Whether everything is kept."""
-        return not self.as_json()
-
     def as_json(self) -> dict[str, Any]:
         """Return what is set as one JSON object."""
         return {name: value for name, value in asdict(self).items() if value is not None}

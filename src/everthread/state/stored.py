@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from everthread.state.marks import is_masked, is_synthetic, marks, sequence
 from everthread.state.reducer import Message
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 __all__ = ["StoredMessage", "message_text", "whole_thread"]
 
@@ -105,12 +108,7 @@ def _described(block: Mapping[str, Any]) -> str:
     return f"{kind} {name[:80]}" if isinstance(name, str) and not name.startswith("data:") else kind
 
 
-class _Spoken(Protocol):
-    @property
-    def text(self) -> str: ...
-
-
-def message_text(message: _Spoken) -> str:
+def message_text(message: "BaseMessage | StoredMessage") -> str:
     """Return what a message says, tool calls included, as plain text."""
     text = str(message.text)
     calls = "\n".join(f"{call['name']}({_arguments(call['args'])})" for call in getattr(message, "tool_calls", ()))

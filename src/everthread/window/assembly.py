@@ -15,7 +15,6 @@ from everthread.state.steering import Quote
 from everthread.window.budget import Budget
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import legal, opens_turn, question_of
-from everthread.window.verification import verify
 
 CHECKSUM_BYTES = 4
 """Of the tools and of each message, in `Prompt.prefix`."""
@@ -139,6 +138,14 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         returned_pins=len(returned) + len(quoted),
         head_moved=same < len(before),
     )
+
+
+def verify(prompt: Sequence[BaseMessage], pins: Sequence[str]) -> list[str]:
+    """Return the pins that no message of the prompt has word for word, in their order."""
+    if not pins:
+        return []
+    texts = [str(message.text) for message in prompt]
+    return [pin for pin in pins if not any(pin in text for text in texts)]
 
 
 def _ordered(history: Sequence[BaseMessage], blocks: Mapping[str, Sequence[BaseMessage]]) -> list[BaseMessage]:

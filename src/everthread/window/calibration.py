@@ -5,13 +5,11 @@ a slope: 1 with the model's own tokeniser, learned from the last reports with an
 `input_tokens`, never `total_tokens`: hidden reasoning is billed and not sent again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median
-from typing import Any, Final
-
-from langchain_core.messages import AIMessage
+from typing import Any, Final, NamedTuple
 
 from everthread.window.tokens import Accuracy
 
@@ -28,34 +26,13 @@ KEPT: Final = 8
 """Reports that are kept; on logs of three Claude models 16 do no better and 4 are worse."""
 
 
-@dataclass(frozen=True)
-class Anchor:
+class Anchor(NamedTuple):
     """A prompt of which both counts are known."""
 
     counted: int
     """Our count."""
     reported: int
     """The provider's count."""
-
-    @classmethod
-    def of(cls, reply: AIMessage, counted: int) -> "Anchor | None":
-        """Return the anchor that a reply gives, or None when the provider reported nothing.
-
-        Args:
-            reply: what the model answered; `usage_metadata` has the provider's count.
-            counted: our count of the prompt it answered.
-        """
-        usage = reply.usage_metadata
-        return cls(counted, usage["input_tokens"]) if usage and usage["input_tokens"] > 0 else None
-
-    def estimate(self, counted: int, slope: float = 1.0) -> int:
-        """Return the provider's count of a prompt that differs from this one.
-
-        Args:
-            counted: our count of that prompt.
-            slope: the provider's tokens for each of ours.
-        """
-        return round(self.reported + (counted - self.counted) * slope)
 
 
 @dataclass(frozen=True)
@@ -96,8 +73,10 @@ class Calibration:
         """Return what the provider would report for a prompt that we count so."""
         if not self.anchors:
             return counted
+        last = self.anchors[-1]
+        estimate = round(last.reported + (counted - last.counted) * self.slope)
         # Far below the anchor an offset could take everything away; the slope's own limit holds there.
-        return max(self.anchors[-1].estimate(counted, self.slope), round(counted * SLOPES[0]))
+        return max(estimate, round(counted * SLOPES[0]))
 
     def inverse(self, reported: int) -> int:
         """Return the largest count of ours that stands for at most so many of the provider's tokens."""
@@ -139,15 +118,14 @@ class Calibration:
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON that `from_json` takes back."""
-        return {"exact": self.exact, "anchors": [[anchor.counted, anchor.reported] for anchor in self.anchors]}
+        return {"exact": self.exact, "anchors": list(map(list, self.anchors))}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any] | None) -> "Calibration":
         """Return the calibration that was kept, or a new one when nothing was."""
         if not values:
             return cls()
-        pairs: Sequence[Sequence[int]] = values["anchors"]
-        return cls(bool(values["exact"]), tuple(Anchor(counted, reported) for counted, reported in pairs))
+        return cls(bool(values["exact"]), tuple(Anchor(*pair) for pair in values["anchors"]))
 
 
 def _within(value: float, limits: tuple[float, float]) -> float:

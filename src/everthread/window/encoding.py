@@ -11,7 +11,7 @@ import tiktoken
 from everthread.window import ranks
 from everthread.window.ranks import EncodingName
 
-# The patterns and special tokens are tiktoken's (MIT), `tiktoken_ext.openai_public`.
+# The patterns are tiktoken's (MIT), `tiktoken_ext.openai_public`.
 _CONTRACTION: Final = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 _PATTERNS: Final[dict[EncodingName, str]] = {
     "o200k_base": "|".join(
@@ -37,16 +37,6 @@ _PATTERNS: Final[dict[EncodingName, str]] = {
             r"\s",
         )
     ),
-}
-_SPECIAL: Final[dict[EncodingName, dict[str, int]]] = {
-    "o200k_base": {"<|endoftext|>": 199999, "<|endofprompt|>": 200018},
-    "cl100k_base": {
-        "<|endoftext|>": 100257,
-        "<|fim_prefix|>": 100258,
-        "<|fim_middle|>": 100259,
-        "<|fim_suffix|>": 100260,
-        "<|endofprompt|>": 100276,
-    },
 }
 
 _O200K: Final = re.compile(r"(?:^|[:/])(?:(?:chat)?gpt-4o|gpt-4\.[15]|gpt-5|o[134])(?![a-z0-9])")
@@ -104,7 +94,7 @@ def encoding(name: EncodingName = "o200k_base") -> Encoding:
                 name,
                 pat_str=_PATTERNS[name],
                 mergeable_ranks=dict(zip(tokens, range(len(tokens)), strict=True)),
-                special_tokens=_SPECIAL[name],
+                special_tokens={},  # a text has none: what is spelled like one counts as the text it is
             )
             built.lengths = bytes(map(len, tokens))
             _built[name] = built

@@ -1,4 +1,4 @@
-"""Plan what leaves the working set before a model call, so that the prompt holds its budget."""
+"""Plan what leaves the working set: before a model call, so that the prompt holds its budget, or by a compaction."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,8 @@ from langchain_core.messages import BaseMessage
 from everthread.errors import BudgetError
 from everthread.state.context import Context
 from everthread.window.draft import Draft, EvictionPlan
-from everthread.window.policies import BY_COUNT, BY_SIZE, token_budget
+from everthread.window.policies import BY_COUNT, by_size, token_budget
 from everthread.window.tokens import TokenCounter
-
-__all__ = ["BY_COUNT", "UNANSWERED", "EvictionPlan", "plan_trim"]
 
 _ANCHOR_SHARE = 0.25
 """An anchor above this share of the budget is shortened, so that it never costs the recent turns."""
@@ -20,6 +18,9 @@ UNANSWERED = 200
 
 _SMALLEST_SHARE = 60
 """Tokens below which the results of the newest round are not cut any further."""
+
+BY_TURNS = "context limit"
+"""Why a compaction is due that the number of turns asks for, and not their size."""
 
 
 def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, counter: TokenCounter) -> EvictionPlan:
@@ -59,17 +60,18 @@ def _shrink(draft: Draft, budget: int, context: Context) -> None:
     """
     target = int(budget * context.low_watermark)
     earlier, current = draft.turns[:-1], draft.turns[-1]
-    if BY_SIZE[context.policy] is token_budget:
+    policy = by_size(context.policy)
+    if policy is token_budget:
         # Turns that could not stay even with stubs for results: to mask them first would be work for nothing. The
         # newest of them is left, so that what follows decides as if all of them were there.
         draft.evict_turns(token_budget(draft.turns, budget, draft.least)[:-1])
     draft.mask_results((group for turn in earlier for group in turn.groups), target)
     # `salience` may hold on to more than fits; then age decides.
-    for policy in (BY_SIZE[context.policy], token_budget):
+    for evict in (policy, token_budget):
         if draft.tokens > budget:
             # The anchor stays; the rest of the target is for turns.
             room = max(target - draft.anchor_tokens, 0)
-            draft.evict_turns(policy(draft.turns, room, draft.beside_anchor))
+            draft.evict_turns(evict(draft.turns, room, draft.beside_anchor))
     if draft.tokens > budget:
         draft.mask_results(current.groups[:-1], target)
     if draft.tokens > budget and draft.anchor_tokens > budget * _ANCHOR_SHARE:
@@ -83,3 +85,35 @@ def _shrink(draft: Draft, budget: int, context: Context) -> None:
     while draft.tokens > budget and current.groups[-1].results and share >= _SMALLEST_SHARE:
         share //= 2
         draft.cut_results(current.groups[-1], share)
+
+
+def plan_fold(
+    messages: Sequence[BaseMessage], *, target: int, kept: int, context: Context, counter: TokenCounter
+) -> EvictionPlan:
+    """Plan one compaction down to a target.
+
+    Old tool results are masked first, which costs nothing and is often enough; then the oldest turns
+    are folded, whole. Of the last `keep_last_turns` as many stay word for word as fit `kept`: when they
+    alone fill the room, every turn would compact again. The newest turn and the anchor always stay.
+
+    Args:
+        messages: the working set, oldest first.
+        target: tokens that should be left.
+        kept: tokens that the last turns may take.
+        context: `keep_last_turns`, `context_limit`.
+    """
+    draft = Draft(messages, counter)
+    turns = draft.turns
+    by_turns = context.context_limit is not None and len(turns) > context.context_limit
+    keep = context.keep_last_turns
+    while keep > 1 and not by_turns and sum(draft.tokens_of(turn.messages) for turn in turns[-keep:]) > kept:
+        keep -= 1
+    foldable = range(len(turns) - keep)
+    # When masking everything could not be enough, what is about to be folded need not be masked before.
+    least = sum(draft.least(turn.messages) for turn in turns[:-1]) + draft.tokens_of(turns[-1].messages)
+    first = len(foldable) if least > target else 0
+    draft.mask_results((group for turn in turns[first:-1] for group in turn.groups), target)
+    # One call that folds all it may is worth more than many that fold a turn each.
+    if draft.tokens > target or by_turns:
+        draft.evict_turns(foldable)
+    return draft.plan(BY_TURNS if by_turns else "high watermark")

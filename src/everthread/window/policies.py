@@ -1,7 +1,7 @@
 """Eviction policies: which turns leave first. Pure functions over turns; the newest turn always stays.
 
-`sliding_window`, `head_tail` and `token_budget` keep a suffix that LangChain's `trim_messages` finds, each with a
-measure of its own: turns, messages or tokens.
+`token_budget` keeps a suffix that LangChain's `trim_messages` finds; `sliding_window` and `head_tail` are the same with
+a budget of turns or messages.
 """
 
 import re
@@ -22,17 +22,17 @@ Policy = Callable[[Sequence[Turn], int, Measure], list[int]]
 _WORD = re.compile(r"\w{3,}")
 
 
-def older_turns(turns: Sequence[Turn], limit: int, measure: Measure) -> list[int]:
-    """Return the turns that are older than the longest suffix within a limit; never the newest turn.
+def token_budget(turns: Sequence[Turn], budget: int, measure: Measure) -> list[int]:
+    """Return the oldest turns, so that the longest run of newest turns within the budget stays.
 
     Args:
         turns: oldest first.
-        limit: the most that the suffix may measure.
+        budget: the most that the run may measure.
         measure: of a list of messages; it never shrinks when a message is added.
     """
     messages = [message for turn in turns for message in turn.messages]
     kept = trim_messages(
-        messages, max_tokens=limit, token_counter=measure, strategy="last", start_on="human", include_system=True
+        messages, max_tokens=budget, token_counter=measure, strategy="last", start_on="human", include_system=True
     )
     # A system message comes back ahead of the suffix and is no part of it.
     left = len(messages) - len(kept) + any(isinstance(message, SystemMessage) for message in kept[:1])
@@ -50,17 +50,12 @@ def sliding_window(turns: Sequence[Turn], keep: int) -> list[int]:
     """Return the turns before the last `keep` that begin with a user's message; none when there are fewer."""
     if sum(turn.question is not None for turn in turns) < keep:
         return []
-    return older_turns(turns, keep, lambda messages: sum(map(opens_turn, messages)))
+    return token_budget(turns, keep, lambda messages: sum(map(opens_turn, messages)))
 
 
 def head_tail(turns: Sequence[Turn], keep_messages: int) -> list[int]:
     """Return the turns outside the last `keep_messages` messages; a cut inside a turn moves forward."""
-    return older_turns(turns, keep_messages, lambda messages: sum(not isinstance(m, SystemMessage) for m in messages))
-
-
-def token_budget(turns: Sequence[Turn], budget: int, measure: Measure) -> list[int]:
-    """Return the oldest turns, so that the longest run of newest turns within the budget stays."""
-    return older_turns(turns, budget, measure)
+    return token_budget(turns, keep_messages, lambda messages: sum(not isinstance(m, SystemMessage) for m in messages))
 
 
 def salience(turns: Sequence[Turn], budget: int, measure: Measure) -> list[int]:
@@ -96,11 +91,7 @@ BY_COUNT: dict[str, Callable[[Sequence[Turn], Context], list[int]]] = {
 }
 """Policies that evict whatever the size."""
 
-BY_SIZE: dict[str, Policy] = {
-    "sliding_window": token_budget,
-    "head_tail": token_budget,
-    "token_budget": token_budget,
-    "summarize": token_budget,
-    "salience": salience,
-}
-"""What each policy does when the working set is over the budget."""
+
+def by_size(policy: str) -> Policy:
+    """Return what a policy does when the working set is over the budget."""
+    return salience if policy == "salience" else token_budget

@@ -1,6 +1,6 @@
 """Legal cut points: turns, and inside them the groups that must never be torn apart."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,9 +15,6 @@ UNKNOWN_OUTCOME = (
 """What a call says in the prompt when its result never came."""
 
 _BEGINNING_CHARACTERS = 80
-
-Count = Callable[[BaseMessage], int]
-"""Tokens of one message."""
 
 
 @dataclass(slots=True)
@@ -77,10 +74,6 @@ class Turn:
         first = self.groups[0].messages[0]
         return first if opens_turn(first) and isinstance(first, HumanMessage) else None
 
-    def tokens(self, count: Count) -> int:
-        """Return the turn's size in the prompt."""
-        return sum(count(message) for group in self.groups for message in group.legal())
-
 
 def opens_turn(message: BaseMessage) -> bool:
     """Tell whether a message is the user's own and so begins a turn."""
@@ -120,14 +113,10 @@ def split(messages: Iterable[BaseMessage]) -> list[Turn]:
     return turns
 
 
-def last_turn(messages: Sequence[BaseMessage]) -> Turn:
-    """Return the newest turn of a working set, without splitting the ones before it.
-
-    Args:
-        messages: the working set, oldest first; not empty.
-    """
+def newest_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Return the messages from the current question on."""
     begin = next((place for place in range(len(messages) - 1, 0, -1) if opens_turn(messages[place])), 0)
-    return split(messages[begin:])[-1]
+    return messages[begin:]
 
 
 def legal(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
