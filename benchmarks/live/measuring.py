@@ -13,9 +13,9 @@ from everthread.memory.capture import kind_of
 from everthread.memory.distill import Candidate, candidates
 from everthread.memory.distill.proposals import together
 from everthread.memory.guard import check
+from everthread.models.calls import make_calls
 from everthread.nodes.deps import NodeDeps
 from everthread.nodes.distiller import read_with_model
-from everthread.nodes.model_calls import make_calls
 from everthread.nodes.second_opinion import second_opinion
 from everthread.state import Context, Note, Source
 

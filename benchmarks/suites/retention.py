@@ -30,10 +30,10 @@ from everthread.graph.agent import node_deps
 from everthread.memory.recall import Passage, render_recalled
 from everthread.memory.recall.rendering import passage_line, session_line
 from everthread.memory.rendering import escape
+from everthread.models.calls import make_calls
 from everthread.models.replay import ReplayModel
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model
-from everthread.nodes.model_calls import make_calls
 from everthread.nodes.sizes import PromptSize, needs_trim
 from everthread.nodes.trim import trim
 from everthread.state import Agent, Context, State, namespaces

@@ -68,31 +68,21 @@ __all__ = [
 ]
 
 # Resolved on first use: importing the package stays cheap and has no effect.
-_HOMES = {
-    "Agent": "everthread.state",
-    "Context": "everthread.state",
-    "EverthreadMiddleware": "everthread.middleware",
-    "EverthreadState": "everthread.middleware",
-    "Retention": "everthread.state.retention",
-    "Spend": "everthread.state",
-    "Storage": "everthread.storage.open",
-    "Transcript": "everthread.transcript",
-    **dict.fromkeys(("aget_profile", "aset_profile", "get_profile", "set_profile"), "everthread.profiles"),
-    **dict.fromkeys(
-        (
-            *("PromptChange", "PromptPart", "SentPrompt", "aprompt_at", "asent_prompts", "prompt_at", "prompt_changes"),
-            "sent_prompts",
-        ),
-        "everthread.calls",
-    ),
-    **dict.fromkeys(("Preview", "acompact_now", "apreview", "compact_now", "preview"), "everthread.compactions"),
-    **dict.fromkeys(("Retained", "aretain", "retain"), "everthread.graph.retaining"),
-    **dict.fromkeys(("ThreadChecks", "acheck_threads", "check_threads"), "everthread.graph.thread_checks"),
-    "build_graph": "everthread.graph.agent",
-    "fit": "everthread.fitting",
-    "open_storage": "everthread.storage.open",
-    "pipeline": "everthread.graph.agent",
+_MODULES = {
+    "calls": "PromptChange PromptPart SentPrompt aprompt_at asent_prompts prompt_at prompt_changes sent_prompts",
+    "compactions": "Preview acompact_now apreview compact_now preview",
+    "fitting": "fit",
+    "graph.agent": "build_graph pipeline",
+    "graph.retaining": "Retained aretain retain",
+    "graph.thread_checks": "ThreadChecks acheck_threads check_threads",
+    "middleware": "EverthreadMiddleware EverthreadState",
+    "profiles": "aget_profile aset_profile get_profile set_profile",
+    "state": "Agent Context Spend",
+    "state.retention": "Retention",
+    "storage.open": "Storage open_storage",
+    "transcript": "Transcript",
 }
+_HOMES = {name: f"everthread.{module}" for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """The next compaction of a thread: what it would do, what it costs and saves; and to do it now."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
@@ -13,10 +13,10 @@ from everthread.graph.run import has_middleware, is_own
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import PromptAssembled, Steered
 from everthread.ledger.record import record
+from everthread.models.calls import ModelCalls, amake_calls, make_calls
 from everthread.nodes.call_ahead import CallAhead, call_ahead
 from everthread.nodes.deps import NodeDeps
-from everthread.nodes.model_calls import ModelCalls, amake_calls, make_calls
-from everthread.nodes.prompt_plan import plan_of
+from everthread.nodes.node_run import NodeRun
 from everthread.nodes.sizes import PromptSize, calibration_of, is_full, needs_trim
 from everthread.nodes.summarize import plan_compaction, summarize, token_savings
 from everthread.nodes.thread_view import ThreadView
@@ -169,9 +169,8 @@ class _Thread:
     """A thread between two turns, with what its nodes would have."""
 
     graph: GuardedGraph
-    state: State
+    run: NodeRun
     runtime: Runtime[Context]
-    deps: NodeDeps
     plan: PromptPlan
     is_unfinished: bool
     ahead: CallAhead | None
@@ -203,20 +202,15 @@ class _Thread:
         else:
             ahead = _ahead(graph, thread_id, snapshot.values, context)
             state, runtime, deps = ahead.view.state, ahead.runtime, ahead.deps
-        plan = plan_of(state, runtime, deps)
-        state = cast(State, {**state, "plan": plan})
-        return cls(graph, state, runtime, deps, plan, bool(snapshot.tasks), ahead)
-
-    @property
-    def context(self) -> Context:
-        return self.runtime.context
+        run = NodeRun.of(state, runtime, deps)
+        plan = run.plan()
+        run = replace(run, state=cast(State, {**state, "plan": plan}))
+        return cls(graph, run, runtime, plan, bool(snapshot.tasks), ahead)
 
     def preview(self) -> Preview:
         """Plan the next compaction."""
-        size = PromptSize.of(self.state, self.plan, self.deps.model_for(self.context))
-        if self.context.policy == "summarize":
-            return self._folding(size)
-        return self._shrinking(size)
+        size = self.run.size(self.plan)
+        return self._folding(size) if self.run.context.policy == "summarize" else self._shrinking(size)
 
     def compaction(self) -> ModelCalls[Update]:
         """Compact, whatever it costs.
@@ -224,31 +218,32 @@ class _Thread:
         Raises:
             SettingsError: the last turn has no answer yet.
         """
+        run = self.run
         if self.is_unfinished:
             raise SettingsError(
-                f"the last turn of thread {self._thread_id!r} has no answer yet; finish it, and compact then"
+                f"the last turn of thread {run.thread_id!r} has no answer yet; finish it, and compact then"
             )
         if self.ahead is not None and self.ahead.is_counted_by_place:
             raise SettingsError(
-                f"another summarizer counts the messages of thread {self._thread_id!r} by their places, so none of "
+                f"another summarizer counts the messages of thread {run.thread_id!r} by their places, so none of "
                 "them may leave its state"
             )
-        if self.context.policy == "summarize":
-            return (yield from summarize(self.state, self.runtime, self.deps, is_asked_for=True))
-        size = PromptSize.of(self.state, self.plan, self.deps.model_for(self.context))
-        return trim(self._pressed(size), self.runtime, self.deps)
+        if run.context.policy == "summarize":
+            return (yield from summarize(run.state, self.runtime, run.deps, is_asked_for=True))
+        return trim(self._pressed(run.size(self.plan)).state, self.runtime, run.deps)
 
     def save(self, update: Update, actor: str) -> None:
         """Save what a compaction changed as a checkpoint of the thread, and who asked for it."""
-        store, turn = self.graph.storage.store, self.state.get("turns", 0)
-        record(store, self._thread_id, [Steered(action="compact", actor=actor or self.context.user_id)], turn=turn)
+        run, store = self.run, self.graph.storage.store
+        event = Steered(action="compact", actor=actor or run.context.user_id)
+        record(store, run.thread_id, [event], turn=run.turn)
         if self.ahead is not None:
-            self._save_for_agent(self.ahead.view, state_after(self.state, update))
+            self._save_for_agent(self.ahead.view, state_after(run.state, update))
             return
         values = {name: value for name, value in update.items() if name not in ("plan", "summary")}
         if values:
             config = {
-                **_config(self._thread_id),
+                **_config(run.thread_id),
                 "metadata": {**edit_metadata(is_own=True), **StateSchema(self.graph.graph).metadata},
             }
             self.graph.graph.update_state(cast(Any, config), values, as_node="summarize")
@@ -256,15 +251,15 @@ class _Thread:
     def _save_for_agent(self, view: ThreadView, after: State) -> None:
         """Tell the agent's own messages what left, and the next call what our state would hold."""
         # What left stays in the state if the next line is never reached.
-        self.graph.storage.store.batch(view.record(after, self._thread_id, stays=True))
+        self.graph.storage.store.batch(view.record(after, self.run.thread_id, stays=True))
         if writes := view.writes(after):
-            config = {**_config(self._thread_id), "metadata": edit_metadata(is_own=False)}
+            config = {**_config(self.run.thread_id), "metadata": edit_metadata(is_own=False)}
             self.graph.graph.update_state(cast(Any, config), {"messages": writes})
 
     def _folding(self, size: PromptSize) -> Preview:
-        now = plan_compaction(self.state, self.plan, self.runtime, self.deps)
-        full = plan_compaction(self.state, self.plan, self.runtime, self.deps, is_asked_for=True)
-        over, is_due = size.used + size.budget.tokens - size.room, is_full(size, self.context)
+        now = plan_compaction(self.run, self.plan)
+        full = plan_compaction(self.run, self.plan, is_asked_for=True)
+        over, is_due = size.used + size.budget.tokens - size.room, is_full(size, self.run.context)
         return self._preview(
             size,
             full.fold,
@@ -273,34 +268,34 @@ class _Thread:
             remaining=full.fold.remaining(full.size.parts.working_set),
             is_due=is_due,
             put_off=is_due and now.deferred is not None,
-            room=max(int(size.budget.tokens * self.context.high_watermark) - over, 0),
+            room=max(int(size.budget.tokens * self.run.context.high_watermark) - over, 0),
             summarizer_tokens=sum(line_sizes(numbered_lines(full.unread), size.counter)),
         )
 
     def _shrinking(self, size: PromptSize) -> Preview:
-        shrinking = plan_shrinking(self._pressed(size), self.plan, self.context, self.deps)
+        shrinking = plan_shrinking(self._pressed(size), self.plan)
         return self._preview(
             size,
             shrinking.eviction,
             shrinking.summary,
             recalled=shrinking.recalled,
             remaining=shrinking.remaining,
-            is_due=needs_trim(size, self.context) and size.used > size.room,
+            is_due=needs_trim(size, self.run.context) and size.used > size.room,
             put_off=False,
             room=max(size.room - size.used, 0),
             summarizer_tokens=0,
         )
 
-    def _pressed(self, size: PromptSize) -> State:
-        """Return the state with a budget that is just too small, unless it is so already or nothing may leave."""
+    def _pressed(self, size: PromptSize) -> NodeRun:
+        """Return the run with a budget that is just too small, unless it is so already or nothing may leave."""
         if size.used > size.room:
-            return self.state
+            return self.run
         ceiling = size.used + reserved(size.parts, size.counter) - 1
-        pressed = cast(State, {**self.state, "ceiling": ceiling})
+        pressed = replace(self.run, state=cast(State, {**self.run.state, "ceiling": ceiling}))
         try:
-            plan_shrinking(pressed, self.plan, self.context, self.deps)
+            plan_shrinking(pressed, self.plan)
         except BudgetError:
-            return self.state
+            return self.run
         return pressed
 
     def _preview(
@@ -313,31 +308,28 @@ class _Thread:
         remaining: Sequence[BaseMessage],
         **facts: Any,
     ) -> Preview:
-        sections, before, after = self.deps.agent.summary_sections, leaving.tokens_before, leaving.tokens_after
+        run, before, after = self.run, leaving.tokens_before, leaving.tokens_after
+        shown = self.plan.summary_text
         saved, reread, calls = token_savings(before, after, remaining, size)
         is_empty = not (leaving.evicted or leaving.masked or recalled)
         return Preview(
-            thread_id=self._thread_id,
-            policy=self.context.policy,
+            thread_id=run.thread_id,
+            policy=run.context.policy,
             budget=size.budget.tokens,
-            accuracy=calibration_of(self.state, self.deps.model_for(self.context)).accuracy,
+            accuracy=calibration_of(run.state, run.deps.model_for(run.context)).accuracy,
             evicted=tuple(str(message.id) for message in leaving.evicted),
             masked={name: size.counter.message(message) for name, message in leaving.masked.items()},
             recalled=tuple(str(message.id) for message in recalled),
             tokens_before=before,
             tokens_after=after,
-            summary_before=self.plan.summary_text,
-            summary_after=render_summary(summary, sections) if summary else self.plan.summary_text,
+            summary_before=shown,
+            summary_after=render_summary(summary, run.deps.agent.summary_sections) if summary else shown,
             asks_model=bool(facts["summarizer_tokens"]),
             saved=0 if is_empty else saved,
             reread=0 if is_empty else reread,
             calls=calls,
             **facts,
         )
-
-    @property
-    def _thread_id(self) -> str:
-        return str(self.runtime.execution_info.thread_id) if self.runtime.execution_info else ""
 
 
 def _ahead(graph: GuardedGraph, thread_id: str, values: Mapping[str, Any], context: Context) -> CallAhead:

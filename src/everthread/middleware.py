@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Required, cast
 
@@ -26,17 +27,18 @@ from pydantic import BaseModel
 
 from everthread.errors import ModelError, SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
+from everthread.models.calls import ModelCall, ModelCalls, amake_calls, make_calls
 from everthread.models.provider import provider, resolve, tokenizer_name
 from everthread.models.wrapped import ChatModel
 from everthread.nodes.agent_model import AgentModel, AgentModelWithTools, SchemaSizes
 from everthread.nodes.call_ahead import CallAhead, is_asked_ahead
-from everthread.nodes.deps import ModelWithTools, NodeDeps, is_nested
+from everthread.nodes.deps import BoundModel, ModelWithTools, NodeDeps, is_nested
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
-from everthread.nodes.model_calls import ModelCall, ModelCalls, amake_calls, make_calls
-from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
-from everthread.nodes.second_opinion import Judge
+from everthread.nodes.node_run import NodeRun
+from everthread.nodes.prompt_plan import checked_session
+from everthread.nodes.second_opinion import judge
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.spending import metered
 from everthread.nodes.summarize import summarize
@@ -53,7 +55,7 @@ from everthread.storage.call_records import prune_unguarded_calls
 from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.said import said_operations
 from everthread.tools import OWN_TOOLS, READERS
-from everthread.tools.save_memory_note import memory_tool
+from everthread.tools.save_memory_note import Judge, memory_tool
 from everthread.window.tokens import counter_for
 from everthread.window.turns import question_of
 
@@ -180,7 +182,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         if view.is_new_question:
             state = state_after(state, inject_memory(state, runtime, deps))
         else:
-            state = state_after(state, plan_update(state, plan_of(state, runtime, deps)))
+            resumed = NodeRun.of(state, runtime, deps)
+            state = state_after(state, resumed.plan_update(resumed.plan()))
         model = deps.model
         if needs_trim(PromptSize.of(state, state["plan"], model), run.context):
             state = state_after(state, trim(state, runtime, deps))
@@ -214,16 +217,15 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         return ExtendedModelResponse(response, Command(update={"messages": writes})) if writes else response
 
     def _judge(self) -> Judge | None:
-        """Return who gives the tool that saves notes a second opinion; None without a summarizer."""
+        """Return who is asked about a note that the tool is to save; None without a summarizer."""
         chat = self._summarizer
         if chat is None:
             return None
         name = tokenizer_name(chat)
         model = ModelWithTools(chat, (), READERS, name or "unknown", provider(chat), counter_for(name))
         priced_as = self._summarizer_name(chat)
-        return Judge(
-            NodeDeps(self._agent, model, chat, lambda _: model, prices=self._prices, summarizer_name=priced_as)
-        )
+        deps = NodeDeps(self._agent, model, chat, lambda _: model, prices=self._prices, summarizer_name=priced_as)
+        return partial(judge, deps=deps)
 
     def _check_guard(self, dials: Context) -> None:
         """Refuse `guard="model"` without a model of its own: a tool that saves a note cannot tell who called it.
@@ -283,10 +285,9 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         chat, name = request.model, tokenizer_name(request.model)
         counter = counter_for(name)
         tokens, names = self._schemas.of(request, counter)
-        tokens += handler.added_tokens(counter)
-        model = AgentModelWithTools(
-            chat, (), READERS, name or "unknown", provider(chat), counter, handler, tokens, names
-        )
+        sent = BoundModel(handler, tokens + handler.added_tokens(counter), names)
+        known = (name or "unknown", provider(chat), counter)
+        model = AgentModelWithTools(chat, (), READERS, *known, sent, is_altered=handler.is_altered)
         return NodeDeps(
             self._agent,
             model,
@@ -315,7 +316,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
 def _as_it_is(state: State, runtime: Any, deps: NodeDeps) -> ModelCalls[None]:
     """Send the messages that there are."""
     prompt = [deps.head or SystemMessage(""), *state["messages"]]
-    yield ModelCall(deps.model.bound(reads_back=False), prompt, is_reply=True)
+    yield ModelCall(deps.model.bound(reads_back=False).chat, prompt, is_reply=True)
 
 
 def _kept(result: Any, request: ToolCallRequest, run: "_Run") -> Any:

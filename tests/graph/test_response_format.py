@@ -221,7 +221,7 @@ def test_the_schema_counts_in_the_budget(native: bool) -> None:
         chat = ScriptedModel(profile={"structured_output": native})
         counter = counter_for("gpt-5-mini")
         model = ModelWithTools(chat, AGENT.tools, (), "gpt-5-mini", "openai", counter, response=response)
-        return model.tool_tokens(reads_back=False)
+        return model.bound(reads_back=False).tool_tokens
 
     assert 20 < tokens(ResponseFormat(Weather)) - tokens(None) < 200
 

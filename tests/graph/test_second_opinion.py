@@ -19,9 +19,9 @@ from everthread.graph.agent import node_deps
 from everthread.ledger import events
 from everthread.ledger.events import NoteBlocked, NoteSaved
 from everthread.ledger.why import explain
+from everthread.models.calls import make_calls
 from everthread.models.replay import ReplayModel
 from everthread.models.scripted import ScriptedModel
-from everthread.nodes.model_calls import make_calls
 from everthread.nodes.second_opinion import second_opinion
 from everthread.state import Agent, Note, namespaces
 from everthread.storage.history import thread_history

@@ -61,4 +61,4 @@ def test_tools_are_bound_only_when_the_model_is_called() -> None:
 
     deps = node_deps(agent, FakeListChatModel(responses=["hello"]))
 
-    assert deps.model.bound(reads_back=False).invoke("hi").text == "hello"
+    assert deps.model.bound(reads_back=False).chat.invoke("hi").text == "hello"

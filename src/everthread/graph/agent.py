@@ -22,11 +22,10 @@ from everthread.nodes.deps import ModelWithTools, NodeDeps
 from everthread.nodes.distill_notes import distill_notes
 from everthread.nodes.inject_memory import inject_memory
 from everthread.nodes.model import model as call_model
-from everthread.nodes.model_calls import ModelNode
-from everthread.nodes.nested import run_joined, run_joined_calls
+from everthread.nodes.nested import ModelNode, run_joined
 from everthread.nodes.refuse import refuse, report_refusal
 from everthread.nodes.response_format import ResponseFormat
-from everthread.nodes.second_opinion import Judge
+from everthread.nodes.second_opinion import judge
 from everthread.nodes.spending import no_price
 from everthread.nodes.summarize import summarize
 from everthread.nodes.tools import tool_node
@@ -206,7 +205,7 @@ def node_deps(
     deps = NodeDeps(agent, with_tools(model), model if summarizer is None else summarizer, named_model, rules=rules)
     if agent.spend is not None:
         deps = priced(deps, agent.spend)
-    own = memory_tool(rules, Judge(deps))
+    own = memory_tool(rules, partial(judge, deps=deps))
     agent = replace(agent, tools=[own if tool is save_memory_note else tool for tool in agent.tools])
     return replace(deps, agent=agent, model=with_tools(model))
 
@@ -263,11 +262,11 @@ def _wire_nodes(
 
     add("inject_memory", run_joined(inject_memory, deps))
     add("trim", run_joined(trim, deps))
-    add("model", ModelNode(partial(run_joined_calls, call_model), deps=deps))
+    add("model", ModelNode(call_model, deps))
     add("tools", tool_node(deps))
-    add("distill_notes", ModelNode(partial(run_joined_calls, distill_notes), deps=deps))
-    add("summarize", ModelNode(partial(run_joined_calls, summarize), deps=deps))
-    add("consolidate", ModelNode(partial(run_joined_calls, consolidate), deps=deps))
+    add("distill_notes", ModelNode(distill_notes, deps))
+    add("summarize", ModelNode(summarize, deps))
+    add("consolidate", ModelNode(consolidate, deps))
     add("refuse", refuse)
     add("report_refusal", report_refusal)
 

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 
 from everthread.models.wrapped import reply_limit
-from everthread.nodes.deps import ModelWithTools
+from everthread.nodes.deps import BoundModel, ModelWithTools
 from everthread.state.marks import is_masked
 from everthread.window.tokens import TokenCounter
 
@@ -105,26 +105,11 @@ class AgentModel(Runnable[Any, AIMessage]):
 class AgentModelWithTools(ModelWithTools):
     """The model of one call, with all tools that are sent along."""
 
-    handler: AgentModel
-    tokens: int
-    names: Sequence[str]
+    sent: BoundModel
 
-    def bound(self, *, reads_back: bool) -> Runnable[Any, Any]:
+    def bound(self, *, reads_back: bool) -> BoundModel:
         """Return what sends a prompt; the agent binds its tools itself."""
-        return self.handler
-
-    def tool_tokens(self, *, reads_back: bool) -> int:
-        """Return the tokens of all schemas."""
-        return self.tokens
-
-    def tool_names(self, *, reads_back: bool) -> Sequence[str]:
-        """Return the names of all schemas."""
-        return self.names
-
-    @property
-    def is_altered(self) -> bool:
-        """Whether other middlewares send something else than the model node has put together."""
-        return self.handler.is_altered
+        return self.sent
 
     @property
     def cache_slots(self) -> int:

@@ -5,11 +5,10 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, PutOp
 from langgraph.types import StreamWriter
@@ -50,14 +49,15 @@ from everthread.memory.consolidate import (
     validated,
 )
 from everthread.memory.guard import Verdict
+from everthread.models.calls import ModelCalls, make_calls
 from everthread.models.wrapped import ChatModel
-from everthread.nodes.deps import Lock, NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.deps import Lock, NodeDeps
 from everthread.nodes.distill_notes import distill_session
-from everthread.nodes.model_calls import ModelCall, ModelCalls, make_calls
+from everthread.nodes.node_run import NodeRun
 from everthread.nodes.prompt_plan import checked_session, readable
 from everthread.nodes.second_opinion import second_opinion
 from everthread.nodes.spending import metered
-from everthread.nodes.structured_output import content, structured
+from everthread.nodes.structured_output import asked
 from everthread.prompts import render
 from everthread.state import Context, Note, State, Update, namespaces
 from everthread.state.records import items
@@ -110,12 +110,12 @@ class Proposed:
     """What a model said about the notes that were read."""
 
     seen: NotesSnapshot
-    shown: Numbered | None = None
+    shown: Numbered | None
     """The notes that it saw; None: it was not asked for a plan."""
-    steps: Sequence[Step] = ()
-    failure: str = ""
+    steps: Sequence[Step]
+    failure: str
     """Why there are no steps."""
-    opinions: Mapping[str, Verdict] = field(default_factory=dict)
+    opinions: Mapping[str, Verdict]
     """Its second opinion, by note id."""
 
 
@@ -128,23 +128,24 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
     A failure keeps old and new notes as they are and leaves an event; the next end of a session tries
     again.
     """
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    session = checked_session(store, thread_id, context)
-    yield from distill_session(state, runtime, deps)
+    run = NodeRun.of(state, runtime, deps)
+    context = run.context
+    session = checked_session(run.store, run.thread_id, context)
+    yield from distill_session(run)
     ending = SessionEnd(
-        store=store,
-        thread_id=thread_id,
+        store=run.store,
+        thread_id=run.thread_id,
         user_id=context.user_id,
-        write=runtime.stream_writer,
-        turn=state.get("turns", 0),
+        write=run.write,
+        turn=run.turn,
         model=deps.summarizer if deps.writes_summaries else None,
         schema=deps.agent.profile,
-        said=said_since_question(thread_id, session.get("user_id", ""), state.get("messages", [])),
+        said=said_since_question(run.thread_id, session.get("user_id", ""), run.messages),
         judge=partial(second_opinion, context=context, deps=deps) if context.guard == "model" else None,
     )
     yield from _consolidate(ending)
     # `turns` is unchanged, but a run that writes no output key returns None to its caller.
-    return {"end_session": False, "turns": state.get("turns", 0)}
+    return {"end_session": False, "turns": run.turn}
 
 
 def end_session(ending: SessionEnd) -> None:
@@ -200,29 +201,17 @@ def _consolidate(ending: SessionEnd) -> ModelCalls[None]:
     """Let a model propose a plan, without holding the user's notes meanwhile; then apply it, or that of the rules."""
     seen = read_notes(ending.store, ending.thread_id, ending.user_id)
     shown = _worth_asking(seen, ending)
-    proposed = Proposed(seen, shown)
+    steps: Sequence[Step] | None = None
+    failure, opinions = "", {}
     if shown is not None and ending.model is not None:
-        try:
-            reply = yield ModelCall(structured(ending.model, Proposal), _request(shown))
-        except Exception as error:  # noqa: BLE001 - best effort: the rules decide instead
-            proposed = replace(proposed, failure=type(error).__name__)
-        else:
-            steps, failure = _steps(reply)
-            proposed = replace(proposed, steps=steps, failure=failure)
+        steps, failure = yield from asked(ending.model, Proposal, _request(shown), read_proposal)
+    steps = steps or []
     if ending.judge is not None:
-        notes = to_judge(seen.session, seen.judged, proposed.steps, shown, now()[:10])
+        notes = to_judge(seen.session, seen.judged, steps, shown, now()[:10])
         verdicts = yield from ending.judge(notes)
         opinions = {note.id: verdict for note, verdict in zip(notes, verdicts, strict=True)}
-        proposed = replace(proposed, steps=approved(proposed.steps, shown, opinions), opinions=opinions)
-    _apply(ending, proposed)
-
-
-def _steps(reply: object) -> tuple[list[Step], str]:
-    """Return the steps of a reply, or why there are none."""
-    try:
-        return read_proposal(content(reply)), ""
-    except Exception as error:  # noqa: BLE001 - whatever a model sends, the rules can do without it
-        return [], str(error) if type(error) is ValueError else type(error).__name__
+        steps = approved(steps, shown, opinions)
+    _apply(ending, Proposed(seen, shown, steps, failure, opinions))
 
 
 def _worth_asking(seen: NotesSnapshot, ending: SessionEnd) -> Numbered | None:
@@ -240,9 +229,9 @@ def _worth_asking(seen: NotesSnapshot, ending: SessionEnd) -> Numbered | None:
     return shown if added and len(shown.session) + len(shown.long_term) > 1 else None
 
 
-def _request(shown: Numbered) -> list[BaseMessage]:
+def _request(shown: Numbered) -> str:
     long_term, session = shown.lines(shown.long_term), shown.lines(shown.session)
-    return [HumanMessage(render("consolidate", today=now()[:10], long_term=long_term, session=session))]
+    return render("consolidate", today=now()[:10], long_term=long_term, session=session)
 
 
 def _apply(ending: SessionEnd, proposed: Proposed) -> None:
@@ -250,18 +239,17 @@ def _apply(ending: SessionEnd, proposed: Proposed) -> None:
     try:
         with lock_of(ending.store)(namespaces.user_key(ending.user_id)):
             fresh = read_notes(ending.store, ending.thread_id, ending.user_id)
-            events, writes = _events_and_writes(ending, fresh, proposed)
-            _record(ending, events, writes)
-            return
+            _record(ending, *_events_and_writes(ending, fresh, proposed))
     except ThreadBusyError:
-        reason = "ThreadBusyError"
-    _record(ending, [FallbackUsed(step="consolidate", reason=reason, used=KEPT)], [])
+        _record(ending, [FallbackUsed(step="consolidate", reason="ThreadBusyError", used=KEPT)], [])
 
 
 def _events_and_writes(ending: SessionEnd, fresh: NotesSnapshot, proposed: Proposed) -> tuple[list[Event], list[PutOp]]:
     """Return events and writes; those of a failure when the plan cannot be made at all."""
     try:
-        refused = _refused(ending, fresh, proposed)
+        refused: Mapping[str, Verdict] = {}
+        if ending.judge is not None:
+            refused = refused_notes(fresh.session, fresh.judged, proposed.opinions, now()[:10])
         allowed = replace(fresh, session=[note for note in fresh.session if note.id not in refused])
         chosen, failure = _planned(allowed, proposed)
         settled = settle(chosen.after(), fresh.profile, fresh.provenance, ending.schema, now()[:10])
@@ -279,13 +267,6 @@ def _events_and_writes(ending: SessionEnd, fresh: NotesSnapshot, proposed: Propo
         *([] if chosen.kept or fresh.unreadable else _session_closed(ending.store, ending.thread_id)),
     ]
     return events, writes
-
-
-def _refused(ending: SessionEnd, fresh: NotesSnapshot, proposed: Proposed) -> dict[str, Verdict]:
-    """Return the session notes that a model did not allow; none where it does not have to."""
-    if ending.judge is None:
-        return {}
-    return refused_notes(fresh.session, fresh.judged, proposed.opinions, now()[:10])
 
 
 def _blocked(fresh: NotesSnapshot, proposed: Proposed) -> list[Event]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, SystemMessage
 from langchain_core.runnables import Runnable
@@ -29,6 +29,16 @@ Lock = Callable[[str], AbstractContextManager[None]]
 """Gives the block that holds a key, as `storage.locks.hold` does: nobody else is inside one of the same key."""
 
 
+class BoundModel(NamedTuple):
+    """A model as a prompt is sent to it."""
+
+    chat: Runnable[Any, Any]
+    tool_tokens: int
+    """Of all schemas."""
+    tool_names: Sequence[str]
+    """In order."""
+
+
 @dataclass(frozen=True)
 class ModelWithTools:
     """A chat model and the tools that are bound to it."""
@@ -45,39 +55,30 @@ class ModelWithTools:
     counter: TokenCounter
     response: ResponseFormat | None = field(default=None, kw_only=True)
     """Schema of the answers; None: they are text."""
+    is_altered: bool = field(default=False, kw_only=True)
+    """Something else is sent than the model node has put together, as other middlewares may do."""
 
-    def bound(self, *, reads_back: bool) -> Runnable[Any, Any]:
+    def bound(self, *, reads_back: bool) -> BoundModel:
         """Return the model with its tools bound."""
-        return self._with_readers[0] if reads_back else self._without_readers[0]
-
-    def tool_tokens(self, *, reads_back: bool) -> int:
-        """Return the tokens of the bound schemas."""
-        return self._with_readers[1] if reads_back else self._without_readers[1]
-
-    def tool_names(self, *, reads_back: bool) -> Sequence[str]:
-        """Return the names of the bound tools, in order."""
-        answers = self.response.tools if self.response is not None and not self.is_native else ()
-        return [tool.name for tool in (*self.tools, *(self.readers if reads_back else ()), *answers)]
-
-    @property
-    def is_altered(self) -> bool:
-        """Whether something else is sent than the model node has put together, as other middlewares may do."""
-        return False
+        return self._with_readers if reads_back else self._without_readers
 
     # Once per graph and not once per call: converting and counting schemas takes a tenth of a turn.
     @cached_property
-    def _with_readers(self) -> tuple[Runnable[Any, Any], int]:
+    def _with_readers(self) -> BoundModel:
         return self._bind([*self.tools, *self.readers])
 
     @cached_property
-    def _without_readers(self) -> tuple[Runnable[Any, Any], int]:
+    def _without_readers(self) -> BoundModel:
         return self._bind(self.tools)
 
-    def _bind(self, tools: Sequence[BaseTool]) -> tuple[Runnable[Any, Any], int]:
-        if self.response is not None:
-            return self.response.bind(self.chat, tools, self.counter, native=self.is_native)
-        bound = rewrapped(self.chat, lambda chat: chat.bind_tools(list(tools)) if tools else chat)
-        return bound, self.counter.tools(tools)
+    def _bind(self, tools: Sequence[BaseTool]) -> BoundModel:
+        names = [tool.name for tool in tools]
+        if self.response is None:
+            bound = rewrapped(self.chat, lambda chat: chat.bind_tools(list(tools)) if tools else chat)
+            return BoundModel(bound, self.counter.tools(tools), names)
+        answers = [] if self.is_native else [tool.name for tool in self.response.tools]
+        bound, tokens = self.response.bind(self.chat, tools, self.counter, native=self.is_native)
+        return BoundModel(bound, tokens, [*names, *answers])
 
     def answer(self, reply: AIMessage) -> Any:
         """Return the structured answer that a reply holds; None when there is none.

@@ -10,17 +10,18 @@ from langgraph.store.base import BaseStore, PutOp
 
 from everthread.ledger.events import Event, FallbackUsed, NoteBlocked, NoteSaved
 from everthread.ledger.record import events as ledger_events
-from everthread.ledger.record import now, record
+from everthread.ledger.record import now
 from everthread.memory.capture import capture
 from everthread.memory.distill import candidates, covers, keywords
 from everthread.memory.distill.proposals import refusals, together
 from everthread.memory.guard import Verdict
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.own_words import is_typed
-from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.models.calls import ModelCalls
+from everthread.nodes.deps import NodeDeps
 from everthread.nodes.distiller import Read, questioned, read_with_model
-from everthread.nodes.model_calls import ModelCalls
-from everthread.nodes.prompt_plan import plan_of, plan_update, readable
+from everthread.nodes.node_run import NodeRun
+from everthread.nodes.prompt_plan import readable
 from everthread.nodes.second_opinion import second_opinion
 from everthread.nodes.spending import metered
 from everthread.state import Context, Note, PromptPlan, Source, State, Update, namespaces
@@ -51,36 +52,35 @@ def distill_notes(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mo
     distilled a second time. With the dial `distiller` a model reads the message beside the rules, and with
     the dial `guard` one has to allow each note after them. A failure leaves an event and never fails the turn.
     """
-    plan = plan_of(state, runtime, deps)
-    if question_of(state.get("messages", [])) is not None:
-        yield from _distill(lambda: _turn_due(state, runtime, plan, deps), state, runtime, deps)
-    return plan_update(state, plan)
+    run = NodeRun.of(state, runtime, deps)
+    plan = run.plan()
+    if question_of(run.messages) is not None:
+        yield from _distill(run, lambda: _turn_due(run, plan))
+    return run.plan_update(plan)
 
 
-def distill_session(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[None]:
+def distill_session(run: NodeRun) -> ModelCalls[None]:
     """Save what the whole session says, when the `session` dial is on; it never fails the end of a session."""
-    if "session" in context_of(runtime).distillation:
-        yield from _distill(lambda: _session_due(state, runtime), state, runtime, deps)
+    if "session" in run.context.distillation:
+        yield from _distill(run, lambda: _session_due(run))
 
 
-def _distill(
-    read_due: Callable[[], "Due"], state: State, runtime: Runtime[Context], deps: NodeDeps
-) -> ModelCalls[None]:
+def _distill(run: NodeRun, read_due: Callable[[], "Due"]) -> ModelCalls[None]:
     """Let the rules, and a model when the dial says so, read what is due, and save the notes.
 
     Whatever fails on the way, `read_due` included, becomes an event.
     """
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    context, deps = run.context, run.deps
     events: list[Event]
     operations: list[PutOp]
     try:
         due, read = read_due(), Read()
-        if _asks_model(runtime, deps):
+        if _asks_model(run):
             known = list(dict.fromkeys((*due.injected, *(note.text for note in due.notes))))
             skip = {*due.done, *due.read_by_model}
             seconds = context.opinion_seconds
             read = yield from read_with_model(deps.summarizer, due.messages, skip=skip, known=known, seconds=seconds)
-        found = captured(due, thread_id, read, deps.rules)
+        found = captured(due, run.thread_id, read, deps.rules)
         opinions: dict[str, Verdict] = {}
         if context.guard == "model":
             allowed = [one.note for one in found if one.note is not None]
@@ -88,7 +88,7 @@ def _distill(
             opinions = {note.id: verdict for note, verdict in zip(allowed, verdicts, strict=True)}
         events, operations = settled(found, due.by, opinions)
         if due.by == "turn" and any(isinstance(event, NoteBlocked) for event in events):
-            said_before = restated_blocked(store, thread_id, due.messages[-1], state.get("messages", []))
+            said_before = restated_blocked(run.store, run.thread_id, due.messages[-1], run.messages)
             events += [said_before] if said_before else []
         if read.failure:
             events.append(FallbackUsed(step=_STEP, reason=read.failure, used=_RULES))
@@ -98,12 +98,11 @@ def _distill(
             events.append(FallbackUsed(step=_STEP, reason=f"guard: {unjudged[0]}", used=_NOTHING))
     except Exception as error:  # noqa: BLE001 - a note is never worth a turn
         events, operations = [FallbackUsed(step=_STEP, reason=type(error).__name__, used=_NOTHING)], []
-    turn, write = state.get("turns", 0), runtime.stream_writer
-    record(store, thread_id, events, write=write, turn=turn, operations=operations)
+    run.record(events, operations)
 
 
-def _asks_model(runtime: Runtime[Context], deps: NodeDeps) -> bool:
-    return context_of(runtime).distiller == "model" and deps.writes_summaries
+def _asks_model(run: NodeRun) -> bool:
+    return run.context.distiller == "model" and run.deps.writes_summaries
 
 
 @dataclass(frozen=True)
@@ -137,33 +136,32 @@ class Captured:
     writes: Sequence[PutOp]
 
 
-def _turn_due(state: State, runtime: Runtime[Context], plan: PromptPlan, deps: NodeDeps) -> Due:
+def _turn_due(run: NodeRun, plan: PromptPlan) -> Due:
     """Return the turn's question, and those ahead of it that a model could not read or whose notes it did not judge."""
-    store, thread_id = store_of(runtime), thread_of(runtime)
-    messages = state.get("messages", [])
+    messages = run.messages
     question = question_of(messages)
-    unread = _failed_turns(store, thread_id, _RULES) if _asks_model(runtime, deps) else set()
-    unjudged = _failed_turns(store, thread_id, _NOTHING) if context_of(runtime).guard == "model" else set()
-    earlier = _failed_earlier(messages, state.get("turns", 0), unread | unjudged)
+    unread = _failed_turns(run, _RULES) if _asks_model(run) else set()
+    unjudged = _failed_turns(run, _NOTHING) if run.context.guard == "model" else set()
+    earlier = _failed_earlier(messages, run.turn, unread | unjudged)
     chosen: list[BaseMessage] = []
     for place, message in enumerate(messages):
         if message is question or message.id in earlier:
             # Ahead of a question there may be the anchor, which is no question to this answer.
             before = messages[place - 1] if place else None
             chosen += [before, message] if isinstance(before, AIMessage) else [message]
-    notes = _session_notes(store, thread_id)
+    notes = _session_notes(run.store, run.thread_id)
     injected = [note.text for note in (*plan.notes, *notes)]
     read_by_rules = {name for name, turn in earlier.items() if turn not in unjudged}
     return Due(chosen, "turn", notes, injected, read_by_rules=read_by_rules)
 
 
-def _session_due(state: State, runtime: Runtime[Context]) -> Due:
+def _session_due(run: NodeRun) -> Due:
     """Return the whole transcript; a model reads what came since the last end of a session that it could read."""
-    store, thread_id = store_of(runtime), thread_of(runtime)
-    due = session_due(store, thread_id, transcript(store, thread_id, state.get("messages", [])))
+    store, thread_id = run.store, run.thread_id
+    due = session_due(store, thread_id, transcript(store, thread_id, run.messages))
     session = store.get(namespaces.SESSIONS, thread_id)
     ended = int(session.value.get("consolidated_turns", 0)) if session else 0
-    if ended in _failed_turns(store, thread_id, _RULES, _NOTHING):
+    if ended in _failed_turns(run, _RULES, _NOTHING):
         ended = 0
     asked = [str(message.id) for message in due.messages if opens_turn(message)]
     return replace(due, read_by_model=asked[:ended])
@@ -178,9 +176,9 @@ def _failed_earlier(messages: Sequence[BaseMessage], turn: int, failed: Collecti
     return {asked[-back]: turn - back for back in range(1, count + 1)}
 
 
-def _failed_turns(store: BaseStore, thread_id: str, *used: str) -> set[int]:
+def _failed_turns(run: NodeRun, *used: str) -> set[int]:
     """Return the turns in which a model failed, so that something was used instead."""
-    found = store.search(namespaces.ledger(thread_id), filter={"event": "fallback_used"}, limit=_MANY)
+    found = run.store.search(namespaces.ledger(run.thread_id), filter={"event": "fallback_used"}, limit=_MANY)
     return {
         int(item.value.get("turn", 0))
         for item in found

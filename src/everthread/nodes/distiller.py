@@ -2,15 +2,16 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from everthread.memory.distill import Candidate
 from everthread.memory.distill.proposals import Proposals, accepted, read_proposals
 from everthread.memory.text.wording import wording
+from everthread.models.calls import ModelCalls
 from everthread.models.wrapped import ChatModel
-from everthread.nodes.model_calls import ModelCall, ModelCalls
-from everthread.nodes.structured_output import content, structured
+from everthread.nodes.structured_output import asked
 from everthread.prompts import render
 from everthread.window.turns import opens_turn
 
@@ -74,13 +75,11 @@ def read_with_model(
     found: dict[str, list[Candidate]] = {}
     refused: list[str] = []
     for part in _parts(messages, skip):
-        try:
-            reply = yield ModelCall(structured(model, Proposals), [_request(part, known)], seconds=seconds)
-            _take(reply, part, known, found, refused)
-        except Exception as error:  # noqa: BLE001 - whatever a model sends, the rules can do without it
+        take = partial(_take, part=part, known=known, found=found, refused=refused)
+        _, failure = yield from asked(model, Proposals, _request(part, known), take, seconds=seconds)
+        if failure:
             # The client has tried again already, so the other parts are left to the rules as well.
-            reason = str(error) if type(error) is ValueError else type(error).__name__
-            return Read(found, reason, tuple(refused))
+            return Read(found, failure, tuple(refused))
     return Read(found, "", tuple(refused))
 
 
@@ -99,7 +98,7 @@ def _take(
     reply: object, part: Sequence[_Shown], known: Sequence[str], found: dict[str, list[Candidate]], refused: list[str]
 ) -> None:
     """Add what holds of a reply to `found`, and what is wrong with the rest to `refused`."""
-    proposals, malformed = read_proposals(content(reply))
+    proposals, malformed = read_proposals(reply)
     refused += ["cannot be read"] * malformed
     numbered = {number: one for number, _, one in _lines(part) if one is not None}
     for made in proposals:
@@ -127,10 +126,10 @@ def _parts(messages: Sequence[BaseMessage], skip: Collection[str]) -> list[list[
     return parts[-MOST_REQUESTS:]
 
 
-def _request(part: Sequence[_Shown], known: Sequence[str]) -> BaseMessage:
+def _request(part: Sequence[_Shown], known: Sequence[str]) -> str:
     lines = [f"[{number}] {line}" for number, line, _ in _lines(part)]
     notes = [f"- {_clipped(note, _LONGEST_QUESTION)}" for note in known[-_KNOWN:]]
-    return HumanMessage(render("distill", messages="\n".join(lines), known="\n".join(notes) or "(none)"))
+    return render("distill", messages="\n".join(lines), known="\n".join(notes) or "(none)")
 
 
 def _lines(part: Sequence[_Shown]) -> Iterator[tuple[int, str, _Shown | None]]:

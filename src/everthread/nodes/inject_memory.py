@@ -15,14 +15,9 @@ from everthread.ledger.record import now, record
 from everthread.memory.guard import check, is_safe
 from everthread.memory.rules import Rules
 from everthread.memory.selection import overruled
-from everthread.nodes.deps import NodeDeps, context_of, is_nested, store_of, thread_of
-from everthread.nodes.prompt_plan import (
-    StoredMemory,
-    make_plan,
-    plan_update,
-    read_memory,
-    usable_notes,
-)
+from everthread.nodes.deps import NodeDeps, is_nested
+from everthread.nodes.node_run import NodeRun
+from everthread.nodes.prompt_plan import StoredMemory, make_plan, read_memory, usable_notes
 from everthread.nodes.recall import outdated, recall, shared_past
 from everthread.nodes.sizes import is_evicted
 from everthread.nodes.steering import steer
@@ -44,19 +39,19 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     Raises:
         SettingsError: the thread has no message, or is another user's; a bare graph has no guard to find that out.
     """
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    messages = state.get("messages", [])
+    run = NodeRun.of(state, runtime, deps)
+    context, store, thread_id, messages = run.context, run.store, run.thread_id, run.messages
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
     arrived = _Arrived.of(messages, store, thread_id)
-    turn = state.get("turns", 0) + sum(opens_turn(one) and not was_counted(one) for one in arrived.new)
+    turn = run.turn + sum(opens_turn(one) and not was_counted(one) for one in arrived.new)
     # Under `ainvoke` this is a thread: the edges, on the event loop, find these counts in the cache.
     deps.model_for(context).counter.sizes(arrived.new)
     shared = shared_past(memory.session_record, turn, messages, len(arrived.new))
     plan = make_plan(memory, messages, store, thread_id, context, deps)
-    steered = steer(memory.steering, state, plan, runtime, deps, shared)
-    passages, recalled = recall(state, plan, runtime, deps, shared, steered)
+    steered = steer(run, plan, memory.steering, shared)
+    passages, recalled = recall(run, plan, shared, steered)
     stale = outdated(messages, usable_notes(memory.long_term, plan.today, deps.rules), store, context.user_id)
     digest = hashlib.sha256("\x00".join((plan.today, plan.profile, plan.notes_block)).encode()).hexdigest()[:8]
     event = Injected(
@@ -70,7 +65,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     # Only when the block has changed: a note that stays blocked is not reported on every turn.
     blocked = _blocked(memory, deps.rules) if event.changed else []
     events = [event, *steered.events, *recalled, *_overruled(plan, arrived.new), *blocked, *arrived.refetches.values()]
-    session = _session(memory.session_record, messages, runtime, deps) | {"turns": turn, "shared": shared}
+    session = _session(memory.session_record, run, is_inside=is_nested(runtime)) | {"turns": turn, "shared": shared}
     dated = [*map(_dated, arrived.new)]
     operations = [
         PutOp(namespaces.SESSIONS, thread_id, session, index=False),
@@ -79,9 +74,9 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
         *said_since_question(thread_id, session["user_id"], [one for one in messages if not is_new(one)]),
         *said_operations(thread_id, session["user_id"], dated),
     ]
-    record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
+    record(store, thread_id, events, write=run.write, turn=turn, operations=operations)
     update: Update = {
-        **plan_update(state, plan),
+        **run.plan_update(plan),
         "messages": [
             *(RemoveMessage(id=name) for name in (*arrived.archived_ids, *stale)),
             *steered.changed,
@@ -127,24 +122,22 @@ class _Arrived:
         return cls(new, archived_ids, refetches, writes)
 
 
-def _session(
-    before: Mapping[str, Any], messages: Sequence[BaseMessage], runtime: Runtime[Context], deps: NodeDeps
-) -> dict[str, Any]:
+def _session(before: Mapping[str, Any], run: NodeRun, *, is_inside: bool) -> dict[str, Any]:
     """Return the session record of the thread as of this turn, without what only the turn knows."""
-    user_id, retention = context_of(runtime).user_id, deps.agent.retention
+    user_id, agent, messages = run.context.user_id, run.deps.agent, run.messages
     return {
-        "thread_id": thread_of(runtime),
+        "thread_id": run.thread_id,
         # Inside a guarded graph whose runs name nobody, the thread stays nobody's.
-        "user_id": before.get("user_id", user_id) if is_nested(runtime) else user_id,
+        "user_id": before.get("user_id", user_id) if is_inside else user_id,
         # Of an agent with our middleware, the guard alone knows the name.
-        "agent": before.get("agent", OTHERS) if deps.agent.name == OTHERS else deps.agent.name,
+        "agent": before.get("agent", OTHERS) if agent.name == OTHERS else agent.name,
         "first_message": before.get("first_message") or beginning(messages),
         "began": before.get("began") or now(),
         "last_activity": now(),
         "consolidated_turns": before.get("consolidated_turns", 0),
         "question": messages[-1].id,
         # For those who see to retention and do not have the agent.
-        **({} if retention is None else {"retention": retention.as_json()}),
+        **({} if agent.retention is None else {"retention": agent.retention.as_json()}),
     }
 
 

@@ -1,24 +1,22 @@
 """Call the model with a prompt that holds its budget."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall
 from langgraph.runtime import Runtime
-from langgraph.store.base import PutOp
 
 from everthread.errors import ModelError
-from everthread.ledger.events import Event, Overflow, PinRepaired, PromptAssembled
-from everthread.ledger.record import now, record
+from everthread.ledger.events import Overflow, PinRepaired, PromptAssembled
+from everthread.ledger.record import now
 from everthread.ledger.telemetry import Call
+from everthread.models.calls import ModelCall, ModelCalls
 from everthread.models.names import did_you_mean
 from everthread.models.wrapped import reply_limited
-from everthread.nodes.deps import ModelWithTools, NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.deps import BoundModel, ModelWithTools, NodeDeps
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
-from everthread.nodes.model_calls import ModelCall, ModelCalls
-from everthread.nodes.prompt_plan import plan_of, plan_update
+from everthread.nodes.node_run import NodeRun
 from everthread.nodes.prompt_recipe import kept_recipe
 from everthread.nodes.sizes import PromptSize, calibration_of, has_readers
 from everthread.nodes.spending import Account, limit_reply
@@ -42,17 +40,18 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         BudgetError: what is pinned does not fit the window.
         ModelError: the call failed for good. The user's message stays, and the next run continues the turn.
     """
-    attempt = _Attempt.of(state, runtime, deps)
-    chat, prompt, context, plan = attempt.chat, attempt.prompt, context_of(runtime), plan_update(state, attempt.plan)
+    run = NodeRun.of(state, runtime, deps)
+    attempt = _Attempt.of(run)
+    chat, prompt, context, plan = attempt.chat, attempt.prompt, run.context, run.plan_update(attempt.plan)
     account = Account.of(state, runtime, deps)
     reservation = account.reply(attempt.size, prompt.tokens) if account is not None else None
     if isinstance(reservation, str):
         ended: Update = {"messages": [marked(limit_reply(reservation, state), at=now())]}
         return {**plan, **ended, **({} if chat.response is None else {"structured_response": None})}
     name = attempt.recorded()
-    telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
+    telemetry = Call.begin(run.thread_id, chat.name, chat.provider, prompt.tokens)
     try:
-        bound = chat.bound(reads_back=attempt.reads_back)
+        bound = attempt.bound.chat
         if context.max_output_tokens is not None:
             bound = reply_limited(bound, context.max_output_tokens)
         messages = mark_cache(prompt.messages, slots=attempt.marks) if attempt.marks else prompt.messages
@@ -95,10 +94,10 @@ def _with_suggestion(failure: ModelError, chat: ModelWithTools) -> ModelError:
 class _Attempt:
     """A prompt that is about to be sent, and what it is made from."""
 
-    state: State
+    run: NodeRun
     plan: PromptPlan
-    runtime: Runtime[Context]
     chat: ModelWithTools
+    bound: BoundModel
     size: PromptSize
     prompt: Prompt
     reads_back: bool
@@ -107,27 +106,24 @@ class _Attempt:
     """Marks for the provider's cache."""
 
     @classmethod
-    def of(cls, state: State, runtime: Runtime[Context], deps: NodeDeps) -> "_Attempt":
+    def of(cls, run: NodeRun) -> "_Attempt":
         """Put the prompt together."""
-        context, plan, reads_back = context_of(runtime), plan_of(state, runtime, deps), has_readers(state)
-        chat = deps.model_for(context)
+        context, plan, reads_back = run.context, run.plan(), has_readers(run.state)
+        chat = run.deps.model_for(context)
         is_marked = chat.takes_cache_control if context.prompt_cache is None else context.prompt_cache
         marks = chat.cache_slots if is_marked else 0
-        size = PromptSize.of(state, plan, chat, reads_back=reads_back)
+        bound, size = chat.bound(reads_back=reads_back), run.size(plan, reads_back=reads_back)
         # A provider caches for one model, behind the schemas of its tools.
-        tools = "\x00".join((chat.name, str(marks), *chat.tool_names(reads_back=reads_back)))
-        prompt = assemble(size.parts, size.budget, size.counter, previous=state.get("prefix", b""), tools=tools)
-        return cls(state, plan, runtime, chat, size, prompt, reads_back, marks)
+        tools = "\x00".join((chat.name, str(marks), *bound.tool_names))
+        prompt = assemble(size.parts, size.budget, size.counter, previous=run.state.get("prefix", b""), tools=tools)
+        return cls(run, plan, chat, bound, size, prompt, reads_back, marks)
 
     def recorded(self) -> str:
         """Record what the prompt is made of, and name the call."""
-        state, plan, prompt, size, chat = self.state, self.plan, self.prompt, self.size, self.chat
-        tools = chat.tool_names(reads_back=self.reads_back)
+        state, plan, prompt, size, chat = self.run.state, self.plan, self.prompt, self.size, self.chat
         cause = "tools" if self.reads_back and not state.get("reads_back") else state.get("moved") or "unknown"
-        store, thread_id = store_of(self.runtime), thread_of(self.runtime)
-        recipe, texts = kept_recipe(
-            prompt, state, plan, store, thread_id, tools=tools, model=chat.name, cache_marks=self.marks
-        )
+        tools = self.bound.tool_names
+        recipe, texts = kept_recipe(self.run, plan, prompt, tools=tools, model=chat.name, cache_marks=self.marks)
         if chat.is_altered:
             recipe["altered"] = True
         event = PromptAssembled(
@@ -144,7 +140,7 @@ class _Attempt:
             watermarks=size.watermarks(plan.context),
         )
         returned = [PinRepaired(pins=prompt.returned_pins)] if prompt.returned_pins and prompt.head_moved else []
-        self._record([event, *returned], texts)
+        self.run.record([event, *returned], texts)
         return recipe["call"]
 
     def lowered(self, error: Exception) -> Update:
@@ -153,7 +149,7 @@ class _Attempt:
         Raises:
             ModelError: the prompt overflowed too often.
         """
-        attempt, prompt, budget = self.state.get("overflows", 0) + 1, self.prompt, self.size.budget
+        attempt, prompt, budget = self.run.state.get("overflows", 0) + 1, self.prompt, self.size.budget
         if attempt > MAX_OVERFLOWS:
             raise ModelError(
                 f"the provider refused the prompt as too long {attempt} times, the last one with {prompt.tokens:,} "
@@ -163,8 +159,8 @@ class _Attempt:
         reported, limit = sizes = overflow_sizes(error)
         used = sum(prompt.breakdown[name] for name in ("summary", "session_notes", "recalled", "history"))
         ceiling = stepped_down(budget.tokens, used, reported=sizes)
-        self._record([Overflow(attempt=attempt, tokens=prompt.tokens, budget=budget.tokens, next_budget=ceiling)])
-        calibration = calibration_of(self.state, self.chat)
+        self.run.record([Overflow(attempt=attempt, tokens=prompt.tokens, budget=budget.tokens, next_budget=ceiling)])
+        calibration = calibration_of(self.run.state, self.chat)
         if reported:
             calibration = calibration.observe(prompt.tokens, reported)
         elif limit:
@@ -177,7 +173,7 @@ class _Attempt:
         Args:
             name: of the call.
         """
-        state, prompt = self.state, self.prompt
+        state, prompt = self.run.state, self.prompt
         reply = _with_unique_calls(_with_unique_id(reply, state))
         update: Update = {"messages": [marked(reply, at=now())], "prefix": prompt.prefix, "call": name}
         if state.get("overflows"):
@@ -192,10 +188,6 @@ class _Attempt:
             if learned.get("calibration") != state.get("calibration"):
                 update |= learned
         return update
-
-    def _record(self, events: Sequence[Event], operations: Sequence[PutOp] = ()) -> None:
-        store, turn, write = store_of(self.runtime), self.state.get("turns", 0), self.runtime.stream_writer
-        record(store, thread_of(self.runtime), events, write=write, turn=turn, operations=operations)
 
 
 def _learned(calibration: Calibration, chat: ModelWithTools) -> Update:

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
-from langgraph.runtime import Runtime
+from langgraph.runtime import Runtime, get_runtime
 from langgraph.store.base import BaseStore, GetOp, Op, Result, SearchOp
 
+from everthread.models.calls import ModelCalls, amake_calls, make_calls
 from everthread.nodes.deps import NodeDeps, context_of, is_nested, store_of, thread_of
-from everthread.nodes.model_calls import ModelCalls
-from everthread.nodes.prompt_plan import checked_session, plan_of, plan_update
+from everthread.nodes.node_run import NodeRun
+from everthread.nodes.prompt_plan import checked_session
 from everthread.nodes.thread_view import ThreadView
 from everthread.state import Context, State, Update, namespaces
 from everthread.state.marks import is_synthetic
@@ -25,7 +27,7 @@ from everthread.state.messages import reduce_messages
 from everthread.state.state import state_after
 from everthread.window.turns import question_of
 
-__all__ = ["OWN_STORE", "NotesOnly", "own_state", "own_store", "run_joined", "run_joined_calls", "runtime_inside"]
+__all__ = ["OWN_STORE", "ModelNode", "NotesOnly", "own_state", "own_store", "run_joined", "runtime_inside"]
 
 OWN_STORE = "__everthread_store"
 """Key of `configurable` under which a guard hands its store to a run whose parent has none."""
@@ -70,13 +72,28 @@ def run_joined(node: Node, deps: NodeDeps) -> Any:
     return run
 
 
-def run_joined_calls(node: CallingNode, state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls[Update]:
-    """Run a node that calls models; see `run_joined`."""
-    if not is_nested(runtime):
-        return (yield from node(state, runtime, deps))
-    inside = _Inside.of(state, runtime)
-    update = yield from node(inside.state, inside.runtime, deps)
-    return inside.update(update, records=True)
+class ModelNode(Runnable[State, Update]):
+    """A node of our graph that calls models, for both cases; see `run_joined`."""
+
+    def __init__(self, node: CallingNode, deps: NodeDeps) -> None:
+        self._node = node
+        self._deps = deps
+
+    def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Update:
+        """Run the node, waiting for each call."""
+        self._deps.check_sync()
+        return make_calls(self._calls(input, get_runtime(Context)), config or {})
+
+    async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Update:
+        """Run the node, awaiting each call."""
+        return await amake_calls(self._calls(input, get_runtime(Context)), config or {})
+
+    def _calls(self, state: State, runtime: Runtime[Context]) -> ModelCalls[Update]:
+        if not is_nested(runtime):
+            return (yield from self._node(state, runtime, self._deps))
+        inside = _Inside.of(state, runtime)
+        update = yield from self._node(inside.state, inside.runtime, self._deps)
+        return inside.update(update, records=True)
 
 
 def own_state(state: State) -> State:
@@ -122,7 +139,8 @@ def _begun(inside: "_Inside", deps: NodeDeps) -> Update | None:
     """Return the plan alone for a question that was answered already, as when the parent comes back to the node."""
     if inside.is_new_question:
         return None
-    return plan_update(inside.state, plan_of(inside.state, inside.runtime, deps))
+    run = NodeRun.of(inside.state, inside.runtime, deps)
+    return run.plan_update(run.plan())
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
-from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, GetOp, Item, SearchOp
 from pydantic import ValidationError
 
@@ -15,9 +14,9 @@ from everthread.memory.guard import is_safe
 from everthread.memory.rendering import render_notes, render_profile
 from everthread.memory.rules import Rules
 from everthread.memory.selection import chosen, holding, within
-from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.deps import NodeDeps
 from everthread.prompts import render
-from everthread.state import Agent, Context, Note, PromptPlan, State, Summary, Update, namespaces
+from everthread.state import Agent, Context, Note, PromptPlan, Summary, namespaces
 from everthread.state.marks import sequence, synthetic
 from everthread.state.records import StoredItem
 from everthread.state.steering import Quote, Steering, steering_of
@@ -45,27 +44,6 @@ class StoredMemory:
     summary: Summary | None
     steering: Sequence[Steering] = ()
     """What a person asked for of the prompts to come, oldest first."""
-
-
-def plan_of(state: State, runtime: Runtime[Context], deps: NodeDeps) -> PromptPlan:
-    """Return the plan of the turn; made again in a run that resumes, where the channel is empty.
-
-    Raises:
-        SettingsError: the thread belongs to another user; whoever resumes it has not passed `inject_memory`.
-    """
-    plan = state.get("plan")
-    if plan is not None:
-        return plan
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
-    memory = read_memory(store, thread_id, context, state.get("summary_id"))
-    return make_plan(memory, state.get("messages", []), store, thread_id, context, deps)
-
-
-def plan_update(state: State, plan: PromptPlan) -> Update:
-    """Return the update that gives the turn's other nodes and edges this plan; empty when the state has it already."""
-    if state.get("plan") is plan:
-        return {}
-    return {"plan": plan, "summary": plan.summary.model_dump(mode="json") if plan.summary else None}
 
 
 def read_memory(store: BaseStore, thread_id: str, context: Context, summary_id: str | None) -> StoredMemory:

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
-from langgraph.store.base import BaseStore, GetOp, PutOp
+from langgraph.store.base import GetOp, PutOp
 
 from everthread.ledger.events import Recipe
 from everthread.ledger.recipes import RENEWED_AFTER, UNKNOWN_NOTE, recipe_of
 from everthread.memory.rendering import note_line
-from everthread.state import PromptPlan, State, namespaces
+from everthread.nodes.node_run import NodeRun
+from everthread.state import PromptPlan, namespaces
 from everthread.state.marks import is_recalled, marks
 from everthread.storage.transcript import brief
 from everthread.window.assembly import CHECKSUM_BYTES, Prompt
@@ -21,23 +22,15 @@ _DIGEST_BYTES = 8
 
 
 def kept_recipe(
-    prompt: Prompt,
-    state: State,
-    plan: PromptPlan,
-    store: BaseStore,
-    thread_id: str,
-    *,
-    tools: Sequence[str],
-    model: str,
-    cache_marks: int,
+    run: NodeRun, plan: PromptPlan, prompt: Prompt, *, tools: Sequence[str], model: str, cache_marks: int
 ) -> tuple[Recipe, list[PutOp]]:
     """Return the recipe of a prompt, and the writes of those texts that the store does not have yet.
 
     Args:
-        state: the working set that it was made from, and the call before it.
+        run: has the working set that it was made from, and the call before it.
         cache_marks: marks for the provider's cache that are set on it.
     """
-    own = {message.id for message in state.get("messages", [])}
+    own = {message.id for message in run.messages}
     texts: dict[str, BaseMessage] = {}
     parts = []
     digits, checksums = 2 * CHECKSUM_BYTES, prompt.prefix.hex()
@@ -52,31 +45,30 @@ def kept_recipe(
     names_of_tools = _digest(repr(tools))
     recipe = recipe_of(
         parts,
-        parent=state.get("call", ""),
-        size_before=max(len(state.get("prefix", b"")) // CHECKSUM_BYTES - 1, 0),
+        parent=run.state.get("call", ""),
+        size_before=max(len(run.state.get("prefix", b"")) // CHECKSUM_BYTES - 1, 0),
         tools=names_of_tools,
         model=model,
         marks=cache_marks,
     )
-    turn = state.get("turns", 0)
     told = recipe["shows"] if "shows" in recipe else recipe.get("adds", [])
     wanted: dict[str, BaseMessage | None] = {name: texts[name] for name in told if name in texts}
     if "shows" in recipe:
         wanted[names_of_tools] = None
     writes = []
-    for name in _missing([name for name in wanted if name not in plan.kept_texts], plan, store, thread_id, turn):
+    for name in _missing([name for name in wanted if name not in plan.kept_texts], plan, run):
         text = wanted[name]
         value = {"tools": list(tools)} if text is None else {"message": brief(text), **_notes(text, plan)}
-        writes.append(PutOp(namespaces.prompts(thread_id), name, {**value, "turn": turn}, index=False))
+        writes.append(PutOp(namespaces.prompts(run.thread_id), name, {**value, "turn": run.turn}, index=False))
     return recipe, writes
 
 
-def _missing(names: Sequence[str], plan: PromptPlan, store: BaseStore, thread_id: str, turn: int) -> list[str]:
+def _missing(names: Sequence[str], plan: PromptPlan, run: NodeRun) -> list[str]:
     """Return the names of texts that the store has not, or that would soon be too old; the plan learns the others."""
     if not names:
         return []
-    found: list[Any] = store.batch([GetOp(namespaces.prompts(thread_id), name) for name in names])
-    oldest = turn - RENEWED_AFTER
+    found: list[Any] = run.store.batch([GetOp(namespaces.prompts(run.thread_id), name) for name in names])
+    oldest = run.turn - RENEWED_AFTER
     kept = {
         item.key
         for item in found

@@ -6,17 +6,16 @@ from datetime import date
 from typing import Any
 
 from langchain_core.messages import BaseMessage
-from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, GetOp
 
 from everthread.ledger.events import Recalled
 from everthread.ledger.record import now
 from everthread.memory.recall import Question
 from everthread.memory.rendering import note_line, render_notes
-from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
-from everthread.nodes.sizes import PromptSize, is_evicted
+from everthread.nodes.node_run import NodeRun
+from everthread.nodes.sizes import is_evicted
 from everthread.nodes.steering import Steered
-from everthread.state import Context, Note, PromptPlan, State, namespaces
+from everthread.state import Note, PromptPlan, namespaces
 from everthread.state.marks import RECALLED, is_recalled, marks, recalled_id, sequence, synthetic
 from everthread.storage.recall import (
     Search,
@@ -37,12 +36,7 @@ _LEAST_SHARE = 0.1
 
 
 def recall(
-    state: State,
-    plan: PromptPlan,
-    runtime: Runtime[Context],
-    deps: NodeDeps,
-    shared: int | None,
-    asked_for: Steered,
+    run: NodeRun, plan: PromptPlan, shared: int | None, asked_for: Steered
 ) -> tuple[list[BaseMessage], list[Recalled]]:
     """Bring back evicted messages that the current question needs, and notes that only it brings.
 
@@ -50,22 +44,21 @@ def recall(
     behind them. Nothing is recalled that is in view, and this thread is not searched while the whole of it is.
 
     Args:
-        state: the working set, which ends with the question.
-        runtime: store and thread; `context` has `recall_tokens` and the window.
+        run: has the working set, which ends with the question; `context` has `recall_tokens` and the window.
         shared: see `shared_past`.
         asked_for: what a person brought back, which is shown ahead of it.
 
     Returns:
         The message for the working set and its event; both empty when there is nothing to show.
     """
-    messages = state.get("messages", [])
+    messages = run.messages
     question = question_of(messages)
     if question is None:
         return [], []
     in_view = {line for message in messages if is_recalled(message) for line in marks(message)["notes"]}
     lines = [line for line in map(note_line, plan.asked_notes) if line not in in_view]
     notes = [note for note in plan.asked_notes if note_line(note) in lines]
-    passages, events = _passages(state, plan, runtime, deps, shared, asked_for.shown_ids)
+    passages, events = _passages(run, plan, shared, asked_for.shown_ids)
     blocks = [render_notes("Long-term notes for this message", notes), asked_for.block, passages]
     if not any(blocks):
         return [], []
@@ -97,19 +90,14 @@ def outdated(messages: Sequence[BaseMessage], notes: Sequence[Note], store: Base
 
 
 def _passages(
-    state: State,
-    plan: PromptPlan,
-    runtime: Runtime[Context],
-    deps: NodeDeps,
-    shared: int | None,
-    shown_ids: Sequence[str],
+    run: NodeRun, plan: PromptPlan, shared: int | None, shown_ids: Sequence[str]
 ) -> tuple[str, list[Recalled]]:
     """Search the transcript when the question points at something that is not in view."""
-    context, messages = context_of(runtime), state.get("messages", [])
-    searches = [*_searches(messages, runtime, shared, shown_ids)]
+    context, messages = run.context, run.messages
+    searches = [*_searches(run, shared, shown_ids)]
     if not context.recall_tokens or not searches:
         return "", []
-    size = PromptSize.of(state, plan, deps.model_for(context))
+    size = run.size(plan)
     free = max(size.room - size.used, int(size.budget.tokens * _LEAST_SHARE))
     limit = min(context.recall_tokens, free)
     question = _question(messages, date.fromisoformat(plan.today))
@@ -131,18 +119,16 @@ def _passages(
     return chosen.text, [event]
 
 
-def _searches(
-    messages: Sequence[BaseMessage], runtime: Runtime[Context], shared: int | None, shown_ids: Sequence[str]
-) -> Iterator[Search]:
+def _searches(run: NodeRun, shared: int | None, shown_ids: Sequence[str]) -> Iterator[Search]:
     """Return where to look: in what left this thread, and in the user's other threads if the run asks for them."""
-    context, store, thread_id = context_of(runtime), store_of(runtime), thread_of(runtime)
+    messages = run.messages
     in_view = {name for message in messages if is_recalled(message) for name in marks(message)["shows"]}
     in_view.update(shown_ids)
     if is_evicted(messages):
-        search = search_of(store, thread_id, messages, shared)
+        search = search_of(run.store, run.thread_id, messages, shared)
         yield replace(search, hidden=search.hidden.union(in_view))
-    if context.recall_threads == "mine":
-        yield other_threads(store, thread_id, context.user_id, in_view)
+    if run.context.recall_threads == "mine":
+        yield other_threads(run.store, run.thread_id, run.context.user_id, in_view)
 
 
 def _tells_more(search: Search, question: Question, unseen: Sequence[str], today: str) -> bool:

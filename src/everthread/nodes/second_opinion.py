@@ -1,22 +1,21 @@
 """Ask a model about notes that the rules allow, where the dial `guard` says so; a model that fails allows nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from langchain_core.messages import HumanMessage
 from langgraph.prebuilt import ToolRuntime
 
 from everthread.memory.guard import Verdict
 from everthread.memory.guard.opinion import Opinions, lines, read_opinions, unanswered
+from everthread.models.calls import ModelCalls
 from everthread.nodes.deps import NodeDeps, context_of
-from everthread.nodes.model_calls import ModelCall, ModelCalls, amake_calls, make_calls
 from everthread.nodes.spending import metered
-from everthread.nodes.structured_output import content, structured
+from everthread.nodes.structured_output import asked
 from everthread.prompts import render
 from everthread.state import Context, Note, State
 
-__all__ = ["Judge", "second_opinion"]
+__all__ = ["judge", "second_opinion"]
 
 MOST_NOTES = 40
 """Notes in one request; a turn has fewer, a long session may have more."""
@@ -37,41 +36,20 @@ def second_opinion(notes: Sequence[Note], context: Context, deps: NodeDeps) -> M
     reason = ""
     for start in range(0, len(notes), MOST_NOTES):
         part = notes[start : start + MOST_NOTES]
-        prompt = [HumanMessage(render("guard", notes=lines(part)))]
-        try:
-            reply = yield ModelCall(structured(deps.summarizer, Opinions), prompt, seconds=context.opinion_seconds)
-        except Exception as error:  # noqa: BLE001 - a guard that fails must fail closed, whatever the reason
-            # Not its words, which may repeat those of a note.
-            reason = type(error).__name__
+        request, read = render("guard", notes=lines(part)), partial(read_opinions, notes=part)
+        judged, reason = yield from asked(deps.summarizer, Opinions, request, read, seconds=context.opinion_seconds)
+        if judged is None:
+            # A guard that fails must fail closed, whatever the reason.
             break
-        try:
-            verdicts += read_opinions(content(reply), part)
-        except Exception as error:  # noqa: BLE001 - as above
-            reason = str(error) if type(error) is ValueError else type(error).__name__
-            break
+        verdicts += judged
     return [*verdicts, *[unanswered(reason)] * (len(notes) - len(verdicts))]
 
 
-@dataclass(frozen=True)
-class Judge:
-    """Gives the tool that saves notes a second opinion, where the dial `guard` wants one."""
-
-    deps: NodeDeps
-
-    def ask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
-        """Return the model's verdict on a note; None when it is not to be asked."""
-        return make_calls(self._calls(note, runtime), runtime.config) if _is_asked(runtime) else None
-
-    async def aask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
-        """Do what `ask` does without blocking the event loop."""
-        return await amake_calls(self._calls(note, runtime), runtime.config) if _is_asked(runtime) else None
-
-    def _calls(self, note: Note, runtime: ToolRuntime[Context, State]) -> ModelCalls[Verdict]:
-        return guard_note(runtime.state, runtime, self.deps, note=note)
-
-
-def _is_asked(runtime: Any) -> bool:
-    return context_of(runtime).guard == "model"
+def judge(note: Note, runtime: ToolRuntime[Context, State], deps: NodeDeps) -> ModelCalls[Verdict | None]:
+    """Return the model's verdict on a note that a tool is to save; None where the dial `guard` asks no model."""
+    if context_of(runtime).guard != "model":
+        return None
+    return (yield from guard_note(runtime.state, runtime, deps, note=note))
 
 
 @metered

@@ -178,7 +178,7 @@ def _budget(state: State, plan: PromptPlan, model: ModelWithTools, *, reads_back
         window=window,
         counted_window=min(calibration.inverse(window), 2 * window) if calibration.anchors else None,
         reply_reserve=reply_reserve(window, context.max_output_tokens),
-        fixed={**plan.sizes, "tools": model.tool_tokens(reads_back=reads_back)},
+        fixed={**plan.sizes, "tools": model.bound(reads_back=reads_back).tool_tokens},
         safety_fraction=default if context.safety_fraction is None else context.safety_fraction,
         ceiling=state.get("ceiling"),
     )

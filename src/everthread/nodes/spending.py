@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -16,13 +16,13 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import interrupt
 
 from everthread.errors import SettingsError, SpendError
-from everthread.ledger.events import Event, ModelCalled, SpendGranted, SpendRefused
+from everthread.ledger.events import ModelCalled, SpendGranted, SpendRefused
 from everthread.ledger.record import record, recorded
 from everthread.memory.text.consent import approves
+from everthread.models.calls import ModelCall, ModelCalls
 from everthread.models.wrapped import input_limit
 from everthread.nodes.deps import NodeDeps, context_of
 from everthread.nodes.failures import classify
-from everthread.nodes.model_calls import ModelCall, ModelCalls
 from everthread.nodes.nested import own_store
 from everthread.nodes.sizes import PromptSize, calibration_of
 from everthread.spend.counters import Counters, Over, Reservation
@@ -126,11 +126,8 @@ class Account:
             raise SettingsError(no_price(model.provider, model.name))
         call = {"model": model.name, "purpose": "reply", "most": round(most, 9), "input_tokens": inputs}
         call |= {"output_tokens": reserve, "is_bound": self.context.max_output_tokens is not None}
+        ask = partial(self._question, call=call)
         for answered in range(1_000):
-
-            def ask(over: Sequence[Over]) -> dict[str, Any]:
-                return self._question(over, call)
-
             outcome = self.counters.reserve(
                 self.spend.limits,
                 most,
@@ -247,14 +244,13 @@ class Account:
         raise self._not_made(purpose, name, "limit", _told(over, most, self._currency), most)
 
     def _not_made(self, purpose: str, model: str, by: Any, reason: str, most: float = 0.0) -> SpendError:
-        self._record([SpendRefused(purpose=purpose, model=model, by=by, reason=reason, most=most)])
+        self._record_refusal(purpose, model, by, reason, most)
         return SpendError(reason)
 
     def _ended(self, question: Mapping[str, Any], by: Any) -> str:
         reason = str(question["reason"])
         call = question["next_call"]
-        event = SpendRefused(purpose="reply", model=call["model"], by=by, reason=reason, most=call["most"])
-        self._record([event])
+        self._record_refusal("reply", call["model"], by, reason, call["most"])
         return f"I stopped here: {reason}. Nothing more was asked of the model."
 
     def _question(self, over: Sequence[Over], call: Mapping[str, Any]) -> dict[str, Any]:
@@ -297,8 +293,9 @@ class Account:
             return None if self.spend.limits else 0.0
         return price.for_input(inputs).most(inputs, outputs)
 
-    def _record(self, events: Sequence[Event]) -> None:
-        record(self.counters.store, self.counters.thread_id, events, write=self.write, turn=self._turn)
+    def _record_refusal(self, purpose: str, model: str, by: Any, reason: str, most: float) -> None:
+        event = SpendRefused(purpose=purpose, model=model, by=by, reason=reason, most=most)
+        record(self.counters.store, self.counters.thread_id, [event], write=self.write, turn=self._turn)
 
     @property
     def _turn(self) -> int:

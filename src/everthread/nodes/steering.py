@@ -1,18 +1,17 @@
 """Do with a question what a person asked for since the one before: messages brought back, tool results masked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from langchain_core.messages import BaseMessage, ToolMessage
-from langgraph.runtime import Runtime
 from langgraph.store.base import GetOp, Item, PutOp
 
 from everthread.ledger.events import Event, Masked, Recalled
 from everthread.memory.recall import Passage, render_recalled
-from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.node_run import NodeRun
 from everthread.nodes.sizes import PromptSize
 from everthread.nodes.trim import handle_operation, leaving
-from everthread.state import Context, PromptPlan, State, namespaces
+from everthread.state import PromptPlan, namespaces
 from everthread.state.marks import handle_of, is_masked, marked, marks, synthetic
 from everthread.state.steering import Steering
 from everthread.storage.recall import passage_of, search_of
@@ -33,7 +32,7 @@ _LEAST_TOKENS = 64
 _HEADING = "Messages that the user asked to bring back:"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Steered:
     """What was done."""
 
@@ -49,110 +48,81 @@ class Steered:
     operations: list[PutOp] = field(default_factory=list)
 
 
-def steer(
-    steering: Sequence[Steering],
-    state: State,
-    plan: PromptPlan,
-    runtime: Runtime[Context],
-    deps: NodeDeps,
-    shared: int | None,
-) -> Steered:
+def steer(run: NodeRun, plan: PromptPlan, steering: Sequence[Steering], shared: int | None) -> Steered:
     """Do what waits for the question; a run that begins the same question again does it again.
 
     Args:
-        state: the working set, which ends with the question.
+        run: has the working set, which ends with the question.
         shared: last place that all branches of the thread share, see `shared_past`.
     """
-    question = question_of(state.get("messages", []))
+    done, question = Steered(), question_of(run.messages)
     waiting = [one for one in steering if one.action != "pin"]
     if question is None or not waiting:
-        return Steered()
-    space, done = namespaces.steering(thread_of(runtime)), Steered()
+        return done
+    space = namespaces.steering(run.thread_id)
     due = [one for one in waiting if one.question in ("", question.id)]
-    done.operations.extend(PutOp(space, one.id, None) for one in waiting if one not in due)
-    done.operations.extend(
-        PutOp(space, one.id, replace(one, question=str(question.id)).value(), index=False) for one in due
-    )
+    for one in waiting:
+        value = replace(one, question=str(question.id)).value() if one in due else None
+        done.operations.append(PutOp(space, one.id, value, index=False))
     if not due:
         return done
-    size = PromptSize.of(state, plan, deps.model_for(context_of(runtime)))
-    here = {str(message.id): message for message in state.get("messages", [])}
+    size = run.size(plan)
+    here = {str(message.id): message for message in run.messages}
     back = [one for one in due if one.action == "bring_back"]
-    stubs = _masked([one for one in due if one.action == "mask"], here, size, state, runtime, done)
-    whole = _restored(back, here, runtime)
-    block, ids = _brought_back(back, here, size, state, runtime, shared, done)
-    moved = "masked" if stubs else "brought back" if whole else ""
-    return replace(done, changed=[*stubs, *whole], block=block, shown_ids=ids, moved=moved)
+    for one in due:
+        if one.action == "mask" and isinstance(result := here.get(one.message_id), ToolMessage):
+            _mask(result, one.actor, size, done)
+    if done.changed:
+        done.operations += leaving(run, [], {str(one.id) for one in done.changed})
+    masked = [one.message_id for one in back if one.message_id in here and is_masked(here[one.message_id])]
+    # Masked last from now on.
+    whole = [marked(message, kept=True) for message in archived_by_id(run.store, run.thread_id, masked)]
+    done.moved = "masked" if done.changed else "brought back" if whole else ""
+    done.changed += whole
+    if gone := [one for one in back if one.message_id not in here]:
+        _bring_back(run, gone, size, shared, done)
+    return done
 
 
-def _masked(
-    asked: Sequence[Steering],
-    here: Mapping[str, BaseMessage],
-    size: PromptSize,
-    state: State,
-    runtime: Runtime[Context],
-    done: Steered,
-) -> list[BaseMessage]:
-    """Mask results as a trim does."""
-    stubs: list[BaseMessage] = []
-    for one in asked:
-        result = here.get(one.message_id)
-        if not isinstance(result, ToolMessage) or is_masked(result) or size.counter.message(result) <= LONGEST_STUB:
-            continue
-        stubs.append(stand_in := stub(as_text(result), size.counter))
-        done.events.append(
-            Masked(
-                reason="asked for by hand",
-                message_id=one.message_id,
-                handle=str(marks(stand_in)["handle"]),
-                tokens_before=size.counter.message(result),
-                tokens_after=size.counter.message(stand_in),
-                budget=size.budget.tokens,
-                actor=one.actor,
-            )
+def _mask(result: ToolMessage, actor: str, size: PromptSize, done: Steered) -> None:
+    """Mask a result as a trim does."""
+    if is_masked(result) or size.counter.message(result) <= LONGEST_STUB:
+        return
+    done.changed.append(stand_in := stub(as_text(result), size.counter))
+    done.events.append(
+        Masked(
+            reason="asked for by hand",
+            message_id=str(result.id),
+            handle=str(marks(stand_in)["handle"]),
+            tokens_before=size.counter.message(result),
+            tokens_after=size.counter.message(stand_in),
+            budget=size.budget.tokens,
+            actor=actor,
         )
-    if stubs:
-        ids = {str(one.id) for one in stubs}
-        done.operations.extend(leaving([], ids, state, thread_of(runtime), context_of(runtime)))
-    return stubs
+    )
 
 
-def _restored(
-    asked: Sequence[Steering], here: Mapping[str, BaseMessage], runtime: Runtime[Context]
-) -> list[BaseMessage]:
-    """Return masked messages in full; they are masked last from now on."""
-    ids = [one.message_id for one in asked if one.message_id in here and is_masked(here[one.message_id])]
-    return [marked(message, kept=True) for message in archived_by_id(store_of(runtime), thread_of(runtime), ids)]
-
-
-def _brought_back(
-    asked: Sequence[Steering],
-    here: Mapping[str, BaseMessage],
-    size: PromptSize,
-    state: State,
-    runtime: Runtime[Context],
-    shared: int | None,
-    done: Steered,
-) -> tuple[str, list[str]]:
-    """Return messages that had left as a block for the prompt, and their ids; none that another branch said."""
-    gone = [one for one in asked if one.message_id not in here]
-    if not gone:
-        return "", []
-    store, thread_id = store_of(runtime), thread_of(runtime)
-    search = search_of(store, thread_id, state.get("messages", []), shared)
-    space = namespaces.transcript(thread_id)
-    found = store.batch([GetOp(space, one.message_id) for one in gone])
+def _bring_back(run: NodeRun, gone: Sequence[Steering], size: PromptSize, shared: int | None, done: Steered) -> None:
+    """Show messages that had left as a block for the prompt; none that another branch said."""
+    search = search_of(run.store, run.thread_id, run.messages, shared)
+    space = namespaces.transcript(run.thread_id)
+    found = run.store.batch([GetOp(space, one.message_id) for one in gone])
     items = [item for item in found if isinstance(item, Item)]
     passages = [passage for passage in readable(items, passage_of) if search.allows(passage)]
     if not passages:
-        return "", []
+        return
     limit = max(int(size.budget.tokens * _SHARE) // len(passages), _LEAST_TOKENS)
-    shown = [_cut(passage, limit, size, done, thread_id) for passage in passages]
-    block = render_recalled(shown, _HEADING)
-    ids = [passage.id for passage in passages]
-    tokens = size.counter.message(synthetic("recalled", block))
-    done.events.append(Recalled(by="hand", message_ids=ids, tokens=tokens, searched=len(gone), actor=gone[0].actor))
-    return block, ids
+    shown = [_cut(passage, limit, size, done, run.thread_id) for passage in passages]
+    done.block, done.shown_ids = render_recalled(shown, _HEADING), [passage.id for passage in passages]
+    done.events.append(
+        Recalled(
+            by="hand",
+            message_ids=done.shown_ids,
+            tokens=size.counter.message(synthetic("recalled", done.block)),
+            searched=len(gone),
+            actor=gone[0].actor,
+        )
+    )
 
 
 def _cut(passage: Passage, limit: int, size: PromptSize, done: Steered, thread_id: str) -> Passage:

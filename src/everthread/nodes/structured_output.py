@@ -1,15 +1,47 @@
-"""Read a model's structured reply, whatever its client makes of it."""
+"""Ask a model for data and read its reply, whatever its client makes of it."""
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
+from everthread.models.calls import ModelCall, ModelCalls
 from everthread.models.wrapped import ChatModel, rewrapped
 from everthread.nodes.failures import check_complete
 
-__all__ = ["content", "structured"]
+__all__ = ["asked", "content", "structured"]
+
+T = TypeVar("T")
+
+
+def asked(
+    model: ChatModel,
+    schema: type[BaseModel],
+    request: str,
+    read: Callable[[object], T],
+    *,
+    seconds: float | None = None,
+) -> ModelCalls[tuple[T | None, str]]:
+    """Ask a model for data, and read what it replies.
+
+    Args:
+        read: reads the content of a reply; a plain `ValueError` says what is wrong with it.
+        seconds: how long the request may take.
+
+    Returns:
+        What was read, None when the model or the reading failed; and why it failed.
+    """
+    try:
+        reply = yield ModelCall(structured(model, schema), [HumanMessage(request)], seconds=seconds)
+    except Exception as error:  # noqa: BLE001 - whatever fails, the rules can do without it
+        # Not its words, which may repeat those of a note.
+        return None, type(error).__name__
+    try:
+        return read(content(reply)), ""
+    except Exception as error:  # noqa: BLE001 - whatever a model sends, too
+        return None, str(error) if type(error) is ValueError else type(error).__name__
 
 
 def structured(model: ChatModel, schema: type[BaseModel]) -> Runnable[Any, Any]:

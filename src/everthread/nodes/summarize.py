@@ -8,19 +8,18 @@ from langgraph.runtime import Runtime
 
 from everthread.errors import SpendError
 from everthread.ledger.events import Compacted, Deferred, Event, FallbackUsed
-from everthread.ledger.record import record
+from everthread.models.calls import ModelCall, ModelCalls
 from everthread.models.wrapped import input_limit
-from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
+from everthread.nodes.deps import NodeDeps
 from everthread.nodes.failures import is_overflow
-from everthread.nodes.model_calls import ModelCall, ModelCalls
-from everthread.nodes.prompt_plan import plan_of, plan_update, with_summary
+from everthread.nodes.node_run import NodeRun
+from everthread.nodes.prompt_plan import with_summary
 from everthread.nodes.sizes import PromptSize
 from everthread.nodes.spending import metered
-from everthread.nodes.trim import leaving, masked_events, removals
+from everthread.nodes.trim import masked_events, shrink
 from everthread.prompts import render
 from everthread.state import Context, PromptPlan, State, Summary, Update
 from everthread.state.marks import is_recalled
-from everthread.storage.summaries import put_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.compaction import (
@@ -85,20 +84,18 @@ def summarize(
         runtime: `context` gives window, policy and watermarks.
         is_asked_for: a person wants it now, so it is not put off.
     """
-    plan = plan_of(state, runtime, deps)
-    compaction = plan_compaction(state, plan, runtime, deps, is_asked_for=is_asked_for)
+    run = NodeRun.of(state, runtime, deps)
+    plan = run.plan()
+    compaction = plan_compaction(run, plan, is_asked_for=is_asked_for)
     summary, failure = compaction.by_rules, ""
     if summary is not None and compaction.unread:
         summary, failure = yield from _rewritten(compaction, summary, deps)
-    return _applied(compaction, summary, failure, state=state, plan=plan, runtime=runtime, deps=deps)
+    return _applied(run, plan, compaction, summary, failure)
 
 
-def plan_compaction(
-    state: State, plan: PromptPlan, runtime: Runtime[Context], deps: NodeDeps, *, is_asked_for: bool = False
-) -> Compaction:
+def plan_compaction(run: NodeRun, plan: PromptPlan, *, is_asked_for: bool = False) -> Compaction:
     """Decide what one compaction folds and masks, and write the summary by rules; nothing is changed."""
-    context = context_of(runtime)
-    size = PromptSize.of(state, plan, deps.model_for(context))
+    context, deps, size = run.context, run.deps, run.size(plan)
     recalled = [message for message in size.parts.working_set if is_recalled(message)]
     size = size.without(recalled) if recalled else size
     messages = size.parts.working_set
@@ -108,7 +105,7 @@ def plan_compaction(
     remaining, by_turns = fold.remaining(messages), fold.reason == BY_TURNS
     if not fold.evicted and not fold.masked:
         return Compaction(fold, size)
-    deferred = None if by_turns or is_asked_for else _deferral(fold, remaining, size, state)
+    deferred = None if by_turns or is_asked_for else _deferral(fold, remaining, size, run.turn)
     if deferred is not None:
         return Compaction(EvictionPlan(), size, deferred=deferred)
     if not fold.evicted:
@@ -119,11 +116,11 @@ def plan_compaction(
     if is_worth_it and _may_ask(by_rules, deps):
         gone = {str(message.id) for message in fold.evicted}
         earlier = [name for name in by_rules.pending if name not in gone]
-        unread = [*archived_by_id(store_of(runtime), thread_of(runtime), earlier), *fold.evicted]
+        unread = [*archived_by_id(run.store, run.thread_id, earlier), *fold.evicted]
     return Compaction(fold, size, by_rules, unread, recalled=recalled)
 
 
-def _deferral(fold: EvictionPlan, remaining: Sequence[BaseMessage], size: PromptSize, state: State) -> Deferred | None:
+def _deferral(fold: EvictionPlan, remaining: Sequence[BaseMessage], size: PromptSize, turn: int) -> Deferred | None:
     """Return why to wait: the prompt's head is cached, little would leave, and there is still room.
 
     Between the high watermark and the budget there is room to wait; `trim` holds the budget in any case.
@@ -134,7 +131,7 @@ def _deferral(fold: EvictionPlan, remaining: Sequence[BaseMessage], size: Prompt
     is_much = saved >= size.budget.tokens * MINIMUM_PROGRESS
     headroom, growth = size.room - used, size.last_turn
     is_due = is_worth_now(headroom=headroom, growth=growth, saved=saved, reread=reread, calls=calls)
-    if is_much and (is_due or state.get("turns", 0) < 2):
+    if is_much and (is_due or turn < 2):
         return None
     return Deferred(tokens=used, saved=saved, reread=reread, calls=calls)
 
@@ -268,29 +265,13 @@ def _pieces(line: str, tokens: int, count: Callable[[str], int]) -> list[str]:
     return [*_pieces(line[:middle], tokens, count), *_pieces(line[middle:], tokens, count)]
 
 
-def _applied(
-    compaction: Compaction,
-    summary: Summary | None,
-    failure: str,
-    *,
-    state: State,
-    plan: PromptPlan,
-    runtime: Runtime[Context],
-    deps: NodeDeps,
-) -> Update:
+def _applied(run: NodeRun, plan: PromptPlan, compaction: Compaction, summary: Summary | None, failure: str) -> Update:
     """Archive what was folded and masked, and put the summary in its place."""
-    fold, size, thread_id = compaction.fold, compaction.size, thread_of(runtime)
+    fold, size = compaction.fold, compaction.size
     events: list[Event] = [compaction.deferred] if compaction.deferred else []
-    update: Update = {}
-    operations = leaving(fold.evicted, fold.masked, state, thread_id, context_of(runtime))
-    if fold.evicted or fold.masked:
-        events += masked_events(fold.masked, size, "high watermark")
-        update["messages"] = removals([*fold.evicted, *compaction.recalled], list(fold.masked.values()))
-        update["moved"] = "compacted" if fold.evicted else "masked"
+    events += masked_events(fold.masked, size, "high watermark")
     if summary is not None:
-        update["summary_id"], write = put_operation(thread_id, summary)
-        operations.append(write)
-        plan = with_summary(plan, summary, deps.agent)
+        plan = with_summary(plan, summary, run.deps.agent)
         if failure:
             events.append(FallbackUsed(step="summarize", reason=failure, used="extractive"))
         events.append(
@@ -305,6 +286,5 @@ def _applied(
                 budget=size.budget.tokens,
             )
         )
-    turn, write_event = state.get("turns", 0), runtime.stream_writer
-    record(store_of(runtime), thread_id, events, write=write_event, turn=turn, operations=operations)
-    return {**plan_update(state, plan), **update}
+    moved = "compacted" if fold.evicted else "masked" if fold.masked else ""
+    return shrink(run, plan, fold, recalled=compaction.recalled, summary=summary, events=events, moved=moved)

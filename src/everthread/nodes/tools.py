@@ -45,20 +45,14 @@ def tool_node(deps: NodeDeps) -> ToolNode:
     """
 
     def keep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
-        if not request.state.get("plan"):
-            _check_owner(request)
-        request = _named_now(request, deps)
-        if is_nested(request.runtime):
-            request = _with_store(request)
+        request = _prepared(request, deps)
         result: Result = _kept_or_failed(_answered(request, deps) or execute(request), request, deps)
         return result
 
     async def akeep(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]) -> Result:
-        if not request.state.get("plan"):
-            await asyncio.to_thread(_check_owner, request)
-        request = _named_now(request, deps)
-        if is_nested(request.runtime):
-            request = await asyncio.to_thread(_with_store, request)
+        # Only these two ask the store.
+        is_quick = request.state.get("plan") and not is_nested(request.runtime)
+        request = _prepared(request, deps) if is_quick else await asyncio.to_thread(_prepared, request, deps)
         result = _answered(request, deps) or await execute(request)
         kept: Result = await asyncio.to_thread(_kept_or_failed, result, request, deps)
         return kept
@@ -67,14 +61,18 @@ def tool_node(deps: NodeDeps) -> ToolNode:
     return ToolNode([*deps.tools, *answers], handle_tool_errors=error_text, wrap_tool_call=keep, awrap_tool_call=akeep)
 
 
-def _check_owner(request: ToolCallRequest) -> None:
-    """Refuse to run a tool for another user than the thread's: a run that resumes, without a plan, is not checked yet.
+def _prepared(request: ToolCallRequest, deps: NodeDeps) -> ToolCallRequest:
+    """Return a call as its tool is to get it.
 
     Raises:
-        SettingsError: the thread belongs to another user.
+        SettingsError: the thread belongs to another user; a run that resumes, without a plan, is not checked yet.
     """
-    runtime = runtime_inside(request.runtime)[0] if is_nested(request.runtime) else request.runtime
-    checked_session(store_of(runtime), thread_of(runtime), context_of(runtime))
+    is_inside = is_nested(request.runtime)
+    if not request.state.get("plan"):
+        runtime = runtime_inside(request.runtime)[0] if is_inside else request.runtime
+        checked_session(store_of(runtime), thread_of(runtime), context_of(runtime))
+    request = _named_now(request, deps)
+    return _with_store(request) if is_inside else request
 
 
 def tool_tasks(reply: AIMessage) -> list[Send]:

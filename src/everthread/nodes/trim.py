@@ -9,9 +9,10 @@ from langgraph.store.base import PutOp
 
 from everthread.errors import BudgetError
 from everthread.ledger.events import Event, Evicted, Masked
-from everthread.ledger.record import now, record
-from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
-from everthread.nodes.prompt_plan import plan_of, plan_update, with_summary
+from everthread.ledger.record import now
+from everthread.nodes.deps import NodeDeps
+from everthread.nodes.node_run import NodeRun
+from everthread.nodes.prompt_plan import with_summary
 from everthread.nodes.sizes import PromptSize
 from everthread.state import Context, PromptPlan, State, Summary, Update, namespaces
 from everthread.state.marks import handle_of, is_recalled, marks
@@ -40,23 +41,19 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
     Raises:
         BudgetError: what is pinned needs more than the budget.
     """
-    thread_id, plan = thread_of(runtime), plan_of(state, runtime, deps)
-    shrinking = plan_shrinking(state, plan, context_of(runtime), deps)
+    run = NodeRun.of(state, runtime, deps)
+    plan = run.plan()
+    shrinking = plan_shrinking(run, plan)
     size, eviction, dropped, summary = shrinking.size, shrinking.eviction, shrinking.recalled, shrinking.summary
     if not eviction.evicted and not eviction.masked and summary is None and not dropped:
-        return plan_update(state, plan)
-    context = context_of(runtime)
-    update: Update = {"messages": removals([*eviction.evicted, *dropped], list(eviction.masked.values()))}
-    operations = leaving(eviction.evicted, eviction.masked, state, thread_id, context)
+        return run.plan_update(plan)
     if summary is not None:
-        update["summary_id"], write = put_operation(thread_id, summary)
-        operations.append(write)
         plan = with_summary(plan, summary, deps.agent)
     events = masked_events(eviction.masked, size, eviction.reason)
     if eviction.evicted:
         events.append(
             Evicted(
-                policy=context.policy,
+                policy=run.context.policy,
                 reason=eviction.reason,
                 message_ids=[str(message.id) for message in eviction.evicted],
                 tokens_before=eviction.tokens_before,
@@ -64,16 +61,14 @@ def trim(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Update:
                 budget=size.budget.tokens,
             )
         )
-    turn, write_event = state.get("turns", 0), runtime.stream_writer
-    record(store_of(runtime), thread_id, events, write=write_event, turn=turn, operations=operations)
     causes = {
         "evicted": eviction.evicted,
         "masked": eviction.masked,
         "summary shortened": summary is not None,
         "recalled left": dropped,
     }
-    update["moved"] = next(cause for cause, is_so in causes.items() if is_so)
-    return {**plan_update(state, plan), **update}
+    moved = next(cause for cause, is_so in causes.items() if is_so)
+    return shrink(run, plan, eviction, recalled=dropped, summary=summary, events=events, moved=moved)
 
 
 @dataclass(frozen=True)
@@ -91,31 +86,28 @@ class Shrinking:
     """The summary by rules, when it changes."""
 
 
-def plan_shrinking(state: State, plan: PromptPlan, context: Context, deps: NodeDeps) -> Shrinking:
+def plan_shrinking(run: NodeRun, plan: PromptPlan) -> Shrinking:
     """Decide what leaves before a call; nothing is changed.
 
     Raises:
         BudgetError: what is pinned needs more than the budget.
     """
-    messages = state.get("messages", [])
-    size = PromptSize.of(state, plan, deps.model_for(context))
     try:
-        size, eviction, dropped = _fitted(size, context)
+        size, eviction, dropped = _fitted(run.size(plan), run.context)
     except BudgetError as failure:
-        if overflows := state.get("overflows", 0):
+        if overflows := run.state.get("overflows", 0):
             raise BudgetError(
                 f"the provider refused the prompt as too long {overflows} times, and it cannot get smaller: {failure}"
             ) from failure
         raise
     gone = {message.id for message in dropped}
-    remaining = eviction.remaining(message for message in messages if message.id not in gone)
+    remaining = eviction.remaining(message for message in run.messages if message.id not in gone)
     summary = None
     if eviction.evicted or eviction.tokens_after > size.room:
         # By rules: there is no time for a model ahead of a call.
         limits = size.limits_beside(eviction.tokens_after)
-        summary = absorb(
-            size.summary, eviction.evicted, remaining, limits=limits, counter=size.counter, rules=deps.rules
-        )
+        rules = run.deps.rules
+        summary = absorb(size.summary, eviction.evicted, remaining, limits=limits, counter=size.counter, rules=rules)
     return Shrinking(size, eviction, dropped, remaining, summary)
 
 
@@ -156,24 +148,17 @@ def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, EvictionPla
     raise failure
 
 
-def leaving(
-    evicted: Sequence[BaseMessage],
-    masked_ids: Collection[str],
-    state: State,
-    thread_id: str,
-    context: Context,
-) -> list[PutOp]:
+def leaving(run: NodeRun, evicted: Sequence[BaseMessage], masked_ids: Collection[str]) -> list[PutOp]:
     """Prepare the writes for what leaves the working set: full messages, where handles lead, what to notice later.
 
     Args:
         masked_ids: ids of the messages that a stand-in replaces.
-        state: the working set, and the number of the turn.
     """
-    messages, turn = state.get("messages", []), state.get("turns", 0)
+    thread_id, user_id, messages, turn = run.thread_id, run.context.user_id, run.messages, run.turn
     masked = [message for message in messages if str(message.id) in masked_ids]
     return [
-        *append_operations(thread_id, context.user_id, evicted, why="evicted", at=now(), among=messages),
-        *append_operations(thread_id, context.user_id, masked, why="offloaded", at=now(), among=messages),
+        *append_operations(thread_id, user_id, evicted, why="evicted", at=now(), among=messages),
+        *append_operations(thread_id, user_id, masked, why="offloaded", at=now(), among=messages),
         *(handle_operation(thread_id, str(message.id)) for message in masked),
         *left_operations(thread_id, masked, messages, "masked", turn),
         *left_operations(thread_id, evicted, messages, "evicted", turn),
@@ -186,9 +171,36 @@ def handle_operation(thread_id: str, message_id: str) -> PutOp:
     return PutOp(namespace, handle_of(message_id), {"message_id": message_id}, index=None)
 
 
-def removals(evicted: Sequence[BaseMessage], stand_ins: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the writes to the messages channel."""
-    return [*(RemoveMessage(id=str(message.id)) for message in evicted), *stand_ins]
+def shrink(
+    run: NodeRun,
+    plan: PromptPlan,
+    leaves: EvictionPlan,
+    *,
+    recalled: Sequence[BaseMessage],
+    summary: Summary | None,
+    events: Sequence[Event],
+    moved: str,
+) -> Update:
+    """Archive what leaves the working set and put stand-ins and summary in its place.
+
+    Args:
+        plan: as it is from now on.
+        recalled: recalled messages that go; the transcript has them already.
+        summary: when it has changed.
+        moved: why the head of the prompt is not as it was; empty when it is.
+    """
+    operations = leaving(run, leaves.evicted, leaves.masked)
+    update: Update = {}
+    gone = [RemoveMessage(id=str(message.id)) for message in (*leaves.evicted, *recalled)]
+    if gone or leaves.masked:
+        update["messages"] = [*gone, *leaves.masked.values()]
+    if summary is not None:
+        update["summary_id"], write = put_operation(run.thread_id, summary)
+        operations.append(write)
+    if moved:
+        update["moved"] = moved
+    run.record(events, operations)
+    return {**run.plan_update(plan), **update}
 
 
 def masked_events(stand_ins: dict[str, BaseMessage], size: PromptSize, reason: str) -> list[Event]:

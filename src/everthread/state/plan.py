@@ -15,7 +15,7 @@ from everthread.state.summary import Summary
 class PromptPlan:
     """Made once per turn by `inject_memory` and read by every other node and edge.
 
-    It lives in an `UntrackedValue`, so no checkpoint has it: after a resume `plan_of` makes it again.
+    It lives in an `UntrackedValue`, so no checkpoint has it: after a resume `NodeRun.plan` makes it again.
     """
 
     context: Context

@@ -1,12 +1,11 @@
 """The tool that saves a note, and the search for whose words a note is made of."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import takewhile
-from typing import Annotated, Any, Literal, Protocol, TypeGuard
+from typing import Annotated, Any, Literal, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
@@ -23,6 +22,7 @@ from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.said_instead import said_instead
 from everthread.memory.text.consent import agrees
 from everthread.memory.text.own_words import is_typed
+from everthread.models.calls import ModelCalls, amake_calls, make_calls
 from everthread.state import Context, State, namespaces
 from everthread.state.marks import is_synthetic
 from everthread.state.notes import Note, NoteOrigin, Source
@@ -30,7 +30,7 @@ from everthread.storage.recall import passage_of
 from everthread.storage.refetches import restated_blocked
 from everthread.tools.runtime import thread_of
 
-__all__ = ["SecondOpinion", "memory_tool", "save_memory_note"]
+__all__ = ["Judge", "memory_tool", "save_memory_note"]
 
 _REPEATING = ("save_memory_note", "recall_history")
 """Tools whose results only repeat notes and messages, which are searched anyway."""
@@ -38,23 +38,15 @@ _REPEATING = ("save_memory_note", "recall_history")
 _STATED = 8
 """Newest messages of the user that are looked at for what they did say, when a note is not in their words."""
 
-_NO_STORE = "Not saved: this conversation has no store."
-
 _SEARCHED = 20
 """Evicted messages that are looked at for the author of a note."""
 
 
-class SecondOpinion(Protocol):
-    """Who is asked about a note that the rules allow; `nodes.second_opinion` has the one of a model."""
-
-    def ask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
-        """Return a verdict; None when nobody is to be asked."""
-
-    async def aask(self, note: Note, runtime: ToolRuntime[Context, State]) -> Verdict | None:
-        """Do what `ask` does without blocking the event loop."""
+Judge = Callable[[Note, ToolRuntime[Context, State]], ModelCalls[Verdict | None]]
+"""Gives a verdict on a note that the rules allow, None when nobody is to be asked; see `nodes.second_opinion`."""
 
 
-def _functions(rules: Rules, judge: SecondOpinion | None) -> tuple[Callable[..., str], Callable[..., Awaitable[str]]]:
+def _functions(rules: Rules, judge: Judge | None) -> tuple[Callable[..., str], Callable[..., Awaitable[str]]]:
     """Return the tool's function and coroutine."""
 
     def save_memory_note(
@@ -73,24 +65,12 @@ def _functions(rules: Rules, judge: SecondOpinion | None) -> tuple[Callable[...,
         anything sensitive (document, card or account numbers, passwords, codes, full birth dates, street
         addresses, booking references). Write dates as YYYY-MM-DD.
         """
-        if runtime.store is None:
-            return _NO_STORE
-        draft = _drafted(text, keywords, scope, runtime, rules)
-        opinion = None
-        if draft.note is not None:
-            opinion = _unasked(runtime) if judge is None else judge.ask(draft.note, runtime)
-        return _saved(draft, opinion, runtime, runtime.store)
+        return make_calls(_saving(text, keywords, scope, runtime, rules, judge), runtime.config)
 
     async def asave_memory_note(
         text: str, keywords: list[str], runtime: ToolRuntime[Context, State], scope: Literal["durable", "session"]
     ) -> str:
-        if runtime.store is None:
-            return _NO_STORE
-        draft = await asyncio.to_thread(_drafted, text, keywords, scope, runtime, rules)
-        opinion = None
-        if draft.note is not None:
-            opinion = _unasked(runtime) if judge is None else await judge.aask(draft.note, runtime)
-        return await asyncio.to_thread(_saved, draft, opinion, runtime, runtime.store)
+        return await amake_calls(_saving(text, keywords, scope, runtime, rules, judge), runtime.config)
 
     return save_memory_note, asave_memory_note
 
@@ -98,7 +78,7 @@ def _functions(rules: Rules, judge: SecondOpinion | None) -> tuple[Callable[...,
 save_memory_note = StructuredTool.from_function(*_functions(BUILT_IN, None))
 
 
-def memory_tool(rules: Rules = BUILT_IN, judge: SecondOpinion | None = None) -> BaseTool:
+def memory_tool(rules: Rules = BUILT_IN, judge: Judge | None = None) -> BaseTool:
     """Return the tool that saves notes.
 
     Args:
@@ -108,6 +88,24 @@ def memory_tool(rules: Rules = BUILT_IN, judge: SecondOpinion | None = None) -> 
     # Not made anew: each graph would pay for a schema, and Python 3.11 cannot make several at once in threads.
     func, coroutine = _functions(rules, judge)
     return save_memory_note.model_copy(update={"func": func, "coroutine": coroutine})
+
+
+def _saving(
+    text: str,
+    keywords: Sequence[str],
+    scope: Literal["durable", "session"],
+    runtime: ToolRuntime[Context, State],
+    rules: Rules,
+    judge: Judge | None,
+) -> ModelCalls[str]:
+    """Draft a note, have it judged and save it."""
+    if runtime.store is None:
+        return "Not saved: this conversation has no store."
+    draft = _drafted(text, keywords, scope, runtime, rules)
+    opinion = None
+    if draft.note is not None:
+        opinion = _unasked(runtime) if judge is None else (yield from judge(draft.note, runtime))
+    return _saved(draft, opinion, runtime, runtime.store)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Nodes that call a model, written once for `invoke` and `ainvoke`.
+"""Nodes and tools that call a model, written once for `invoke` and `ainvoke`.
 
-Such a node is a generator: it yields each `ModelCall` it wants made and gets the reply back, or the exception of the
-call raised at the `yield`. What it returns is the node's update. Only the drivers here know which kind of run it is.
+Each is a generator: it yields each `ModelCall` it wants made and gets the reply back, or the exception of the call
+raised at the `yield`. What it returns is the update or the result. Only `make_calls` and `amake_calls` know which kind
+of run it is.
 """
 
 import asyncio
@@ -15,17 +16,15 @@ from typing import Any, Generic, TypeVar
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.runtime import Runtime, get_runtime
 
-from everthread.nodes.deps import NodeDeps
-from everthread.state import Context, State, Update
+__all__ = ["ModelCall", "ModelCalls", "amake_calls", "make_calls"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A call that a node wants made."""
+    """A call that a node or a tool wants made."""
 
     model: Runnable[Any, Any]
     prompt: Sequence[BaseMessage]
@@ -101,22 +100,3 @@ def _advance(calls: ModelCalls[T], reply: Any) -> ModelCall | _Result[T]:
         return calls.throw(reply) if isinstance(reply, Exception) else calls.send(reply)
     except StopIteration as done:
         return _Result(done.value)
-
-
-class ModelNode(Runnable[State, Update]):
-    """A node of a graph, made from a generator."""
-
-    def __init__(
-        self, node: Callable[[State, Runtime[Context], NodeDeps], ModelCalls[Update]], *, deps: NodeDeps
-    ) -> None:
-        self._node = node
-        self._deps = deps
-
-    def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Update:
-        """Run the node, waiting for each call."""
-        self._deps.check_sync()
-        return make_calls(self._node(input, get_runtime(Context), self._deps), config or {})
-
-    async def ainvoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Update:
-        """Run the node, awaiting each call."""
-        return await amake_calls(self._node(input, get_runtime(Context), self._deps), config or {})
