@@ -1,21 +1,11 @@
 """Plan a consolidation by rules: no model, and on doubt both notes stay."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from everthread.memory.consolidate.conflicts import relation
 from everthread.memory.consolidate.duplicates import says_the_same
 from everthread.memory.consolidate.expiry import end_of
-from everthread.memory.consolidate.plan import (
-    Add,
-    Decision,
-    Drop,
-    Expire,
-    Keep,
-    Mark,
-    Merge,
-    Plan,
-    Supersede,
-)
+from everthread.memory.consolidate.plan import Add, Decision, Drop, Expire, Keep, Mark, Merge, Plan, Supersede
 from everthread.memory.consolidate.promotion import is_promoted
 from everthread.memory.guard import check
 from everthread.memory.text.wording import wording
@@ -126,7 +116,7 @@ def plan_note(draft: Draft, note: Note) -> None:
     elif note.id in draft.notes:
         # A crash came between two tries, or the note was consolidated and distilled again.
         draft.decide(Merge(note.id, note.id))
-    elif (twin := _first(draft.active, note, _is_twin)) is not None:
+    elif (twin := _twin(draft.active, note)) is not None:
         draft.decide(Merge(note.id, twin.id))
     elif (gone := _replaced_later(draft, note)) is not None:
         draft.decide(Merge(note.id, gone.id))
@@ -152,25 +142,22 @@ def _add(draft: Draft, note: Note) -> None:
 
 def _replaced_later(draft: Draft, note: Note) -> Note | None:
     """Return the replaced note that this one repeats, unless the user said it again after it was replaced."""
-    gone = [
+    twins = [
         other
         for other in draft.notes.values()
-        if other.status in ("superseded", "retracted") and not is_promoted(other)
+        if other.status in ("superseded", "retracted")
+        and not is_promoted(other)
+        and says_the_same(other.text, note.text)
     ]
-    twins = [other for other in gone if _is_twin(other, note)]
     if not twins:
         return None
     last = max(twins, key=lambda other: other.valid_to or other.date)
     ended = last.valid_to or last.date
-    by_user = note.origin == "user"
-    return None if by_user and note.date >= ended else last
+    return None if note.origin == "user" and note.date >= ended else last
 
 
-def _is_twin(other: Note, note: Note) -> bool:
-    return says_the_same(other.text, note.text)
-
-
-def _first(notes: Iterable[Note], note: Note, test: Callable[[Note, Note], bool]) -> Note | None:
+def _twin(notes: Iterable[Note], note: Note) -> Note | None:
+    """Return a note that says the same as another one; of several, the one whose words differ least."""
     words = wording(note.text).words
     likely = sorted(notes, key=lambda other: len(words ^ wording(other.text).words))
-    return next((other for other in likely if test(other, note)), None)
+    return next((other for other in likely if says_the_same(other.text, note.text)), None)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from everthread.memory.consolidate.support import unsupported
 from everthread.memory.distill import MOST_PER_MESSAGE, Candidate, share_meaning
@@ -21,7 +21,7 @@ from everthread.memory.distill.statements import (
     statements,
 )
 from everthread.memory.provenance import Said, evidence_of, is_frame
-from everthread.memory.replies import json_of
+from everthread.memory.replies import json_of, valid_items
 from everthread.memory.text.consent import agrees
 from everthread.memory.text.constraints import is_for_this_time, is_lasting
 from everthread.memory.text.own_words import Sentence, own_sentences
@@ -82,12 +82,7 @@ def read_proposals(reply: object) -> tuple[list[Proposal], int]:
     items: Any = value.get("notes") if isinstance(value, dict) else value
     if not isinstance(items, list) or (not items and not isinstance(value, dict)):
         raise ValueError("no list of notes")
-    proposals = []
-    for item in items:
-        try:
-            proposals.append(Proposal.model_validate(item))
-        except ValidationError:
-            continue
+    proposals = valid_items(items, Proposal)
     if items and not proposals:
         raise ValueError("no note that can be read")
     return proposals, len(items) - len(proposals)
