@@ -50,7 +50,7 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         ended: Update = {"messages": [marked(limit_reply(reservation, state), at=now())]}
         return {**plan, **ended, **({} if chat.response is None else {"structured_response": None})}
     name = attempt.recorded()
-    telemetry = Call.begin(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
+    telemetry = Call(thread_of(runtime), chat.name, chat.provider, prompt.tokens)
     try:
         bound = chat.bound(reads_back=attempt.reads_back)
         if context.max_output_tokens is not None:
