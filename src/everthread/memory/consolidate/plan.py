@@ -11,7 +11,20 @@ from everthread.memory.consolidate.expiry import renewed
 from everthread.state import namespaces
 from everthread.state.notes import Note
 
-__all__ = ["Add", "Decision", "Drop", "Expire", "Keep", "Mark", "Merge", "Plan", "Supersede", "operations", "unmarked"]
+__all__ = [
+    "Add",
+    "Decision",
+    "Drop",
+    "Expire",
+    "Keep",
+    "Mark",
+    "Merge",
+    "Plan",
+    "Supersede",
+    "apply",
+    "operations",
+    "unmarked",
+]
 
 T = TypeVar("T")
 
@@ -142,7 +155,7 @@ class Plan:
         notes = {note.id: note for note in self.long_term}
         session = {note.id: note for note in self.session}
         for decision in self.decisions:
-            _apply(decision, notes, session)
+            apply(decision, notes, session)
         return notes
 
     def _all(self, kind: type[D]) -> list[D]:
@@ -173,7 +186,8 @@ def operations(plan: Plan, user_id: str, thread_id: str, further: Mapping[str, N
     ]
 
 
-def _apply(decision: Decision, notes: dict[str, Note], session: Mapping[str, Note]) -> None:
+def apply(decision: Decision, notes: dict[str, Note], session: Mapping[str, Note]) -> None:
+    """Change long-term notes, by id, as a decision on one of them or on a session note says."""
     match decision:
         case Add(note_id, text):
             note = session[note_id]
