@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from everthread.errors import SettingsError
 from everthread.memory.capture import kind_of, normalised
 from everthread.memory.consolidate.plan import MOST_CONFIRMATIONS, unmarked
-from everthread.memory.consolidate.promotion import is_promoted
+from everthread.memory.consolidate.promotion import holds
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.third_person import keywords
 from everthread.memory.guard import check, phrase
@@ -99,7 +99,7 @@ def _as_users(note: Note) -> dict[str, object]:
 
 
 def _check_holds(note: Note) -> None:
-    if note.status != "active" and not is_promoted(note):
+    if not holds(note):
         advice = _NO_LONGER.get(note.status, "confirm it first")
         by = f" by {note.superseded_by!r}" if note.superseded_by else ""
         raise SettingsError(f"note {note.id!r} is {note.status}{by}; {advice}")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from everthread.memory.consolidate.promotion import is_promoted
+from everthread.memory.consolidate.promotion import holds
 from everthread.memory.consolidate.rules import in_order, reason_to_drop
 from everthread.memory.replies import json_of, valid_items
 from everthread.memory.text.wording import wording
@@ -58,7 +58,7 @@ def numbered(session: Sequence[Note], long_term: Sequence[Note], today: str = ""
     """Number the notes that a model can decide on: active long-term notes, and session notes that may last."""
     lasting = [note for note in in_order(session) if not reason_to_drop(note, today)]
     words = frozenset(word for note in lasting for word in wording(note.text).words)
-    active = [note for note in long_term if note.status == "active" or is_promoted(note)]
+    active = [note for note in long_term if holds(note)]
     newest = sorted(active, key=lambda note: note.date, reverse=True)
     shown = sorted(newest, key=lambda note: -len(words & wording(note.text).words))[:MOST_SHOWN]
     ids = {note.id for note in shown}

@@ -6,7 +6,7 @@ from everthread.memory.consolidate.conflicts import relation
 from everthread.memory.consolidate.duplicates import says_the_same
 from everthread.memory.consolidate.expiry import end_of
 from everthread.memory.consolidate.plan import Add, Decision, Drop, Expire, Keep, Mark, Merge, Plan, Supersede, apply
-from everthread.memory.consolidate.promotion import is_promoted
+from everthread.memory.consolidate.promotion import holds, is_promoted
 from everthread.memory.guard import check
 from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
@@ -48,7 +48,7 @@ class Draft:
     @property
     def active(self) -> list[Note]:
         """Long-term notes that hold by now, those that became a field of the profile among them."""
-        return [note for note in self.notes.values() if note.status == "active" or is_promoted(note)]
+        return [note for note in self.notes.values() if holds(note)]
 
     def decide(self, *decisions: Decision) -> None:
         """Add decisions."""

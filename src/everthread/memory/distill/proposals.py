@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from everthread.memory.capture import LONGEST
 from everthread.memory.consolidate.support import unsupported
 from everthread.memory.distill import MOST_PER_MESSAGE, Candidate, share_meaning
 from everthread.memory.distill.attributes import subject_of
@@ -33,7 +34,6 @@ __all__ = ["Proposal", "Proposals", "accepted", "read_proposals", "refusals", "t
 CONFIDENCE = 0.8
 """What a note is worth that only a model read; our choice, below what a rule is sure of and above a mere taste."""
 
-_LONGEST = 400
 _SHORT_ANSWER = 80
 """Characters of a message up to which the assistant's question counts as part of what it says."""
 
@@ -110,7 +110,7 @@ def accepted(proposal: Proposal, text: str, question: str = "", known: Iterable[
     problem = unsupported(proposal.text, support)
     if not problem and not wording(proposal.text).words:
         problem = "no content"
-    if problem or not proposal.text.strip() or len(proposal.text) > _LONGEST:
+    if problem or not proposal.text.strip() or len(proposal.text) > LONGEST:
         return problem or f"a text of {len(proposal.text):,} characters"
     whole = " ".join(sentence.text for sentence in quoted.sentences)
     is_now = is_for_this_time(whole) and not is_lasting(whole)
