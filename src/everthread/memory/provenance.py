@@ -233,8 +233,9 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
     if sentence.is_question:
         asks = cue("asks-behind").search(text)
         ahead = text[: asks.start()] if asks else ""
-        # `I print on both sides, can that be the default?` states something, and asks behind it.
-        is_users = _is_by_user(ahead) or _is_worded_as_rule(ahead)
+        # `I print on both sides, can that be the default?` states something, and asks behind it. In other languages
+        # the verb tells who speaks.
+        is_users = _BY_USER.search(ahead) is not None or is_foreign(ahead) or _is_worded_as_rule(ahead)
         if not stated and not _PACK.fits("errand", text) and not (is_users and _states(ahead)):
             return None
         if ahead and not _PACK.fits("errand", ahead):
@@ -255,11 +256,6 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
 
 def _is_worded_as_rule(text: str) -> bool:
     return BUILT_IN.pack("constraints").fits("standing", text)
-
-
-def _is_by_user(ahead: str) -> bool:
-    """Tell whether what stands ahead of a question is the user's; in other languages the verb tells who speaks."""
-    return _BY_USER.search(ahead) is not None or is_foreign(ahead)
 
 
 def _states(text: str) -> bool:

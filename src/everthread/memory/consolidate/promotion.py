@@ -5,7 +5,7 @@ A field takes part when its type lists its values, such as `Literal["aisle", "wi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -53,7 +53,7 @@ class Settled:
     notes: dict[str, Note]
     """The notes that changed, by id."""
     promoted: tuple[Promotion, ...] = ()
-    reverted: tuple[Promotion, ...] = field(default=())
+    reverted: tuple[Promotion, ...] = ()
     """Fields that were taken back, because their note holds no longer."""
 
 
@@ -126,7 +126,7 @@ def released(notes: Mapping[str, Note], profile: Mapping[str, Any], provenance: 
             reverted.append(Promotion(str(origin["note_id"]), name, str(origin["value"])))
         elif note is not None and is_its and values.get(name) in (None, ""):
             changed[note.id] = note.model_copy(update=_HOLDS)
-    return Settled(values, came_from, changed, (), tuple(reverted))
+    return Settled(values, came_from, changed, reverted=tuple(reverted))
 
 
 def given_back(notes: Mapping[str, Note], profile: Mapping[str, Any]) -> dict[str, Note]:
