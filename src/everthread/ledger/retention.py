@@ -9,10 +9,9 @@ from langgraph.store.base import BaseStore, PutOp, SearchItem
 
 from everthread.ledger.recipes import RENEWED_AFTER, WHOLE_EVERY
 from everthread.state import namespaces
+from everthread.state.records import matching
 
 __all__ = ["KEPT_KINDS", "RUNS_BETWEEN", "outdated", "prune"]
-
-_PAGE = 500
 
 RUNS_BETWEEN = 64
 """Runs of a thread from one look at its ledger to the next; so many more turns may be kept meanwhile."""
@@ -52,15 +51,14 @@ def outdated(store: BaseStore, thread_id: str, through_turn: int) -> list[Search
     """
     if through_turn <= 0:
         return []
-    found: list[SearchItem] = []
     spaces = {
         namespaces.ledger(thread_id): through_turn,
         namespaces.thread(thread_id, "left"): through_turn,
         namespaces.prompts(thread_id): through_turn - RENEWED_AFTER - WHOLE_EVERY,
     }
-    for namespace, newest in spaces.items():
-        offset = 0
-        while page := store.search(namespace, filter={"turn": {"$lte": newest}}, limit=_PAGE, offset=offset):
-            found += [one for one in page if one.value.get("event") not in KEPT_KINDS]
-            offset += len(page)
-    return found
+    return [
+        one
+        for namespace, newest in spaces.items()
+        for one in matching(store, namespace, {"turn": {"$lte": newest}})
+        if one.value.get("event") not in KEPT_KINDS
+    ]

@@ -9,7 +9,7 @@ Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -59,20 +59,15 @@ def tell(value: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a model, from before it is sent to its reply or failure."""
+    """One call of a model, from just before it is sent to its reply or failure."""
 
     thread_id: str
     model: str
     provider: str
     prompt_tokens: int
     """By our own count; the provider's own figure stands beside it once it is known."""
-    began: int = 0
+    began: int = field(default_factory=time.time_ns)
     """Nanoseconds since 1970."""
-
-    @classmethod
-    def begin(cls, thread_id: str, model: str, provider: str, prompt_tokens: int) -> "Call":
-        """Note when a call begins."""
-        return cls(thread_id, model, provider, prompt_tokens, time.time_ns())
 
     def end(self, reply: AIMessage | None = None, error: BaseException | None = None) -> None:
         """Tell the call: a span `chat MODEL`, its tokens and how long it took."""

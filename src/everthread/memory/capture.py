@@ -12,7 +12,9 @@ from everthread.state import namespaces
 from everthread.state.notes import Note, NoteKind, NoteOrigin, NoteScope, Source, note_id
 from everthread.state.reducer import clean
 
-_LONGEST = 400
+LONGEST = 400
+"""Characters of a note."""
+
 _LONGEST_KEYWORD = 24
 _KEYWORD = re.compile(r"[\W\d_]+")
 
@@ -81,8 +83,8 @@ def capture(
 def normalised(text: str) -> str:
     """Return a note's text in one line, with a full stop, cut at a sentence or word below 400 characters."""
     text = " ".join(clean(text).split())
-    if len(text) > _LONGEST:
-        text = text[:_LONGEST].rsplit(" ", 1)[0]
+    if len(text) > LONGEST:
+        text = text[:LONGEST].rsplit(" ", 1)[0]
     if text and text[-1].isalnum():
         text += "."
     return text

@@ -20,6 +20,7 @@ from everthread.memory.text.languages import is_foreign
 from everthread.memory.text.own_words import Sentence, is_reported, own_sentences
 from everthread.memory.text.sentences import sentences
 from everthread.memory.text.wording import Wording, root, wording
+from everthread.memory.text.words import same_start
 
 __all__ = [
     "Evidence",
@@ -30,7 +31,6 @@ __all__ = [
     "is_frame",
     "is_same",
     "own_keywords",
-    "same_start",
     "shown_by",
     "tool_behind",
 ]
@@ -215,7 +215,7 @@ def is_frame(word: str) -> bool:
 
 def _is_plain(text: str) -> bool:
     """Tell whether all of a text can be seen and read as words."""
-    if any(is_invisible(sign) or 0x202A <= ord(sign) <= 0x202E or 0x2066 <= ord(sign) <= 0x2069 for sign in text):
+    if any(map(is_invisible, text)):
         return False
     visible = folded(text).text
     return _PROSE.fullmatch(visible) is not None and _LONE_MARKS.search(visible) is None
@@ -233,8 +233,9 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
     if sentence.is_question:
         asks = cue("asks-behind").search(text)
         ahead = text[: asks.start()] if asks else ""
-        # `I print on both sides, can that be the default?` states something, and asks behind it.
-        is_users = _is_by_user(ahead) or _is_worded_as_rule(ahead)
+        # `I print on both sides, can that be the default?` states something, and asks behind it. In other languages
+        # the verb tells who speaks.
+        is_users = _BY_USER.search(ahead) is not None or is_foreign(ahead) or _is_worded_as_rule(ahead)
         if not stated and not _PACK.fits("errand", text) and not (is_users and _states(ahead)):
             return None
         if ahead and not _PACK.fits("errand", ahead):
@@ -257,11 +258,6 @@ def _is_worded_as_rule(text: str) -> bool:
     return BUILT_IN.pack("constraints").fits("standing", text)
 
 
-def _is_by_user(ahead: str) -> bool:
-    """Tell whether what stands ahead of a question is the user's; in other languages the verb tells who speaks."""
-    return _BY_USER.search(ahead) is not None or is_foreign(ahead)
-
-
 def _states(text: str) -> bool:
     """Tell whether what stands ahead of a question states something that is not for now."""
     if _NOW.search(text):
@@ -271,7 +267,7 @@ def _states(text: str) -> bool:
 
 def _agreed(asked: str) -> Iterator[Evidence]:
     """Yield the question that a yes agrees to, when there is exactly one and it is about the user."""
-    if not asked or any(is_invisible(sign) or "\u202a" <= sign <= "\u202e" for sign in asked):
+    if not asked or any(map(is_invisible, asked)):
         return
     questions = [part for part in sentences(asked) if part.rstrip("\"'”’)*_ ").endswith("?")]
     if len(questions) != 1 or asked.rstrip().rstrip("\"'”’)*_ ")[-1:] != "?":
@@ -370,12 +366,6 @@ def is_same(one: str, other: str) -> bool:
     length = same_start(one, other)
     rest = {one[length:], other[length:]} - {""}
     return length >= _SHORTEST_STEM and rest <= _ENDINGS
-
-
-def same_start(one: str, other: str) -> int:
-    """Return how many letters two words begin with in common."""
-    shorter = min(len(one), len(other))
-    return next((place for place in range(shorter) if one[place] != other[place]), shorter)
 
 
 def _together(one: Wording, other: Wording) -> Wording:

@@ -16,8 +16,13 @@ _WAITING = {"tool": "from a tool", "assistant": "concluded by the assistant"}
 
 
 def escape(text: str) -> str:
-    """Keep text inside its block: a delimiter in it can neither close nor open one."""
-    return " ".join(_OPENING.sub("<\\\\", text).split())
+    """Return a text in one line whose delimiters can neither close nor open a block."""
+    return " ".join(quotable(text).split())
+
+
+def quotable(text: str) -> str:
+    """Return a text whose delimiters can neither close nor open a block, with its line breaks."""
+    return _OPENING.sub("<\\\\", text).strip()
 
 
 def render_profile(profile: dict[str, Any] | None) -> str:
@@ -27,34 +32,28 @@ def render_profile(profile: dict[str, Any] | None) -> str:
     filled = {name: value for name, value in profile.items() if value not in (None, [], {}, "")}
     if not filled:
         return ""
-    text = yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=100).strip()
-    text = _OPENING.sub("<\\\\", text)
+    text = quotable(yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=100))
     return f"<user_profile>\n---\n{text}\n---\n</user_profile>"
 
 
 def render_notes(heading: str, notes: Iterable[Note]) -> str:
     """Render notes as a Markdown list inside `<memories>`, newest first; empty when there are none."""
-    lines = [note_line(note) for note in newest_first(notes)]
-    if not lines:
-        return ""
-    return f"<memories>\n## {heading}\n" + "\n".join(lines) + "\n</memories>"
+    return _memories(heading, map(note_line, newest_first(notes)))
 
 
 def render_pins(pins: Iterable[str]) -> str:
     """Render pinned sentences word for word inside `<memories>`; empty when there are none."""
-    lines = [f"- {pin}" for pin in pins]
-    return "<memories>\n## Standing instructions of the user\n" + "\n".join(lines) + "\n</memories>" if lines else ""
+    return _memories("Standing instructions of the user", (f"- {pin}" for pin in pins))
 
 
 def render_quotes(quotes: Iterable[str]) -> str:
     """Render pinned messages, each `speaker, date: text`, inside `<memories>`; empty when there are none."""
-    lines = [f"- {quote}" for quote in quotes]
-    return "<memories>\n## Messages that the user pinned\n" + "\n".join(lines) + "\n</memories>" if lines else ""
+    return _memories("Messages that the user pinned", (f"- {quote}" for quote in quotes))
 
 
-def quotable(text: str) -> str:
-    """Return a text whose delimiters can neither close nor open a block, with its line breaks."""
-    return _OPENING.sub("<\\\\", text).strip()
+def _memories(heading: str, items: Iterable[str]) -> str:
+    lines = "\n".join(items)
+    return f"<memories>\n## {heading}\n{lines}\n</memories>" if lines else ""
 
 
 def note_line(note: Note) -> str:

@@ -2,9 +2,13 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["json_of"]
+from pydantic import BaseModel, ValidationError
+
+__all__ = ["json_of", "valid_items"]
+
+M = TypeVar("M", bound=BaseModel)
 
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 
@@ -27,3 +31,14 @@ def json_of(reply: object) -> Any:
         return json.JSONDecoder().raw_decode(text[start:])[0]
     except (ValueError, RecursionError) as error:
         raise ValueError("the JSON of the reply is cut or broken") from error
+
+
+def valid_items(items: list[Any], model: type[M]) -> list[M]:
+    """Return the items of a reply's list that a model fits; the others are left out."""
+    valid = []
+    for item in items:
+        try:
+            valid.append(model.model_validate(item))
+        except ValidationError:
+            continue
+    return valid

@@ -13,14 +13,14 @@ from everthread.memory.distill import Candidate, candidates, share_meaning
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.third_person import quotation
 from everthread.memory.folding import folded
-from everthread.memory.provenance import Said, evidence_in, is_frame, is_same, same_start
+from everthread.memory.provenance import Said, evidence_in, is_frame, is_same
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.consent import is_answer
 from everthread.memory.text.constraints import constraints_in, is_for_this_time, is_lasting
 from everthread.memory.text.languages import is_english, is_foreign
 from everthread.memory.text.own_words import own_sentences
 from everthread.memory.text.wording import wording
-from everthread.memory.text.words import words
+from everthread.memory.text.words import same_start, words
 
 __all__ = ["said_instead"]
 

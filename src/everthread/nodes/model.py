@@ -49,7 +49,7 @@ def model(state: State, runtime: Runtime[Context], deps: NodeDeps) -> ModelCalls
         ended: Update = {"messages": [marked(limit_reply(reservation, state), at=now())]}
         return {**plan, **ended, **({} if chat.response is None else {"structured_response": None})}
     name = attempt.recorded()
-    telemetry = Call.begin(run.thread_id, chat.name, chat.provider, prompt.tokens)
+    telemetry = Call(run.thread_id, chat.name, chat.provider, prompt.tokens)
     try:
         bound = attempt.bound.chat
         if context.max_output_tokens is not None:

@@ -136,24 +136,20 @@ class Counters:
             model: that has answered.
             operations: further writes of the same transaction.
         """
+        self._end(made, lambda record: _settled(record, made, usage, cost, model or made.model), operations)
+
+    def release(self, made: Reservation) -> None:
+        """Take a reservation back: the provider has refused the call, and bills nothing."""
+        self._end(made, lambda record: _closed(record, made.id))
+
+    def _end(self, made: Reservation, change: Callable[[Record], Record], operations: Iterable[PutOp] = ()) -> None:
+        """Change both records, which takes a reservation away; nothing when it was ended before."""
 
         def make(found: list[Any]) -> Sequence[PutOp]:
             user, thread = (None if one is None else one.value for one in found)
             if user is None or made.id not in user["open"]:
                 return ()
-            puts = self._puts(
-                made.day, user, thread, lambda record: _settled(record, made, usage, cost, model or made.model)
-            )
-            return [*puts, *operations]
-
-        self._change(self._reads(made.day), make)
-
-    def release(self, made: Reservation) -> None:
-        """Take a reservation back: the provider has refused the call, and bills nothing."""
-
-        def make(found: list[Any]) -> Sequence[PutOp]:
-            user, thread = (None if one is None else one.value for one in found)
-            return self._puts(made.day, user, thread, lambda record: _closed(record, made.id)) if user else ()
+            return [*self._puts(made.day, user, thread, change), *operations]
 
         self._change(self._reads(made.day), make)
 

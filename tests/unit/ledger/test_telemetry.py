@@ -67,7 +67,7 @@ def test_events_are_counted_by_kind(seen: Seen) -> None:
 
 
 def test_a_call_is_a_client_span_by_the_semantic_conventions(seen: Seen) -> None:
-    Call.begin("t", "gpt-5-mini", "openai", 11).end(REPLY)
+    Call("t", "gpt-5-mini", "openai", 11).end(REPLY)
 
     (span,) = seen.spans
     assert span.name == "chat gpt-5-mini"
@@ -78,7 +78,7 @@ def test_a_call_is_a_client_span_by_the_semantic_conventions(seen: Seen) -> None
 
 
 def test_tokens_and_time_of_a_call_are_histograms(seen: Seen) -> None:
-    Call.begin("t", "gpt-5-mini", "openai", 11).end(REPLY)
+    Call("t", "gpt-5-mini", "openai", 11).end(REPLY)
 
     metrics = seen.metrics
     usage = {point.attributes["gen_ai.token.type"]: point.sum for point in metrics["gen_ai.client.token.usage"]}
@@ -87,7 +87,7 @@ def test_tokens_and_time_of_a_call_are_histograms(seen: Seen) -> None:
 
 
 def test_a_failed_call_says_which_error_and_not_its_text(seen: Seen) -> None:
-    Call.begin("t", "m", "p", 1).end(error=RuntimeError("your prompt was: secret"))
+    Call("t", "m", "p", 1).end(error=RuntimeError("your prompt was: secret"))
 
     (span,) = seen.spans
     assert span.attributes["error.type"] == "RuntimeError"
@@ -98,7 +98,7 @@ def test_nothing_happens_until_somebody_configures_it() -> None:
     pytest.importorskip("opentelemetry.trace")
 
     telemetry.tell({"event": "evicted"})
-    Call.begin("t", "m", "p", 1).end(REPLY)
+    Call("t", "m", "p", 1).end(REPLY)
 
     assert telemetry.instruments is not None
     assert not telemetry.instruments.tracer.start_span("any").is_recording()
@@ -109,6 +109,6 @@ def test_nothing_happens_without_the_library(monkeypatch: pytest.MonkeyPatch) ->
 
     module = runpy.run_path(telemetry.__file__)
     module["tell"]({"event": "evicted"})
-    module["Call"].begin("t", "m", "p", 1).end(REPLY)
+    module["Call"]("t", "m", "p", 1).end(REPLY)
 
     assert module["instruments"] is None

@@ -52,6 +52,14 @@ def test_a_pack_of_ones_own_adds_to_the_built_in_one(tmp_path: Path) -> None:
     assert constraints_in("They wait for the department head.") == []
 
 
+def test_a_pattern_on_several_lines_may_have_comments(tmp_path: Path) -> None:
+    lines = "|-\n        # whom to wait for\n        wait for the {heads}\n          |ask {heads}"
+    mine = Rules([written(tmp_path, OWN.replace("'wait for the {heads}'", lines))])
+
+    (rule,) = [rule for rule in mine.pack("constraints").sections["standing"] if rule.name == "head-agrees"]
+    assert rule.pattern.pattern == "(?is:wait for the (?:department\\ head|boss)|ask (?:department\\ head|boss))"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -5,6 +5,7 @@ from typing import Literal
 from everthread.memory.consolidate.amounts import differ_in_number
 from everthread.memory.consolidate.claims import LONGEST_READ, Claim, claims, cue, is_of_many
 from everthread.memory.text.wording import SLACK, are_opposed, root, unframed, wording
+from everthread.memory.text.words import same_start
 from everthread.state.notes import Note
 
 __all__ = ["Relation", "relation"]
@@ -89,9 +90,8 @@ def _changes_one_place(old: str, new: str) -> bool:
     switch = frozenset(word for text in switches for word in wording(text).words)
     first, second = list(wording(old).signed), [one for one in wording(new).signed if one[0] not in switch]
     shorter = min(len(first), len(second))
-    ahead = next((place for place in range(shorter) if first[place] != second[place]), shorter)
-    rest = shorter - ahead
-    behind = next((place for place in range(rest) if first[-1 - place] != second[-1 - place]), rest)
+    ahead = same_start(first, second)
+    behind = same_start(first[ahead:][::-1], second[ahead:][::-1])
     changed = max(len(first), len(second)) - ahead - behind
     is_one_place = 0 < changed <= _LONGEST_VALUE and shorter > ahead + behind > 0
     return is_one_place and not are_opposed(wording(old), wording(new))

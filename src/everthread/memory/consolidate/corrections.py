@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from everthread.errors import SettingsError
 from everthread.memory.capture import kind_of, normalised
-from everthread.memory.consolidate.plan import MOST_CONFIRMATIONS
-from everthread.memory.consolidate.promotion import is_promoted
+from everthread.memory.consolidate.plan import MOST_CONFIRMATIONS, unmarked
+from everthread.memory.consolidate.promotion import holds
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.third_person import keywords
 from everthread.memory.guard import check, phrase
@@ -28,10 +28,9 @@ def edited(notes: Mapping[str, Note], note: Note, text: str, today: str) -> dict
     update = {"text": text, "kind": kind_of(text), "date": today, "origin": "user", "confidence": 1.0}
     derived = {"keywords": tuple(keywords(text)), "subject": subject_of(text), "conflicts_with": ()}
     fresh = {"status": "active", "superseded_by": None, "valid_to": None, "valid_from": None, "confirmations": ()}
-    own = _as_users(note) | {"kind": kind_of(text)}
-    new = note.model_copy(update={**own, **update, **fresh, **derived, "id": note_id(note.id, text)})
+    new = note.model_copy(update={**_as_users(note), **update, **fresh, **derived, "id": note_id(note.id, text)})
     old = note.model_copy(update={"status": "superseded", "valid_to": today, "superseded_by": new.id})
-    return {**_unmarked(notes, note.id), old.id: old, new.id: new}
+    return {**unmarked(notes, note.id), old.id: old, new.id: new}
 
 
 def written(notes: Mapping[str, Note], text: str, today: str) -> dict[str, Note]:
@@ -88,7 +87,7 @@ def retracted(notes: Mapping[str, Note], note: Note, today: str) -> dict[str, No
         raise SettingsError(f"note {note.id!r} was retracted on {note.valid_to or note.date}")
     _check_holds(note)
     update = {"status": "retracted", "valid_to": today, "superseded_by": None, "conflicts_with": ()}
-    return {**_unmarked(notes, note.id), note.id: note.model_copy(update=update)}
+    return {**unmarked(notes, note.id), note.id: note.model_copy(update=update)}
 
 
 def _as_users(note: Note) -> dict[str, object]:
@@ -100,17 +99,7 @@ def _as_users(note: Note) -> dict[str, object]:
 
 
 def _check_holds(note: Note) -> None:
-    if note.status != "active" and not is_promoted(note):
+    if not holds(note):
         advice = _NO_LONGER.get(note.status, "confirm it first")
         by = f" by {note.superseded_by!r}" if note.superseded_by else ""
         raise SettingsError(f"note {note.id!r} is {note.status}{by}; {advice}")
-
-
-def _unmarked(notes: Mapping[str, Note], note_id: str) -> dict[str, Note]:
-    return {
-        other.id: other.model_copy(
-            update={"conflicts_with": tuple(marked_id for marked_id in other.conflicts_with if marked_id != note_id)}
-        )
-        for other in notes.values()
-        if note_id in other.conflicts_with
-    }

@@ -1,9 +1,9 @@
 """Tell whether two notes say the same."""
 
 from collections.abc import Sequence
-from itertools import takewhile
 
 from everthread.memory.text.wording import Wording, are_opposed, wording
+from everthread.memory.text.words import same_start
 
 __all__ = ["says_the_same"]
 
@@ -47,13 +47,8 @@ def _is_spelling(word: str, other: str, names: frozenset[str]) -> bool:
         return False
     if word.endswith(other) or other.endswith(word):
         return False  # un-, non-, in-, dis-: the opposite
-    start = _shared_letters(word, other)
-    end = _shared_letters(word[start:][::-1], other[start:][::-1])
+    start = same_start(word, other)
+    end = same_start(word[start:][::-1], other[start:][::-1])
     left, right = word[start : len(word) - end], other[start : len(other) - end]
     # One letter added, left out or replaced, or two neighbours swapped.
     return max(len(left), len(right)) <= 1 or (len(left) == 2 and left == right[::-1])
-
-
-def _shared_letters(word: str, other: str) -> int:
-    """Return how many letters open both words."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, other, strict=False)))

@@ -1,6 +1,6 @@
 """What consolidation decides on each note, as typed values, and what the notes are once it is applied."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -11,7 +11,20 @@ from everthread.memory.consolidate.expiry import renewed
 from everthread.state import namespaces
 from everthread.state.notes import Note
 
-__all__ = ["Add", "Decision", "Drop", "Expire", "Keep", "Mark", "Merge", "Plan", "Supersede", "operations"]
+__all__ = [
+    "Add",
+    "Decision",
+    "Drop",
+    "Expire",
+    "Keep",
+    "Mark",
+    "Merge",
+    "Plan",
+    "Supersede",
+    "apply",
+    "operations",
+    "unmarked",
+]
 
 T = TypeVar("T")
 
@@ -24,10 +37,10 @@ MOST_CONFIRMATIONS = 32
 
 @dataclass(frozen=True)
 class Keep:
-    """The note stays as it is: a long-term note, or a session note for which there is no room."""
+    """A session note stays one, since there is no room for it or nobody judged it."""
 
     note_id: str
-    reason: str = ""
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,7 @@ class Drop:
 
 
 Decision = Keep | Add | Merge | Supersede | Mark | Expire | Drop
+D = TypeVar("D", bound=Decision)
 
 
 @dataclass(frozen=True)
@@ -103,55 +117,49 @@ class Plan:
     def added(self) -> list[Note]:
         """Session notes that become long-term, as they will be stored."""
         after = self.after()
-        return [after[decision.note_id] for decision in self.decisions if isinstance(decision, Add)]
+        return [after[one.note_id] for one in self._all(Add)]
 
     @property
     def merged(self) -> dict[str, Note]:
         """Session note id to the note that it confirms, as that will be stored."""
         after, mine = self.after(), {note.id for note in self.session}
-        return {
-            decision.note_id: after[decision.into]
-            for decision in self.decisions
-            if isinstance(decision, Merge) and decision.note_id in mine
-        }
+        return {one.note_id: after[one.into] for one in self._all(Merge) if one.note_id in mine}
 
     @property
     def superseded(self) -> dict[str, str]:
         """Id of each replaced note to the id of the one in its place."""
-        return {decision.note_id: decision.by for decision in self.decisions if isinstance(decision, Supersede)}
+        return {one.note_id: one.by for one in self._all(Supersede)}
 
     @property
     def dropped(self) -> dict[str, str]:
         """Session note id to the reason."""
-        return {decision.note_id: decision.reason for decision in self.decisions if isinstance(decision, Drop)}
+        return {one.note_id: one.reason for one in self._all(Drop)}
 
     @property
     def expired(self) -> dict[str, str]:
         """Id of each deleted note to the reason."""
-        return {decision.note_id: decision.reason for decision in self.decisions if isinstance(decision, Expire)}
+        return {one.note_id: one.reason for one in self._all(Expire)}
 
     @property
     def marked(self) -> list[tuple[str, str]]:
         """Pairs of notes that may contradict each other."""
-        return [(decision.note_id, decision.other) for decision in self.decisions if isinstance(decision, Mark)]
+        return [(one.note_id, one.other) for one in self._all(Mark)]
 
     @property
     def kept(self) -> dict[str, str]:
         """Id of each session note that stays a session note, to the reason."""
-        mine = {note.id for note in self.session}
-        return {
-            decision.note_id: decision.reason
-            for decision in self.decisions
-            if isinstance(decision, Keep) and decision.note_id in mine
-        }
+        return {one.note_id: one.reason for one in self._all(Keep)}
 
     def after(self) -> dict[str, Note]:
         """Return the long-term notes by id as they are once the plan is applied."""
         notes = {note.id: note for note in self.long_term}
         session = {note.id: note for note in self.session}
         for decision in self.decisions:
-            _apply(decision, notes, session)
+            apply(decision, notes, session)
         return notes
+
+    def _all(self, kind: type[D]) -> list[D]:
+        return [one for one in self.decisions if isinstance(one, kind)]
 
 
 def operations(plan: Plan, user_id: str, thread_id: str, further: Mapping[str, Note] | None = None) -> list[PutOp]:
@@ -178,7 +186,8 @@ def operations(plan: Plan, user_id: str, thread_id: str, further: Mapping[str, N
     ]
 
 
-def _apply(decision: Decision, notes: dict[str, Note], session: Mapping[str, Note]) -> None:
+def apply(decision: Decision, notes: dict[str, Note], session: Mapping[str, Note]) -> None:
+    """Change long-term notes, by id, as a decision on one of them or on a session note says."""
     match decision:
         case Add(note_id, text):
             note = session[note_id]
@@ -194,13 +203,18 @@ def _apply(decision: Decision, notes: dict[str, Note], session: Mapping[str, Not
                 notes[one] = notes[one].model_copy(update={"conflicts_with": marked})
         case Expire(note_id):
             notes.pop(note_id, None)
-            for note in _pointing(notes, note_id):
-                rest = tuple(other_id for other_id in note.conflicts_with if other_id != note_id)
-                notes[note.id] = note.model_copy(update={"conflicts_with": rest})
+            notes.update(unmarked(notes, note_id))
 
 
-def _pointing(notes: Mapping[str, Note], note_id: str) -> Iterator[Note]:
-    yield from [note for note in notes.values() if note_id in note.conflicts_with]
+def unmarked(notes: Mapping[str, Note], note_id: str) -> dict[str, Note]:
+    """Return the notes that were marked as contradicting one that holds no longer, without the mark."""
+    return {
+        note.id: note.model_copy(
+            update={"conflicts_with": tuple(other for other in note.conflicts_with if other != note_id)}
+        )
+        for note in notes.values()
+        if note_id in note.conflicts_with
+    }
 
 
 def _merge(notes: dict[str, Note], session: Mapping[str, Note], note_id: str, into: str, text: str) -> None:

@@ -5,7 +5,7 @@ A field takes part when its type lists its values, such as `Literal["aisle", "wi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -19,7 +19,7 @@ from everthread.memory.subjects import named
 from everthread.memory.text.wording import root, wording
 from everthread.state.notes import Note
 
-__all__ = ["Promotion", "Settled", "field_of", "given_back", "is_promoted", "promotable", "released", "settle"]
+__all__ = ["Promotion", "Settled", "field_of", "given_back", "holds", "is_promoted", "promotable", "released", "settle"]
 
 FEWEST_DAYS = 3
 """Different days on which a note was said before it is promoted."""
@@ -53,8 +53,13 @@ class Settled:
     notes: dict[str, Note]
     """The notes that changed, by id."""
     promoted: tuple[Promotion, ...] = ()
-    reverted: tuple[Promotion, ...] = field(default=())
+    reverted: tuple[Promotion, ...] = ()
     """Fields that were taken back, because their note holds no longer."""
+
+
+def holds(note: Note) -> bool:
+    """Tell whether a long-term note holds, be it as a field of the profile."""
+    return note.status == "active" or is_promoted(note)
 
 
 def is_promoted(note: Note) -> bool:
@@ -112,16 +117,16 @@ def released(notes: Mapping[str, Note], profile: Mapping[str, Any], provenance: 
     reverted = []
     for name, origin in provenance.items():
         note = notes.get(str(origin["note_id"]))
-        holds, is_ours = note is not None and field_of(note) == name, values.get(name) == origin["value"]
-        if holds and is_ours:
+        is_its, is_ours = note is not None and field_of(note) == name, values.get(name) == origin["value"]
+        if is_its and is_ours:
             continue
         del came_from[name]
         if is_ours:
             del values[name]
             reverted.append(Promotion(str(origin["note_id"]), name, str(origin["value"])))
-        elif note is not None and holds and values.get(name) in (None, ""):
+        elif note is not None and is_its and values.get(name) in (None, ""):
             changed[note.id] = note.model_copy(update=_HOLDS)
-    return Settled(values, came_from, changed, (), tuple(reverted))
+    return Settled(values, came_from, changed, reverted=tuple(reverted))
 
 
 def given_back(notes: Mapping[str, Note], profile: Mapping[str, Any]) -> dict[str, Note]:

@@ -1,13 +1,14 @@
 """What a model proposes, read with suspicion: small numbers instead of ids, and nothing taken on trust."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from everthread.memory.consolidate.promotion import is_promoted
+from everthread.memory.consolidate.promotion import holds
 from everthread.memory.consolidate.rules import in_order, reason_to_drop
-from everthread.memory.replies import json_of
+from everthread.memory.replies import json_of, valid_items
 from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
 
@@ -37,32 +38,27 @@ class Proposal(BaseModel):
     steps: list[Step]
 
 
-class Numbered(BaseModel):
+@dataclass(frozen=True)
+class Numbered:
     """The notes that a model is shown, by number."""
-
-    model_config = ConfigDict(frozen=True)
 
     long_term: dict[int, Note]
     session: dict[int, Note]
 
     def lines(self, notes: Mapping[int, Note]) -> str:
-        """Return notes as the prompt shows them, one a line."""
-        return (
-            "\n".join(f"[{number}] {note.date} {note.kind}: {_plain(note.text)}" for number, note in notes.items())
-            or "(none)"
-        )
-
-
-def _plain(text: str) -> str:
-    # No text can close the block that it stands in.
-    return " ".join(text.split()).replace("<", "&lt;")
+        """Return notes as the prompt shows them, one a line; no text can close the block that it stands in."""
+        shown = [
+            f"[{number}] {note.date} {note.kind}: {' '.join(note.text.split()).replace('<', '&lt;')}"
+            for number, note in notes.items()
+        ]
+        return "\n".join(shown) or "(none)"
 
 
 def numbered(session: Sequence[Note], long_term: Sequence[Note], today: str = "") -> Numbered:
     """Number the notes that a model can decide on: active long-term notes, and session notes that may last."""
     lasting = [note for note in in_order(session) if not reason_to_drop(note, today)]
     words = frozenset(word for note in lasting for word in wording(note.text).words)
-    active = [note for note in long_term if note.status == "active" or is_promoted(note)]
+    active = [note for note in long_term if holds(note)]
     newest = sorted(active, key=lambda note: note.date, reverse=True)
     shown = sorted(newest, key=lambda note: -len(words & wording(note.text).words))[:MOST_SHOWN]
     ids = {note.id for note in shown}
@@ -83,10 +79,4 @@ def read_proposal(reply: object) -> list[Step]:
         value = value.get("steps")
     if not isinstance(value, list):
         raise ValueError("no list of steps")
-    steps = []
-    for item in value:
-        try:
-            steps.append(Step.model_validate(item))
-        except ValidationError:
-            continue
-    return steps
+    return valid_items(value, Step)

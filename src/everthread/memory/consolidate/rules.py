@@ -1,22 +1,12 @@
 """Plan a consolidation by rules: no model, and on doubt both notes stay."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from everthread.memory.consolidate.conflicts import relation
 from everthread.memory.consolidate.duplicates import says_the_same
 from everthread.memory.consolidate.expiry import end_of
-from everthread.memory.consolidate.plan import (
-    Add,
-    Decision,
-    Drop,
-    Expire,
-    Keep,
-    Mark,
-    Merge,
-    Plan,
-    Supersede,
-)
-from everthread.memory.consolidate.promotion import is_promoted
+from everthread.memory.consolidate.plan import Add, Decision, Drop, Expire, Keep, Mark, Merge, Plan, Supersede, apply
+from everthread.memory.consolidate.promotion import holds, is_promoted
 from everthread.memory.guard import check
 from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
@@ -29,8 +19,8 @@ __all__ = [
     "NOT_ACTIVE",
     "UNCONFIRMED",
     "Draft",
+    "decided",
     "plan",
-    "plan_note",
 ]
 
 FOR_THIS_SESSION = "for this session only"
@@ -46,28 +36,25 @@ MOST_NOTES = 500
 class Draft:
     """A plan in the making: what is long-term by now, and what was decided."""
 
-    def __init__(self, session: Sequence[Note], long_term: Sequence[Note], today: str, most: int = MOST_NOTES) -> None:
+    def __init__(self, session: Sequence[Note], long_term: Sequence[Note], today: str, most: int) -> None:
         self.session = tuple(session)
         self.long_term = tuple(long_term)
         self.today = today
         self.most = most
         self.decisions: list[Decision] = []
         self.notes = {note.id: note for note in long_term}
+        self._session = {note.id: note for note in session}
 
     @property
     def active(self) -> list[Note]:
         """Long-term notes that hold by now, those that became a field of the profile among them."""
-        return [note for note in self.notes.values() if note.status == "active" or is_promoted(note)]
-
-    @property
-    def is_full(self) -> bool:
-        """Tell whether there is no room for one more note."""
-        return len(self.active) >= self.most
+        return [note for note in self.notes.values() if holds(note)]
 
     def decide(self, *decisions: Decision) -> None:
         """Add decisions."""
-        self.decisions += decisions
-        self.notes = self.done().after()
+        for decision in decisions:
+            self.decisions.append(decision)
+            apply(decision, self.notes, self._session)
 
     def done(self, planner: str = "rules", refused: dict[str, str] | None = None) -> Plan:
         """Return the plan."""
@@ -90,7 +77,7 @@ def plan(session: Sequence[Note], long_term: Sequence[Note], today: str = "", *,
     draft = Draft(session, long_term, today, most)
     expire(draft)
     for note in in_order(session):
-        plan_note(draft, note)
+        draft.decide(*decided(draft, note))
     return draft.done()
 
 
@@ -119,58 +106,45 @@ def reason_to_drop(note: Note, today: str) -> str:
     return "" if check(note.text, is_own=note.quotes_user).allowed else BLOCKED
 
 
-def plan_note(draft: Draft, note: Note) -> None:
-    """Decide on one session note."""
+def decided(draft: Draft, note: Note) -> list[Decision]:
+    """Return what the rules decide on one session note."""
     if reason := reason_to_drop(note, draft.today):
-        draft.decide(Drop(note.id, reason))
-    elif note.id in draft.notes:
+        return [Drop(note.id, reason)]
+    if note.id in draft.notes:
         # A crash came between two tries, or the note was consolidated and distilled again.
-        draft.decide(Merge(note.id, note.id))
-    elif (twin := _first(draft.active, note, _is_twin)) is not None:
-        draft.decide(Merge(note.id, twin.id))
-    elif (gone := _replaced_later(draft, note)) is not None:
-        draft.decide(Merge(note.id, gone.id))
-    else:
-        _add(draft, note)
-
-
-def _add(draft: Draft, note: Note) -> None:
+        return [Merge(note.id, note.id)]
+    if (twin := _twin(draft.active, note) or _replaced_later(draft, note)) is not None:
+        return [Merge(note.id, twin.id)]
     rivals = [(rival, relation(rival, note)) for rival in draft.active]
     older = [rival for rival, how in rivals if how == "replaces" and rival.date <= note.date]
     newer = [rival for rival, how in rivals if how == "replaces" and rival.date > note.date]
-    if draft.is_full and not older:
-        draft.decide(Keep(note.id, MEMORY_FULL))
-        return
-    decisions: list[Decision] = [Add(note.id), *(Supersede(rival.id, note.id) for rival in older)]
+    if len(rivals) >= draft.most and not older:
+        return [Keep(note.id, MEMORY_FULL)]
+    added: list[Decision] = [Add(note.id), *(Supersede(rival.id, note.id) for rival in older)]
     if newer:
         # It was said before what is known already: it is history, not news.
-        decisions.append(Supersede(note.id, max(newer, key=lambda rival: rival.date).id))
-    else:
-        decisions += [Mark(rival.id, note.id) for rival, how in rivals if how == "doubt"]
-    draft.decide(*decisions)
+        return [*added, Supersede(note.id, max(newer, key=lambda rival: rival.date).id)]
+    return [*added, *(Mark(rival.id, note.id) for rival, how in rivals if how == "doubt")]
 
 
 def _replaced_later(draft: Draft, note: Note) -> Note | None:
     """Return the replaced note that this one repeats, unless the user said it again after it was replaced."""
-    gone = [
+    twins = [
         other
         for other in draft.notes.values()
-        if other.status in ("superseded", "retracted") and not is_promoted(other)
+        if other.status in ("superseded", "retracted")
+        and not is_promoted(other)
+        and says_the_same(other.text, note.text)
     ]
-    twins = [other for other in gone if _is_twin(other, note)]
     if not twins:
         return None
     last = max(twins, key=lambda other: other.valid_to or other.date)
     ended = last.valid_to or last.date
-    by_user = note.origin == "user"
-    return None if by_user and note.date >= ended else last
+    return None if note.origin == "user" and note.date >= ended else last
 
 
-def _is_twin(other: Note, note: Note) -> bool:
-    return says_the_same(other.text, note.text)
-
-
-def _first(notes: Iterable[Note], note: Note, test: Callable[[Note, Note], bool]) -> Note | None:
+def _twin(notes: Iterable[Note], note: Note) -> Note | None:
+    """Return a note that says the same as another one; of several, the one whose words differ least."""
     words = wording(note.text).words
     likely = sorted(notes, key=lambda other: len(words ^ wording(other.text).words))
-    return next((other for other in likely if test(other, note)), None)
+    return next((other for other in likely if says_the_same(other.text, note.text)), None)

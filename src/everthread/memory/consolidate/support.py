@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
+from everthread.memory.capture import LONGEST
 from everthread.memory.guard import check
 from everthread.memory.text.wording import Wording, wording
 from everthread.state.notes import Note
 
 __all__ = ["problem_with", "unsupported"]
-
-_LONGEST = 400
-"""Characters of a note, as at capture."""
 
 
 def problem_with(text: str, sources: Sequence[Note]) -> str:
@@ -18,7 +16,7 @@ def problem_with(text: str, sources: Sequence[Note]) -> str:
     Every content word, number and denial must come from the notes or their quotes, and none of the notes' own may be
     missing: what a better wording leaves out cannot be told from what it loses.
     """
-    if not text.strip() or len(text) > _LONGEST:
+    if not text.strip() or len(text) > LONGEST:
         return f"a text of {len(text):,} characters"
     if not check(text).allowed:
         return "refused by the guard"

@@ -6,7 +6,7 @@ from everthread.memory.consolidate.conflicts import relation
 from everthread.memory.consolidate.duplicates import says_the_same
 from everthread.memory.consolidate.plan import Add, Mark, Merge, Plan, Supersede
 from everthread.memory.consolidate.proposal import Numbered, Step
-from everthread.memory.consolidate.rules import MOST_NOTES, Draft, expire, in_order, plan_note, reason_to_drop
+from everthread.memory.consolidate.rules import MOST_NOTES, Draft, decided, expire, in_order, reason_to_drop
 from everthread.memory.consolidate.support import problem_with
 from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
@@ -36,8 +36,7 @@ def validated(
     Returns:
         A plan whose `refused` says, for every step that was not taken, why; `planner` is `rules` when none was.
     """
-    check = _Check(steps, shown, Draft(session, long_term, today, most))
-    return check.run()
+    return _Check(steps, shown, Draft(session, long_term, today, most)).run()
 
 
 class _Check:
@@ -66,12 +65,10 @@ class _Check:
     def _session_note(self, note: Note) -> None:
         proposed = self.by_note.get(note.id, [])
         if reason_to_drop(note, self.draft.today) or note.id in self.draft.notes:
-            plan_note(self.draft, note)
-            return
-        problem = self._taken(note, *proposed[0]) if len(proposed) == 1 else "not named once"
-        if problem:
+            self.draft.decide(*decided(self.draft, note))
+        elif problem := self._taken(note, *proposed[0]) if len(proposed) == 1 else "not named once":
             self.refused[note.id] = problem
-            plan_note(self.draft, note)
+            self.draft.decide(*decided(self.draft, note))
         else:
             self.taken += 1
 
@@ -92,19 +89,16 @@ class _Check:
             return "it is known already"
         if text and (problem := problem_with(text, [note])):
             return problem
-        before = len(self.draft.decisions)
-        plan_note(self.draft, note)  # what the rules see stands, unless the model keeps the other note
-        decisions = self.draft.decisions[before:]
-        if not decisions or not isinstance(decisions[0], Add):
+        first, *others = decided(self.draft, note)
+        if not isinstance(first, Add):
+            self.draft.decide(first)
             return ""
+        # What the rules see stands, unless the model keeps the other note.
         kept = {known.id for known in active if self._keeps(known)}
-        checked = [
-            Mark(one.note_id, note.id) if isinstance(one, Supersede) and one.note_id in kept else one
-            for one in decisions
-        ]
-        checked[0] = Add(note.id, text)
-        self.draft.decisions[before:] = checked
-        self.draft.decide(*self._proposed_ends(note, {one.note_id for one in decisions if isinstance(one, Supersede)}))
+        replaced = {one.note_id for one in others if isinstance(one, Supersede)}
+        marks = {name: Mark(name, note.id) for name in replaced & kept}
+        self.draft.decide(Add(note.id, text), *(marks.get(one.note_id, one) for one in others))
+        self.draft.decide(*self._proposed_ends(note, replaced))
         return ""
 
     def _keeps(self, note: Note) -> bool:
@@ -141,14 +135,10 @@ class _Check:
             elif step.action == "expire" and now is not None:
                 self.refused[note.id] = "it has not come to its end"
             elif step.action == "merge" and now is not None and now.status == "active" and other is not None:
-                self._merge_known(now, other, step.text or "")
-
-    def _merge_known(self, note: Note, other: Note, text: str) -> None:
-        problem = self._merge(note, other, text)
-        if problem:
-            self.refused[note.id] = problem
-        else:
-            self.taken += 1
+                if problem := self._merge(now, other, step.text or ""):
+                    self.refused[note.id] = problem
+                else:
+                    self.taken += 1
 
 
 def _problem_of_merging(note: Note, into: Note, text: str) -> str:

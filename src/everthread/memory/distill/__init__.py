@@ -8,7 +8,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 from everthread.memory.capture import kind_of
@@ -16,6 +16,7 @@ from everthread.memory.distill.answers import answered
 from everthread.memory.distill.attributes import attributes, subject_of
 from everthread.memory.distill.statements import (
     CONFIDENCE,
+    Candidate,
     Statement,
     asked_to_remember,
     cue,
@@ -70,20 +71,6 @@ is asked, and are of no use later: with 3.0, of 100 new statements 2 more are ke
 instead of .94 is right."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """Something worth keeping, with the words that it comes from."""
-
-    quote: str
-    """Sentence of the user, word for word."""
-    text: str
-    """The note."""
-    scope: NoteScope
-    kind: NoteKind = "preference"
-    subject: str = ""
-    confidence: float = 1.0
-
-
 def candidates(
     text: str, *, question: str = "", known: Iterable[str] = (), rules: Rules = BUILT_IN, is_strict: bool = False
 ) -> list[Candidate]:
@@ -101,7 +88,7 @@ def candidates(
     """
     own = [one for one in _readable(own_sentences(text)) if not is_reported(one)]
     if question and not any(statements(one, rules) for one in own) and (answer := answered(text, question)):
-        return [Candidate(text.strip(), answer.text, answer.scope, answer.kind, answer.subject)]
+        return [replace(answer, quote=text.strip())]
     injected = [words(note) for note in known]
     asks = any(sentence.is_question or is_of_a_case(sentence.bare, rules) for sentence in own)
     least = math.inf if is_strict else _BESIDE_A_REQUEST if asks else 0.0
@@ -152,7 +139,8 @@ def _from_sentence(sentence: Sentence, rules: Rules, least: float) -> list[Candi
     if stated := statements(sentence, rules):
         return _stated(sentence, stated, rules)
     if _is_default(sentence):
-        return _with_exception(sentence, sentence.text, rules)
+        clause, exception = _split(sentence.text)
+        return [_quoted(sentence, clause, "durable", rules), *_once(sentence, exception, rules)]
     if cue("unwanted").match(sentence.bare) and not sentence.is_question:
         subject = subject_of(sentence.text)
         return [Candidate(sentence.quote, quotation(sentence.text), "session", "preference", subject, _WISH)]
@@ -216,8 +204,8 @@ def _stated(sentence: Sentence, stated: Sequence[Statement], rules: Rules) -> li
     is_now = is_for_this_time(f"{lead} {clause}", rules) or cue("dated").search(f"{lead} {clause}")
     scope: NoteScope = "session" if is_now and not is_default else "durable"
     confidence = max(CONFIDENCE[one.manner] for one in stated)
-    notes = [Candidate(sentence.quote, text, scope, kind, subject_of(clause), confidence)]
-    return [*notes, *([_quoted(sentence, exception, "session", rules)] if exception else [])]
+    note = Candidate(sentence.quote, text, scope, kind, subject_of(clause), confidence)
+    return [note, *_once(sentence, exception, rules)]
 
 
 def _is_default(sentence: Sentence) -> bool:
@@ -235,11 +223,9 @@ def _is_default(sentence: Sentence) -> bool:
     return cue("order").match(bare, start) is not None or any(bare.startswith(one.phrase, start) for one in wanted)
 
 
-def _with_exception(sentence: Sentence, text: str, rules: Rules) -> list[Candidate]:
-    """Make a lasting note of a request that sets a default, and one for this time of an exception to it."""
-    clause, exception = _split(text)
-    notes = [_quoted(sentence, clause, "durable", rules)]
-    return [*notes, *([_quoted(sentence, exception, "session", rules)] if exception else [])]
+def _once(sentence: Sentence, exception: str, rules: Rules) -> list[Candidate]:
+    """Return the note of an exception from a default, which is for this time; none without one."""
+    return [_quoted(sentence, exception, "session", rules)] if exception else []
 
 
 def _split(text: str, *, has_default: re.Pattern[str] | None = None) -> tuple[str, str]:

@@ -1,10 +1,9 @@
 """Short answers: what they mean is in the assistant's question."""
 
 import re
-from dataclasses import dataclass
 
 from everthread.memory.distill.attributes import attributes
-from everthread.memory.distill.statements import cue
+from everthread.memory.distill.statements import Candidate, cue
 from everthread.memory.subjects import EXCLUSIVE
 from everthread.memory.text.consent import answer_of
 from everthread.memory.text.own_words import own_sentences
@@ -25,17 +24,7 @@ _BETWEEN = re.compile(r",\s{0,9}(?:or\s{1,9})?|\s{1,9}or\s{1,9}")
 _LAST_NOUN = re.compile(r"(?:^|\s)([a-z-]+)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a reply to a question says about the user."""
-
-    text: str
-    scope: NoteScope
-    kind: NoteKind
-    subject: str = ""
-
-
-def answered(reply: str, question: str) -> Answer | None:
+def answered(reply: str, question: str) -> Candidate | None:
     """Read a short reply together with the question that it answers.
 
     Args:
@@ -60,7 +49,7 @@ def answered(reply: str, question: str) -> Answer | None:
     return _about_user(reply, asked) if is_general else _accepted_offer(reply, asked, scope)
 
 
-def _choice(reply: str, question: str, scope: NoteScope) -> Answer | None:
+def _choice(reply: str, question: str, scope: NoteScope) -> Candidate | None:
     """Read `Aisle.` as the answer to `Do you prefer a window or an aisle seat?`."""
     asked = cue("choice").search(question) or cue("elliptic-choice").match(question)
     said = _content(answer_of(reply)[1] if answer_of(reply)[0] == "yes" else reply).lower()
@@ -77,22 +66,22 @@ def _choice(reply: str, question: str, scope: NoteScope) -> Answer | None:
         option = f"{option} {noun[1].lower()}"
     subjects = {wish.subject for wish in attributes(option)}
     text = f"Prefers {option}." if scope == "durable" else f"This time wants {option}."
-    return Answer(text, scope, "preference", subjects.pop() if len(subjects) == 1 else "")
+    return Candidate(reply, text, scope, "preference", subjects.pop() if len(subjects) == 1 else "")
 
 
 def _content(text: str) -> str:
     return " ".join(cue("polite").sub(" ", text).split())
 
 
-def _accepted_offer(reply: str, question: str, scope: NoteScope) -> Answer | None:
+def _accepted_offer(reply: str, question: str, scope: NoteScope) -> Candidate | None:
     """Read `Yes, please.` as the answer to `Would you like an aisle seat?`; an offer says nothing of other times."""
     wanted = attributes(question)
     if scope != "session" or len(wanted) != 1 or answer_of(reply)[0] != "yes":
         return None
-    return Answer(f"This time wants {wanted[0].phrase}.", "session", "preference", wanted[0].subject)
+    return Candidate(reply, f"This time wants {wanted[0].phrase}.", "session", "preference", wanted[0].subject)
 
 
-def _about_user(reply: str, question: str) -> Answer | None:
+def _about_user(reply: str, question: str) -> Candidate | None:
     """Keep a reply to a question about the user beside that question, in both speakers' words.
 
     Only one that asks and says nothing: what an assistant takes for granted ahead of it, or names, is not the user's.
@@ -104,4 +93,4 @@ def _about_user(reply: str, question: str) -> Answer | None:
         return None
     kind: NoteKind = "constraint" if cue("asks-body").search(question) else "preference"
     quoted, said = question.replace('"', "'"), reply.rstrip(".!").replace('"', "'")
-    return Answer(f'Asked "{quoted}", the user said: "{said}"', "durable", kind)
+    return Candidate(reply, f'Asked "{quoted}", the user said: "{said}"', "durable", kind)

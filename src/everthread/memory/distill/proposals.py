@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from everthread.memory.capture import LONGEST
 from everthread.memory.consolidate.support import unsupported
 from everthread.memory.distill import MOST_PER_MESSAGE, Candidate, share_meaning
 from everthread.memory.distill.attributes import subject_of
@@ -21,7 +22,7 @@ from everthread.memory.distill.statements import (
     statements,
 )
 from everthread.memory.provenance import Said, evidence_of, is_frame
-from everthread.memory.replies import json_of
+from everthread.memory.replies import json_of, valid_items
 from everthread.memory.text.consent import agrees
 from everthread.memory.text.constraints import is_for_this_time, is_lasting
 from everthread.memory.text.own_words import Sentence, own_sentences
@@ -33,7 +34,6 @@ __all__ = ["Proposal", "Proposals", "accepted", "read_proposals", "refusals", "t
 CONFIDENCE = 0.8
 """What a note is worth that only a model read; our choice, below what a rule is sure of and above a mere taste."""
 
-_LONGEST = 400
 _SHORT_ANSWER = 80
 """Characters of a message up to which the assistant's question counts as part of what it says."""
 
@@ -82,12 +82,7 @@ def read_proposals(reply: object) -> tuple[list[Proposal], int]:
     items: Any = value.get("notes") if isinstance(value, dict) else value
     if not isinstance(items, list) or (not items and not isinstance(value, dict)):
         raise ValueError("no list of notes")
-    proposals = []
-    for item in items:
-        try:
-            proposals.append(Proposal.model_validate(item))
-        except ValidationError:
-            continue
+    proposals = valid_items(items, Proposal)
     if items and not proposals:
         raise ValueError("no note that can be read")
     return proposals, len(items) - len(proposals)
@@ -115,7 +110,7 @@ def accepted(proposal: Proposal, text: str, question: str = "", known: Iterable[
     problem = unsupported(proposal.text, support)
     if not problem and not wording(proposal.text).words:
         problem = "no content"
-    if problem or not proposal.text.strip() or len(proposal.text) > _LONGEST:
+    if problem or not proposal.text.strip() or len(proposal.text) > LONGEST:
         return problem or f"a text of {len(proposal.text):,} characters"
     whole = " ".join(sentence.text for sentence in quoted.sentences)
     is_now = is_for_this_time(whole) and not is_lasting(whole)

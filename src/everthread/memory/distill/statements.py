@@ -9,10 +9,11 @@ from everthread.memory.distill.attributes import Attribute, attributes
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.own_words import Sentence
 from everthread.memory.text.words import content_words
-from everthread.state.notes import NoteKind
+from everthread.state.notes import NoteKind, NoteScope
 
 __all__ = [
     "CONFIDENCE",
+    "Candidate",
     "Statement",
     "asked_to_remember",
     "cue",
@@ -41,6 +42,20 @@ _BOUNDARY = re.compile(
 
 _MOST_CLAUSES = 30
 """Clauses of a sentence that are read; one with more is a list."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something worth keeping, with the words that it comes from."""
+
+    quote: str
+    """Sentence of the user, word for word."""
+    text: str
+    """The note."""
+    scope: NoteScope
+    kind: NoteKind = "preference"
+    subject: str = ""
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The guard: decide whether a text may become, stay or be shown as a memory.
 
 It reads a text as it stands and with what hides words undone (`views`), looks for what names or unlocks a
-person (`values`) and for wording that steers the assistant (`wording`, `weighing`), and answers with a typed verdict.
+person (`values`) and for wording that steers the assistant (`wording`), and answers with a typed verdict.
 It is a filter, not a security boundary; see docs/guard.md.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from everthread.memory.folding import View, folded
-from everthread.memory.guard.verdict import ALLOW, Category, Finding, Span, Verdict
+from everthread.memory.guard.verdict import ALLOW, PHRASES, Category, Finding, Span, Verdict
 from everthread.memory.guard.views import hidden, readings
 from everthread.memory.rules import BUILT_IN, Rules
 
@@ -21,11 +21,7 @@ _OVERLAP = 400
 _MOST_HIDDEN = 3
 """Letters in invisible signs that may be chance."""
 
-_RANKED: tuple[Category, ...] = (
-    *("card", "iban", "ssn", "national_id", "passport", "secret", "auth_code", "system_rule", "policy_override"),
-    *("exfil_link", "instruction_payload", "dob", "booking_ref", "account_number", "email", "address", "phone"),
-)
-"""Which category names a text with several findings: what does the most harm, and the surest first."""
+_RANKED = [*PHRASES]
 
 
 def check(text: str, *, redact: Collection[Category] = (), rules: Rules = BUILT_IN, is_own: bool = False) -> Verdict:
@@ -108,8 +104,7 @@ def _judge(text: str, redact: frozenset[Category], rules: Rules, is_own: bool) -
 def _findings(view: View, rules: Rules, is_own: bool) -> Iterator[Finding]:
     # Imported here, since few programs that import the guard check a text and the number plans take a while to load.
     from everthread.memory.guard.values import values
-    from everthread.memory.guard.weighing import weighed
-    from everthread.memory.guard.wording import attacks
+    from everthread.memory.guard.wording import attacks, weighed
 
     if not view.is_prose:
         yield from values(view, rules)

@@ -26,26 +26,27 @@ Category = Literal[
 ]
 """Why a text is not kept; empty for an allowed one, `unreadable` when the guard could not judge it."""
 
-_PHRASES = {
+PHRASES: dict[str, str] = {
+    "card": "a card number",
+    "iban": "a bank account number",
     "ssn": "a social security number",
     "national_id": "a national identity number",
-    "card": "a card number",
     "passport": "a passport number",
-    "iban": "a bank account number",
-    "account_number": "an account number",
-    "phone": "a phone number",
-    "email": "an e-mail address",
-    "address": "a street address",
-    "dob": "a date of birth",
-    "booking_ref": "a booking reference",
     "secret": "a password or a key",
     "auth_code": "a code or a PIN",
-    "instruction_payload": "an instruction to the assistant",
     "system_rule": "a rule of the system",
     "policy_override": "an override of rules",
     "exfil_link": "a way to send data out",
+    "instruction_payload": "an instruction to the assistant",
+    "dob": "a date of birth",
+    "booking_ref": "a booking reference",
+    "account_number": "an account number",
+    "email": "an e-mail address",
+    "address": "a street address",
+    "phone": "a phone number",
     "unreadable": "something that cannot be judged",
 }
+"""What does the most harm, and the surest first: that category names a text with several findings."""
 
 Span = tuple[int, int]
 """Start and end in the text as it was given, in characters."""
@@ -87,4 +88,4 @@ ALLOW = Verdict("allow")
 
 def phrase(category: str) -> str:
     """Return what a text of a category looks like, for people: `a passport number`."""
-    return _PHRASES.get(category, category.replace("_", " ") or "no note")
+    return PHRASES.get(category, category.replace("_", " ") or "no note")

@@ -27,27 +27,18 @@ _WIDE_GAP = re.compile(r"[ .\-_*/|·,+~]{2,3}")
 _SEPARATOR = re.compile(r"[ .\-_*/|·,+~]")
 _MIXED = re.compile(r"[\w@$!|+]+")
 _LEET = str.maketrans("0134578@$!|+", "oieastbasiit")
-_DIGIT_WORDS = {
-    word: str(digit)
-    for digit, words in enumerate(
-        (
-            *(
-                "zero oh null cero sifir zwo-null nolla",
-                "one eins uno un um uma bir",
-                "two zwei zwo dos deux dois duas iki due",
-            ),
-            *("three drei tres trois uc tre", "four vier cuatro quatre quatro dort quattro"),
-            "five funf cinco cinq bes cinque",
-            *(
-                "six sechs seis meia alti sei",
-                "seven sieben siete sept sete yedi sette",
-                "eight acht ocho huit oito sekiz otto",
-            ),
-            "nine neun nueve neuf dokuz nove niner",
-        )
-    )
-    for word in words.split()
-}
+_DIGITS_BY_WORD = """\
+zero oh null cero sifir zwo-null nolla
+one eins uno un um uma bir
+two zwei zwo dos deux dois duas iki due
+three drei tres trois uc tre
+four vier cuatro quatre quatro dort quattro
+five funf cinco cinq bes cinque
+six sechs seis meia alti sei
+seven sieben siete sept sete yedi sette
+eight acht ocho huit oito sekiz otto
+nine neun nueve neuf dokuz nove niner"""
+_DIGIT_WORDS = {word: str(digit) for digit, line in enumerate(_DIGITS_BY_WORD.splitlines()) for word in line.split()}
 _DIGIT = rf"(?:{'|'.join(_DIGIT_WORDS)}|\d|double|triple)"
 _HAN_DIGITS = {sign: str(digit) for digit, signs in enumerate(("零〇", *"一二三四五六七八九")) for sign in signs}
 _IN_HAN = re.compile(r"[零〇一二三四五六七八九]{3,60}")

@@ -1,6 +1,9 @@
 """Wording that wants to steer the assistant instead of telling it something about the user.
 
-The patterns are the pack `attacks`; its sections, and the pack `excuses`, say in which company a match is none.
+The patterns are the pack `attacks`; its sections, and the pack `excuses`, say in which company a match is none. The
+widest net is a model that was fitted to notes of our own. A note tells something about a person; one that wants to
+change what the assistant may do, for whom, or what the user gets to know is worded in its own way, also where no rule
+knows the phrase and in languages that have no rules.
 """
 
 import re
@@ -8,13 +11,19 @@ from collections.abc import Iterator
 
 from everthread.memory.folding import View
 from everthread.memory.guard.verdict import Finding
+from everthread.memory.learned import weight
 from everthread.memory.rules import Rules
 from everthread.memory.text.constraints import keeps_approval
 
-__all__ = ["attacks", "is_harmless"]
+__all__ = ["attacks", "is_harmless", "weighed"]
 
 _EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
 _STOPS = ".!?;\n"
+_SENTENCE = re.compile(r"[^.!?;\n]+[.!?;]*(?:(?<=[.!?;])(?=\S)[^.!?;\n]*[.!?;]*)*")
+_QUESTION = re.compile(r"\?\W*\Z")
+"""What somebody asked tells nobody to do anything."""
+_SHORTEST = 6
+"""Letters of a sentence that says something."""
 
 
 def attacks(view: View, rules: Rules) -> Iterator[Finding]:
@@ -28,6 +37,16 @@ def attacks(view: View, rules: Rules) -> Iterator[Finding]:
                 if not _is_excused(section, low, match, rules):
                     yield Finding(rule.values["category"], rule.name, view.span(*match.span()))
                     break
+
+
+def weighed(view: View, rules: Rules) -> Iterator[Finding]:
+    """Yield sentences that weigh too much for a note about a person."""
+    for match in _SENTENCE.finditer(view.low):
+        sentence = match.group()
+        if len(sentence.strip()) < _SHORTEST or _QUESTION.search(sentence) or keeps_approval(sentence, rules):
+            continue
+        if weight(sentence, "guard") >= 0:
+            yield Finding("instruction_payload", "weighing", view.span(*match.span()))
 
 
 def is_harmless(sentence: str, rules: Rules) -> bool:

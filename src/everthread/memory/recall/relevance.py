@@ -58,7 +58,8 @@ class Relevance:
         top = max((passage.score for passage in candidates), default=0.0) or 1.0
         self._days: dict[tuple[str, str], _Day] = {}
         # Shares are dealt out once, day by day, since a match does not reach into another day.
-        steps = [(step, weights.neighbour * weights.fading ** (abs(step) - 1)) for step in _around(weights.reach)]
+        around = (step for step in range(-weights.reach, weights.reach + 1) if step)
+        steps = [(step, weights.neighbour * weights.fading ** (abs(step) - 1)) for step in around]
         for passage in candidates:
             day, seq, match = self._on(passage), passage.seq, self._match(passage) / top
             day.matches[seq] = match
@@ -112,7 +113,3 @@ class _Day:
     """By place, the match of each candidate."""
     shares: dict[int, float] = field(default_factory=dict)
     """By place, what the matches around give to it."""
-
-
-def _around(reach: int) -> list[int]:
-    return [step for step in range(-reach, reach + 1) if step]

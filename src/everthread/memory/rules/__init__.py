@@ -11,7 +11,7 @@ A pack is a file of this folder, or one of a user's own that adds to it. docs/me
     rules:
       orders:
         - name: ask-first              # every rule has a name, one pattern, and an example of either kind
-          pattern: ask me before       # on several lines, line breaks and indentation do not count
+          pattern: ask me before       # on several lines, breaks, indentation and lines with `# ` ahead do not count
           kind: constraint
           catches: Ask me before you book.
           leaves: Did you ask me?
@@ -248,14 +248,17 @@ def _examples(value: object, place: str) -> Sequence[str]:
 
 
 def _filled(pattern: str, fragments: Mapping[str, str], place: str) -> str:
-    """Put fragments and vocabularies into a pattern, where it names them; line breaks and indentation go."""
+    """Put fragments and vocabularies into a pattern, where it names them; line breaks, indentation and comments go."""
 
     def fragment(match: re.Match[str]) -> str:
         if match[1] not in fragments:
             raise SettingsError(f"{place}: there is no fragment or vocabulary {match[1]!r}")
         return f"(?:{fragments[match[1]]})"
 
-    return _FRAGMENT.sub(fragment, "".join(map(str.strip, pattern.splitlines())) if "\n" in pattern else pattern)
+    if "\n" in pattern:
+        lines = (line.strip() for line in pattern.splitlines())
+        pattern = "".join(line for line in lines if not line.startswith("# "))
+    return _FRAGMENT.sub(fragment, pattern)
 
 
 def _vocabulary(text: object, name: str, source: str) -> frozenset[str]:

@@ -31,15 +31,8 @@ _FEWEST_OWN_WORDS = 2
 
 _CLEAR = frozenset("yes y yep yeah approve approved confirm confirmed absolutely definitely proceed".split())  # noqa: SIM905
 _CLEAR_PHRASES = (
-    "go ahead",
-    "go for it",
-    "do it",
-    "please do",
-    "of course",
-    "book it",
-    "book that",
-    "do book",
-    "please book",
+    *("go ahead", "go for it", "do it", "please do", "of course"),
+    *("book it", "book that", "do book", "please book"),
 )
 _POLITE = frozenset(
     """a ahead and book booking course do for go i it me now of ok okay please sure thank thanks that the this to

@@ -29,21 +29,7 @@ MONTHS = (
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
-NUMBER_WORDS = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+NUMBER_WORDS = tuple("zero one two three four five six seven eight nine ten eleven twelve".split())  # noqa: SIM905
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
@@ -343,22 +329,19 @@ def _weekday(name: str, lead: str, today: date, is_future: bool) -> date:
 
 def _this_or_next(which: str, unit: str, part: str, today: date) -> Span:
     step = {"last": -1, "next": 1}.get(which, 0)
-    if unit == "year":
-        return _year_span(today.year + step)
-    if unit == "month":
-        years, month = divmod(today.month - 1 + step, 12)
-        return _month_span(today.year + years, month + 1, part)
+    if unit in ("year", "month"):
+        return _shifted(today, step, unit, part)
     monday = today + timedelta(7 * step - today.weekday())
     return Span(monday + timedelta(5 if unit == "weekend" else 0), monday + timedelta(6))
 
 
-def _shifted(today: date, count: int, unit: str) -> Span:
-    """Return the day or period that lies some units ahead of today, or behind it."""
+def _shifted(today: date, count: int, unit: str, part: str = "") -> Span:
+    """Return the day or period that lies some units ahead of today, or behind it; of a month also a part, `early`."""
     if unit == "year":
         return _year_span(today.year + count)
     if unit == "month":
         years, month = divmod(today.month - 1 + count, 12)
-        return _month_span(today.year + years, month + 1, "")
+        return _month_span(today.year + years, month + 1, part)
     if unit == "week":
         middle = today + timedelta(7 * count)
         return Span(middle - timedelta(3), middle + timedelta(3))

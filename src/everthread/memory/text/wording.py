@@ -23,16 +23,9 @@ _FRAME = re.compile(
 )
 _SIGNS = {"$": " dollar ", "€": " euro ", "£": " pound ", "%": " percent ", "&": " and "}
 _SAME = {"usd": "dollar", "eur": "euro", "gbp": "pound", "dontcare": "any", "centre": "center", "favourite": "favorite"}
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety hundred".split()  # noqa: SIM905
 _NUMBERS = {word: str(number) for number, word in enumerate(NUMBER_WORDS)} | {
-    "twenty": "20",
-    "thirty": "30",
-    "forty": "40",
-    "fifty": "50",
-    "sixty": "60",
-    "seventy": "70",
-    "eighty": "80",
-    "ninety": "90",
-    "hundred": "100",
+    word: str(10 * number) for number, word in enumerate(_TENS, start=2)
 }
 _PAIRS = (("in", "out"), ("up", "down"), ("on", "off"), ("before", "after"), ("over", "under"), ("from", "to"))
 _OPPOSITE = {word: opposite for pair in _PAIRS for word, opposite in (pair, pair[::-1])}

@@ -6,7 +6,7 @@ with any change of the rules here or of the dates in `index_words`: an older ind
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from everthread.memory.text.dates import date_words, queried_date_words
 
@@ -19,6 +19,7 @@ __all__ = [
     "fold",
     "index_words",
     "query_words",
+    "same_start",
     "stem",
     "words",
 ]
@@ -121,6 +122,12 @@ def query_words(text: str) -> list[str]:
     if len(found) > MOST_WORDS:
         found = sorted(found, key=lambda word: (-len(word), word))[:MOST_WORDS]
     return found
+
+
+def same_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return how many letters two words begin with in common, or how many words two texts do."""
+    shorter = min(len(one), len(other))
+    return next((place for place in range(shorter) if one[place] != other[place]), shorter)
 
 
 def stem(word: str) -> str:
