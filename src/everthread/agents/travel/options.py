@@ -7,6 +7,12 @@ from typing import Any, Literal
 Cabin = Literal["economy", "premium_economy", "business", "first"]
 """Cabins, the cheapest first."""
 
+CURRENCY = "USD"
+"""All prices of the sandbox."""
+
+LABEL = "sandbox inventory, not a real offer"
+"""Shown wherever an option or a booking is."""
+
 Kind = Literal["flight", "hotel", "car", "insurance"]
 
 
@@ -26,12 +32,10 @@ class Details:
     """Last day, local; of a flight, the day of the last departure."""
     price: float
     """Total for everyone and for the whole time, in `currency`."""
-    currency: str
-    """ISO 4217 code."""
+    currency: str = CURRENCY
     terms: str
     """What changing and cancelling costs."""
-    source: str
-    """Where it comes from, such as `sandbox inventory, not a real offer`."""
+    source: str = LABEL
 
     @property
     def total(self) -> str:
@@ -124,7 +128,7 @@ class HotelOption(Option):
     """For one room, in `currency`."""
 
 
-def money(amount: float, currency: str) -> str:
+def money(amount: float, currency: str = CURRENCY) -> str:
     """Write an amount, such as `USD 1,234.00`."""
     return f"{currency} {amount:,.2f}"
 
