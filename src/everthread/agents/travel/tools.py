@@ -129,16 +129,17 @@ class TravelDesk:
         approval = read_approval(interrupt(approval_request(option, names, wish)))
         if not approval.approved:
             return _refusal(approval)
-        booking = bookings.make_booking(
+        booking = bookings.book(
+            store,
+            user_id,
             key,
             option,
-            names,
+            travellers=names,
             booked_on=self._today(),
             note=wish,
             comment=approval.comment,
             thread_id=thread_id,
         )
-        bookings.save(store, user_id, key, booking)
         return _confirmation(booking)
 
     def list_bookings(self, runtime: Runtime) -> str:
