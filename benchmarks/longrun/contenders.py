@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,21 +89,8 @@ Contender = Callable[[Setup], AbstractContextManager[Running]]
 
 
 @contextmanager
-def everthread(setup: Setup) -> Iterator[Running]:
-    """Everthread without automatic recall, which no peer has; all other dials but the window are defaults."""
-    with _everthread(setup, recall_tokens=0) as running:
-        yield running
-
-
-@contextmanager
-def everthread_defaults(setup: Setup) -> Iterator[Running]:
-    """Everthread with the default of every dial but the window: it recalls what the current question asks for."""
-    with _everthread(setup) as running:
-        yield running
-
-
-@contextmanager
-def _everthread(setup: Setup, **dials: Any) -> Iterator[Running]:
+def everthread(setup: Setup, **dials: Any) -> Iterator[Running]:
+    """Everthread's own graph; all dials but the window and those that are given are defaults."""
     from everthread import Agent, Context, build_graph, open_storage
     from everthread.storage.transcript import transcript
 
@@ -119,31 +107,22 @@ def _everthread(setup: Setup, **dials: Any) -> Iterator[Running]:
 
 
 @contextmanager
-def middleware(setup: Setup) -> Iterator[Running]:
-    """langchain's agent with `EverthreadMiddleware`, without automatic recall."""
-    with _middleware(setup, None) as running:
-        yield running
+def middleware(setup: Setup, *, is_delta: bool = False) -> Iterator[Running]:
+    """langchain's agent with `EverthreadMiddleware`, without automatic recall.
 
-
-@contextmanager
-def middleware_delta(setup: Setup) -> Iterator[Running]:
-    """The same with `EverthreadState`, whose checkpoints hold what is new."""
-    from everthread import EverthreadState
-
-    with _middleware(setup, EverthreadState) as running:
-        yield running
-
-
-@contextmanager
-def _middleware(setup: Setup, state_schema: Any) -> Iterator[Running]:
-    from everthread import EverthreadMiddleware, open_storage
+    Args:
+        setup: what every contender gets.
+        is_delta: take `EverthreadState`, whose checkpoints hold what is new.
+    """
+    from everthread import EverthreadMiddleware, EverthreadState, open_storage
     from everthread.nodes.thread_view import thread_messages
     from everthread.storage.transcript import transcript
 
     dials = {"window": setup.window, "recall_tokens": 0}
     with open_storage(f"sqlite:///{setup.path}") as storage:
+        schema = EverthreadState if is_delta else None
         ours = EverthreadMiddleware(summarizer=setup.summarizer, **dials)
-        agent = _agent(setup, ours, checkpointer=storage.checkpointer, store=storage.store, state_schema=state_schema)
+        agent = _agent(setup, ours, checkpointer=storage.checkpointer, store=storage.store, state_schema=schema)
         guarded = storage.guard(agent).with_config({"configurable": {"user_id": "bench"}})
         running = Running(guarded, setup, {"dials": dials, "everything else": "defaults"})
         running.readable = lambda thread_id: transcript(
@@ -310,10 +289,11 @@ JOINED = "create_agent + everthread"
 JOINED_DELTA = "create_agent + everthread, EverthreadState"
 
 CONTENDERS: dict[str, Contender] = {
-    OURS: everthread,
-    OURS_DEFAULTS: everthread_defaults,
+    # No peer has automatic recall.
+    OURS: partial(everthread, recall_tokens=0),
+    OURS_DEFAULTS: everthread,
     JOINED: middleware,
-    JOINED_DELTA: middleware_delta,
+    JOINED_DELTA: partial(middleware, is_delta=True),
     "SummarizationMiddleware": summarization,
     "SummarizationMiddleware, archiving": summarization_archiving,
     "ContextEditingMiddleware": context_editing,

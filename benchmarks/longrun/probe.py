@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
+from everthread.evals.checks import broken_pairs
 from everthread.window.tokens import TokenCounter
 
 Tools = Sequence[dict[str, Any]]
@@ -81,9 +82,9 @@ class Probe:
         return tokens
 
     def _look_for_gaps(self, messages: Sequence[BaseMessage]) -> None:
-        orphans, unanswered = gaps(messages)
-        self.orphans += orphans
-        self.unanswered += unanswered
+        orphans, unanswered = broken_pairs(messages)
+        self.orphans += len(orphans)
+        self.unanswered += len(unanswered)
         texts = [str(message.text) for message in messages if message.type != "system"]
         systems = [str(message.text) for message in messages if message.type == "system"]
         self.without_question += not any(self.question in text for text in texts)
@@ -111,20 +112,6 @@ class Probe:
             "prompts_without_rule": self.without_rule,
             "rule_in_last_prompt": self.last_has_rule,
         }
-
-
-def gaps(messages: Sequence[BaseMessage]) -> tuple[int, int]:
-    """Count what a provider refuses: results that do not follow their call, and calls whose results do not follow."""
-    orphans = unanswered = 0
-    waiting: set[str] = set()
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            orphans += message.tool_call_id not in waiting
-            waiting.discard(message.tool_call_id)
-            continue
-        unanswered += len(waiting)
-        waiting = {str(call["id"]) for call in message.tool_calls} if isinstance(message, AIMessage) else set()
-    return orphans, unanswered + len(waiting)
 
 
 def _part(message: BaseMessage) -> tuple[object, ...]:

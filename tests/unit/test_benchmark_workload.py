@@ -76,7 +76,11 @@ def test_the_model_calls_tools_in_parallel_and_then_answers() -> None:
     ids=["whole", "one result missing", "call missing", "result too late", "answered twice"],
 )
 def test_gaps_are_what_a_provider_refuses(messages: list[BaseMessage], expected: tuple[int, int]) -> None:
-    assert probes.gaps(messages) == expected
+    probe = probes.Probe(rule="", window=1_000)
+
+    probe.saw(messages, [])
+
+    assert (probe.orphans, probe.unanswered) == expected
 
 
 def test_the_cacheable_share_is_the_head_that_two_prompts_share() -> None:

@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from conversation import call
 from everthread import Context, build_graph, open_storage, prompt_at
 from everthread.agents.support.tickets import Tickets
-from everthread.agents.support.tools import support_tools
+from everthread.agents.support.tools import TOOLS
 from everthread.errors import NotFoundError, SettingsError, StorageError, ThreadBusyError
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
@@ -25,7 +25,7 @@ from everthread.storage.open import Storage
 from everthread.storage.sqlite import erasing
 
 SECRET = "the zebra sings at 0415"
-AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=support_tools())
+AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=TOOLS)
 
 
 @pytest.fixture

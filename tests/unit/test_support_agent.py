@@ -1,6 +1,5 @@
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,20 +9,19 @@ from langgraph.prebuilt import ToolNode
 from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 
-from everthread.agents.support import SupportProfile, support, support_tools
-from everthread.agents.support.diagnostics import Diagnosis, ServiceStatus, bundled_sandbox
-from everthread.agents.support.knowledge import NO_FTS5, KnowledgeBase
+from everthread.agents.support import SupportProfile, support, tools
+from everthread.agents.support.diagnostics import sandbox
+from everthread.agents.support.knowledge import NO_FTS5
 from everthread.errors import StorageError
 from everthread.state.context import Context
 
-NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 Call = Callable[..., ToolMessage]
 
 
-def caller(store: InMemoryStore | None, **options: Any) -> Call:
+def caller(store: InMemoryStore | None) -> Call:
     """Make a function that calls a tool as the graph's tools node does."""
     graph = StateGraph(MessagesState, context_schema=Context)
-    graph.add_node("tools", ToolNode(support_tools(clock=lambda: NOW, **options), handle_tool_errors=True))
+    graph.add_node("tools", ToolNode(tools.TOOLS, handle_tool_errors=True))
     graph.set_entry_point("tools")
     compiled = graph.compile(store=store)
 
@@ -75,7 +73,7 @@ def test_the_model_is_told_every_check_of_the_sandbox() -> None:
 
     told = set(re.findall(r"[a-z_]+", tool.args["check"]["description"]))
 
-    assert set(bundled_sandbox().checks) <= told
+    assert set(sandbox().checks) <= told
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_a_ticket_is_opened_once_updated_and_listed(call: Call) -> None:
 
     updated = call("update_ticket", "call-2", ticket_id=ticket_id, status="resolved", comment="Confirmed by the user.")
 
-    assert "2026-11-21T09:30:00Z: status resolved; Confirmed by the user." in updated.text
+    assert re.search(r"- \d{4}-\d\d-\d\dT[\d:]{8}Z: status resolved; Confirmed by the user\.", updated.text)
     assert call("list_tickets", "call-3").text == f"{ticket_id} · resolved · normal · VPN drops"
     assert call("list_tickets", "call-4", user="u-2").text == "No tickets."
 
@@ -115,36 +113,16 @@ def test_a_graph_without_a_store_says_that_tickets_need_one() -> None:
     assert "tickets need a store" in answer.text
 
 
-def test_a_python_without_fts5_is_a_clear_tool_error() -> None:
-    def missing() -> KnowledgeBase:
+def test_a_python_without_fts5_is_a_clear_tool_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
         raise StorageError(NO_FTS5)
 
-    answer = caller(None, knowledge=missing)("search_knowledge_base", query="vpn")
+    monkeypatch.setattr(tools, "bundled_knowledge", missing)
+
+    answer = caller(None)("search_knowledge_base", query="vpn")
 
     assert answer.status == "error"
     assert "without FTS5" in answer.text
-
-
-class OwnEstate:
-    """The smallest estate that somebody could write."""
-
-    label = "office"
-
-    def statuses(self) -> list[ServiceStatus]:
-        return [self.status("door")]
-
-    def status(self, service: str) -> ServiceStatus:
-        return ServiceStatus(service, "Front door", "operational", "open")
-
-    def run(self, check: str, target: str) -> Diagnosis:
-        return Diagnosis(check, target, "ok", "fine", ("knock",))
-
-
-def test_another_estate_takes_the_place_of_the_sandbox() -> None:
-    call = caller(None, estate=OwnEstate)
-
-    assert call("service_status").text == "[office]\n- door (Front door): operational: open"
-    assert call("run_diagnostic", check="push", target="door").text == "[office]\npush door: OK: fine\n> knock"
 
 
 PROFILE = {
@@ -184,7 +162,7 @@ def test_a_profile_with_a_wrong_or_unknown_value_is_refused(key: str, value: obj
 
 def test_a_user_whom_another_apps_context_names_gets_the_ticket() -> None:
     graph = StateGraph(MessagesState, context_schema=dict)
-    graph.add_node("tools", ToolNode(support_tools(clock=lambda: NOW)))
+    graph.add_node("tools", ToolNode(tools.TOOLS))
     graph.set_entry_point("tools")
     opened = {"name": "open_ticket", "args": {"title": "No sound", "description": "In Teams."}, "id": "c"}
     store = InMemoryStore()

@@ -6,8 +6,10 @@ from datetime import date
 import pytest
 
 from everthread.agents.travel.approval import approval_request, read_approval
-from everthread.agents.travel.inventory import FlightQuery
-from everthread.agents.travel.sandbox import SandboxInventory
+from everthread.agents.travel.queries import FlightQuery
+from everthread.agents.travel.sandbox import flights
+
+TODAY = date(2026, 11, 21)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +97,8 @@ def test_the_comment_is_kept_on_one_line() -> None:
 
 
 def test_the_request_restates_every_detail_and_is_json() -> None:
-    sandbox = SandboxInventory(lambda: date(2026, 11, 21))
-    option = sandbox.flights(FlightQuery("SFO", "CDG", date(2026, 12, 4), date(2026, 12, 11), travellers=2)).options[0]
+    query = FlightQuery("SFO", "CDG", date(2026, 12, 4), date(2026, 12, 11), travellers=2)
+    option = flights.search(query, TODAY).options[0]
 
     request = json.loads(json.dumps(approval_request(option, ["Ada Lovelace", "Alan Turing"], "aisle seats")))
 
@@ -109,8 +111,7 @@ def test_the_request_restates_every_detail_and_is_json() -> None:
 
 
 def test_a_journey_of_one_day_names_the_day_once() -> None:
-    sandbox = SandboxInventory(lambda: date(2026, 11, 21))
-    journeys = sandbox.flights(FlightQuery("LHR", "CDG", date(2027, 5, 12))).options
+    journeys = flights.search(FlightQuery("LHR", "CDG", date(2027, 5, 12)), TODAY).options
     option = next(one for one in journeys if one.starts == one.ends)
 
     assert "When: 2027-05-12\n" in approval_request(option, ["Ada Lovelace"], None)["summary"]

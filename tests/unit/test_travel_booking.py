@@ -15,9 +15,10 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from langgraph.types import Command
 
-from everthread.agents.travel import SandboxInventory, travel_tools
-from everthread.agents.travel.inventory import FlightQuery
-from everthread.agents.travel.options import FlightOption
+from everthread.agents.travel import travel_tools
+from everthread.agents.travel.options import Option
+from everthread.agents.travel.queries import FlightQuery
+from everthread.agents.travel.sandbox import flights
 from everthread.state import Context, namespaces
 
 TODAY = date(2026, 11, 21)
@@ -27,13 +28,13 @@ Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 def desk(store: BaseStore | None, today: Callable[[], date] = lambda: TODAY) -> Graph:
     graph = StateGraph(MessagesState, context_schema=Context)
-    graph.add_node("tools", ToolNode(travel_tools(today=today)))
+    graph.add_node("tools", ToolNode(travel_tools(today)))
     graph.set_entry_point("tools")
     return graph.compile(checkpointer=InMemorySaver(), store=store)
 
 
-def flights() -> tuple[FlightOption, ...]:
-    return SandboxInventory(lambda: TODAY).flights(FlightQuery("SFO", "CDG", date(2026, 12, 4))).options
+def options() -> tuple[Option, ...]:
+    return flights.search(FlightQuery("SFO", "CDG", date(2026, 12, 4)), TODAY).options
 
 
 def calls(*arguments: Mapping[str, Any], name: str = "book") -> dict[str, Any]:
@@ -43,7 +44,7 @@ def calls(*arguments: Mapping[str, Any], name: str = "book") -> dict[str, Any]:
 
 
 def booking(place: int = 0, **changed: Any) -> dict[str, Any]:
-    return {"option_id": flights()[place].option_id, "travellers": ["Ada Lovelace"], **changed}
+    return {"option_id": options()[place].option_id, "travellers": ["Ada Lovelace"], **changed}
 
 
 def thread(name: str = "t-1") -> Any:
@@ -63,7 +64,7 @@ def test_nothing_is_stored_before_the_approval() -> None:
 
     result = desk(store).invoke(calls(booking()), thread(), context=ADA)
 
-    assert result["__interrupt__"][0].value["details"]["option_id"] == flights()[0].option_id
+    assert result["__interrupt__"][0].value["details"]["option_id"] == options()[0].option_id
     assert trips(store) == []
 
 
@@ -75,7 +76,7 @@ def test_an_approval_books_at_the_price_of_the_inventory(answer: object) -> None
     result = graph.invoke(Command(resume=answer), thread(), context=ADA)
 
     (trip,) = trips(store)
-    assert (trip["price"], trip["travellers"], trip["note"]) == (flights()[0].price, ["Ada Lovelace"], "aisle seat")
+    assert (trip["price"], trip["travellers"], trip["note"]) == (options()[0].price, ["Ada Lovelace"], "aisle seat")
     assert trip["reference"] in said(result)[0]
     assert "sandbox inventory, not a real offer" in said(result)[0]
 
@@ -206,7 +207,7 @@ def test_all_bookings_are_listed_by_date_and_only_the_user_s_own() -> None:
     graph = desk(store := InMemoryStore())
     # More than the ten records that a store returns when it is not asked for more.
     for day in (*range(15, 26), 4):
-        found = SandboxInventory(lambda: TODAY).flights(FlightQuery("SFO", "CDG", date(2026, 12, day)))
+        found = flights.search(FlightQuery("SFO", "CDG", date(2026, 12, day)), TODAY)
         arguments = {"option_id": found.options[0].option_id, "travellers": ["Ada Lovelace"]}
         graph.invoke(calls(arguments), thread(f"t-{day}"), context=ADA)
         graph.invoke(Command(resume=True), thread(f"t-{day}"), context=ADA)

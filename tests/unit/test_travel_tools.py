@@ -1,6 +1,5 @@
 """The travel agent and its search tools as the model sees them."""
 
-import dataclasses
 from datetime import date
 from typing import Any
 
@@ -8,15 +7,14 @@ import pytest
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from everthread.agents.travel import SandboxInventory, TravelProfile, travel, travel_tools
-from everthread.agents.travel.inventory import FlightQuery, Offers
-from everthread.agents.travel.options import FlightOption
+from everthread.agents.travel import TravelProfile, travel, travel_tools
+from everthread.agents.travel.sandbox import option
 
 TODAY = date(2026, 11, 21)
 
 
-def tool(name: str, tools: tuple[BaseTool, ...] | None = None) -> BaseTool:
-    return next(known for known in tools or travel_tools(today=lambda: TODAY) if known.name == name)
+def tool(name: str) -> BaseTool:
+    return next(known for known in travel_tools(lambda: TODAY) if known.name == name)
 
 
 def ask(name: str, **arguments: Any) -> Any:
@@ -73,7 +71,7 @@ def test_a_search_shows_label_and_ids_that_can_be_looked_up(name: str, arguments
     assert "(sandbox inventory, not a real offer)" in text.splitlines()[0]
     ids = text.split("`")[1::2]
     assert ids
-    assert all(SandboxInventory(lambda: TODAY).option(option_id).total in text for option_id in ids)
+    assert all(option(option_id, TODAY).total in text for option_id in ids)
 
 
 @pytest.mark.parametrize("day", ["next Friday", "04.12.2026", "2026-13-01", "2026-W49-5", "20261204", ""])
@@ -95,17 +93,3 @@ def test_how_an_ambiguous_place_was_read_is_told() -> None:
     text = ask("search_flights", origin="San Jose", destination="Denver", date="2026-12-04").text
 
     assert "Note: 'San Jose' was read as San Jose, California" in text
-
-
-def test_another_inventory_can_be_plugged_in() -> None:
-    class Dear(SandboxInventory):
-        def flights(self, query: FlightQuery) -> Offers[FlightOption]:
-            first = super().flights(query).options[0]
-            return Offers((dataclasses.replace(first, price=99_999.0, currency="EUR", source="test house"),))
-
-    tools = travel_tools(Dear(lambda: TODAY), today=lambda: TODAY)
-
-    text = tool("search_flights", tools).invoke({"origin": "SFO", "destination": "CDG", "date": "2026-12-04"})
-
-    assert text.startswith("1 flight (test house):")
-    assert "EUR 99,999.00" in text

@@ -52,6 +52,7 @@ class PromptChecker:
     """
 
     def __init__(self, *, window: int, reserve: int, counter: TokenCounter, instructions: str) -> None:
+        self.window = window
         self.violations: list[Violation] = []
         self.calls = 0
         self.max_prompt_tokens = 0
@@ -59,7 +60,6 @@ class PromptChecker:
         self.cacheable_prefix_tokens = 0
         self.sizes: list[tuple[int, int]] = []
         """Of each prompt: its tokens, and those at its head that the one before had too."""
-        self._window = window
         self._reserve = reserve
         self._counter = counter
         self._instructions = instructions.strip()
@@ -97,8 +97,8 @@ class PromptChecker:
             self.violations.append(Violation(what, self.calls, tokens, detail))
 
     def _problems(self, messages: list[BaseMessage], tokens: int) -> Iterable[tuple[str, str]]:
-        if tokens + self._reserve > self._window:
-            over = tokens + self._reserve - self._window
+        if tokens + self._reserve > self.window:
+            over = tokens + self._reserve - self.window
             yield OVERRUN, f"with the reply reserve of {self._reserve:,} it is {over:,} over the window"
         orphans, unanswered = broken_pairs(messages)
         yield from ((ORPHAN, f"the result of {call!r} does not follow its call") for call in orphans)

@@ -112,8 +112,7 @@ def played(record: Record, window: int) -> Measured | str:
         return f"{record.id}: {run.result.error}"
     sent: Counter[str] = Counter(everthread=run.result.prompt_tokens)
     for name in BASELINES:
-        checker = play_baseline(record, name, window=window, counter=counter_for(OURS), watch=lambda *_: None)
-        sent[name] = checker.prompt_tokens
+        sent[name] = play_baseline(record, name, window=window, counter=counter_for(OURS)).result.prompt_tokens
     return replace(measure(run.events, run.at_end, turns=run.result.turns), sent=sent)
 
 

@@ -45,7 +45,7 @@ _THREAD = "replay"
 _CONFIG: RunnableConfig = {"configurable": {"thread_id": _THREAD}}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """Figures of one record; `line` is their JSON."""
 
@@ -60,18 +60,37 @@ class Result:
     orphan_tool_messages: int
     unanswered_calls: int
     missing_questions: int
-    lost_messages: int
-    evicted_messages: int
-    masked_results: int
-    compactions: int
+    lost_messages: int = 0
+    evicted_messages: int = 0
+    masked_results: int = 0
+    compactions: int = 0
     prompt_tokens: int
     cacheable_prefix_tokens: int
-    skipped_messages: int
+    skipped_messages: int = 0
     """Messages at the end that nothing recorded answers."""
-    seconds: float
+    seconds: float = 0.0
     outcome: Outcome
     error: str | None = None
     violations: tuple[Violation, ...] = ()
+
+    @classmethod
+    def of(cls, record: Record, checker: PromptChecker, losses: Sequence[Violation] = (), **figures: Any) -> "Result":
+        """Make the result of a record from what its prompts showed, what was lost, and further figures."""
+        return cls(
+            id=record.id,
+            calls=checker.calls,
+            window=checker.window,
+            max_prompt_tokens=checker.max_prompt_tokens,
+            overruns=checker.count(checks.OVERRUN),
+            orphan_tool_messages=checker.count(checks.ORPHAN),
+            unanswered_calls=checker.count(checks.UNANSWERED),
+            missing_questions=checker.count(checks.MISSING_QUESTION),
+            lost_messages=sum(loss.what == checks.LOST for loss in losses),
+            prompt_tokens=checker.prompt_tokens,
+            cacheable_prefix_tokens=checker.cacheable_prefix_tokens,
+            violations=(*checker.violations, *losses),
+            **figures,
+        )
 
     @property
     def is_clean(self) -> bool:
@@ -88,10 +107,10 @@ class Trace:
     """Everything that a replay gives."""
 
     result: Result
-    events: tuple[dict[str, Any], ...]
-    """The ledger's events, in order, as JSON."""
     sizes: tuple[tuple[int, int], ...]
     """Of each prompt: its tokens, and those at its head that the one before had too."""
+    events: tuple[dict[str, Any], ...] = ()
+    """The ledger's events, in order, as JSON; none of a baseline."""
     at_end: Any = None
     """The value that `at_end` returned."""
 
@@ -139,7 +158,7 @@ def trace(
         logger.debug("record %s failed", record.id, exc_info=True)
         outcome, error = "failed", f"{type(failure).__name__}: {failure}"
     result = run.result(time.perf_counter() - began, outcome, error)
-    return Trace(result, tuple(run.events), tuple(run.checker.sizes), value)
+    return Trace(result, tuple(run.checker.sizes), tuple(run.events), value)
 
 
 def total(results: Sequence[Result]) -> dict[str, Any]:
@@ -174,7 +193,6 @@ class _Run:
         )
         self._record = record
         self._context = context
-        self._window = window
         self._runs, unanswered = exchanges(record.messages)
         self._skipped = len(unanswered)
         self._sent: list[BaseMessage] = []
@@ -240,29 +258,19 @@ class _Run:
 
     def result(self, seconds: float, outcome: Outcome, error: str | None) -> Result:
         """Return the figures of the run."""
-        checker = self.checker
         by_kind = defaultdict(list)
         for event in self.events:
             by_kind[event["event"]].append(event)
-        return Result(
-            id=self._record.id,
+        return Result.of(
+            self._record,
+            self.checker,
+            self._losses,
             turns=sum(isinstance(message, HumanMessage) for message in self._sent),
-            calls=checker.calls,
-            window=self._window,
-            max_prompt_tokens=checker.max_prompt_tokens,
-            overruns=checker.count(checks.OVERRUN),
-            orphan_tool_messages=checker.count(checks.ORPHAN),
-            unanswered_calls=checker.count(checks.UNANSWERED),
-            missing_questions=checker.count(checks.MISSING_QUESTION),
-            lost_messages=sum(loss.what == checks.LOST for loss in self._losses),
             evicted_messages=sum(len(event["message_ids"]) for event in by_kind["evicted"]),
             masked_results=len({event["message_id"] for event in (*by_kind["masked"], *by_kind["offloaded"])}),
             compactions=len(by_kind["compacted"]),
-            prompt_tokens=checker.prompt_tokens,
-            cacheable_prefix_tokens=checker.cacheable_prefix_tokens,
             skipped_messages=self._skipped,
             seconds=round(seconds, 3),
             outcome=outcome,
             error=error,
-            violations=(*checker.violations, *self._losses),
         )

@@ -15,7 +15,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from everthread.errors import EverthreadError
 from everthread.evals.baselines import BASELINES, FULL, TRUNCATE, play_baseline
-from everthread.evals.checks import OVERRUN
 from everthread.evals.needs import Rules, behind_handles, full_texts, needed_values, shown_text
 from everthread.evals.parallel import spread
 from everthread.evals.prices import Cost, Prices
@@ -26,7 +25,7 @@ from everthread.evals.suites import Tick, share
 from everthread.models.scripted import Tools
 from everthread.state import Context
 from everthread.window.budget import UNKNOWN_WINDOW
-from everthread.window.tokens import TokenCounter, counter_for
+from everthread.window.tokens import counter_for
 
 __all__ = ["Case", "Row", "Setting", "Simulation", "simulate", "simulate_one"]
 
@@ -232,14 +231,10 @@ def _summed(cases: Sequence[Sequence[Case]], tried: Sequence[Setting], prices: P
 
 def simulate_one(record: Record, settings: Sequence[Setting], count_as: str = OURS) -> list[Case]:
     """Try every setting on one conversation."""
-    counter = counter_for(count_as)
     cases = []
     for setting in settings:
         probe = _Probe(record, setting.context.pins if setting.context else ())
-        if setting.context is None:
-            figures = _baseline_figures(record, setting, counter, probe)
-        else:
-            figures = _graph_figures(record, setting.context, count_as, probe)
+        figures = _figures(record, setting, count_as, probe)
         cases.append(Case(record.id, setting.policy, setting.window, **figures, **probe.figures()))
     return cases
 
@@ -272,30 +267,17 @@ class _Probe:
         return {**self._counts, **rules, **pins}
 
 
-def _baseline_figures(record: Record, setting: Setting, counter: TokenCounter, probe: _Probe) -> dict[str, Any]:
-    checker = play_baseline(record, setting.policy, window=setting.window, counter=counter, watch=probe)
-    runs = exchanges(record.messages)[0]
-    return {
-        "outcome": "replayed" if checker.calls else "refused",
-        "turns": sum(isinstance(message, HumanMessage) for run in runs for message in run.input),
-        "calls": checker.calls,
-        "prompt_tokens": checker.prompt_tokens,
-        "cacheable_tokens": checker.cacheable_prefix_tokens,
-        "output_tokens": sum(counter.message(reply) for run in runs for reply in run.replies),
-        "largest_prompt": checker.max_prompt_tokens,
-        "prompts_over_budget": checker.count(OVERRUN),
-        "violations": len(checker.violations),
-        "sizes": tuple(checker.sizes),
-    }
-
-
-def _graph_figures(record: Record, context: Context, count_as: str, probe: _Probe) -> dict[str, Any]:
-    """Run the graph; an error that stops it becomes part of the figures."""
+def _figures(record: Record, setting: Setting, count_as: str, probe: _Probe) -> dict[str, Any]:
+    """Play a conversation under a setting; an error that stops it becomes part of the figures."""
+    counter = counter_for(count_as)
     try:
-        run = trace(record, context, count_as=count_as, watch=probe)
+        if setting.context is None:
+            run = play_baseline(record, setting.policy, window=setting.window, counter=counter, watch=probe)
+        else:
+            run = trace(record, setting.context, count_as=count_as, watch=probe)
     except EverthreadError as refusal:
         return {"outcome": "refused", "error": str(refusal)}
-    result, counter = run.result, counter_for(count_as)
+    result = run.result
     replies = [reply for one in exchanges(record.messages)[0] for reply in one.replies]
     users = {str(message.id) for message in record.messages if isinstance(message, HumanMessage)}
     moves = [event["message_ids"] for event in run.events if event["event"] in ("evicted", "compacted")]

@@ -15,7 +15,7 @@ from everthread.evals.baselines import BASELINES, play_baseline
 from everthread.evals.parallel import spread
 from everthread.evals.picking import playable
 from everthread.evals.records import Record
-from everthread.evals.replay import OURS, trace
+from everthread.evals.replay import OURS, Result, trace
 from everthread.evals.suites import Options, Report, Table, Tick
 from everthread.state import Context
 from everthread.state.context import POLICIES
@@ -32,7 +32,6 @@ _KINDS = {
     "lost": (checks.LOST,),
     "other": (checks.MISPLACED_SYSTEM, checks.REPEATED, checks.DISORDERED),
 }
-_COUNTED = ("records", "replayed", "refused", "failed", "calls", "tokens", "cacheable", *_KINDS)
 
 
 def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
@@ -82,24 +81,19 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
 
 def played(record: Record, window: int) -> dict[str, tuple["Counter[str]", int]]:
     """Play one conversation under every policy and baseline; return counts and the largest prompt of each."""
-    figures: dict[str, tuple[Counter[str], int]] = {}
-    for policy in POLICIES:
-        run = trace(record, Context.from_mapping({"policy": policy, "window": window}))
-        result = run.result
-        counts = _counted([violation.what for violation in result.violations])
-        counts += Counter({result.outcome: 1, "calls": result.calls, "tokens": result.prompt_tokens})
-        figures[policy] = counts + Counter(cacheable=result.cacheable_prefix_tokens), result.max_prompt_tokens
-    for name in BASELINES:
-        checker = play_baseline(record, name, window=window, counter=counter_for(OURS), watch=lambda *_: None)
-        counts = _counted([violation.what for violation in checker.violations])
-        counts += Counter({"replayed": 1, "calls": checker.calls, "tokens": checker.prompt_tokens})
-        figures[name] = counts + Counter(cacheable=checker.cacheable_prefix_tokens), checker.max_prompt_tokens
-    return figures
+    results = {
+        name: trace(record, Context.from_mapping({"policy": name, "window": window})).result for name in POLICIES
+    }
+    counter = counter_for(OURS)
+    results |= {name: play_baseline(record, name, window=window, counter=counter).result for name in BASELINES}
+    return {name: (_counted(result), result.max_prompt_tokens) for name, result in results.items()}
 
 
-def _counted(whats: Sequence[str]) -> "Counter[str]":
-    seen = Counter(whats)
-    return Counter({name: sum(seen[what] for what in whats) for name, whats in _KINDS.items()})
+def _counted(result: Result) -> "Counter[str]":
+    seen = Counter(violation.what for violation in result.violations)
+    counts = {name: sum(seen[what] for what in whats) for name, whats in _KINDS.items()}
+    sizes = {"tokens": result.prompt_tokens, "cacheable": result.cacheable_prefix_tokens}
+    return Counter({**counts, **sizes, "calls": result.calls, result.outcome: 1})
 
 
 def _violations(counts: "Counter[str]") -> int:

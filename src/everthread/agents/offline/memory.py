@@ -136,12 +136,12 @@ def _dated(note: NoteLine) -> str:
     return plain(note.text) + (f" ({note.date})" if note.date else "")
 
 
-def _facts(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
+def _facts(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the profile as labels and values; private fields are left out."""
-    return [(label[:1].upper() + label[1:], plain(value)) for label, value in _flattened(values, above)]
+    return [(label[:1].upper() + label[1:], plain(value)) for label, value in _flattened(values)]
 
 
-def _flattened(values: Mapping[str, Any], above: str) -> Iterator[tuple[str, str]]:
+def _flattened(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
     for name, value in values.items():
         label = f"{above}{str(name).replace('_', ' ')}"
         if _PRIVATE.search(str(name)) or value in (None, "", [], {}):

@@ -3,7 +3,7 @@
 from importlib.resources import files
 
 from everthread.agents.support.profile import SupportProfile
-from everthread.agents.support.tools import support_tools
+from everthread.agents.support.tools import TOOLS
 from everthread.state.agent import Agent
 from everthread.tools.save_memory_note import save_memory_note
 
@@ -11,7 +11,7 @@ support = Agent(
     name="support",
     title="IT support",
     instructions=(files(__name__) / "instructions.md").read_text(encoding="utf-8").strip(),
-    tools=(*support_tools(), save_memory_note),
+    tools=(*TOOLS, save_memory_note),
     profile=SupportProfile,
     summary_sections=(
         "Product and environment",
@@ -26,4 +26,4 @@ support = Agent(
 )
 """The agent as data; change it with `dataclasses.replace`."""
 
-__all__ = ["SupportProfile", "support", "support_tools"]
+__all__ = ["SupportProfile", "support"]

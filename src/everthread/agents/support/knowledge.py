@@ -37,27 +37,12 @@ _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _STEP = re.compile(r"^\d+\.\s+", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
 
-# Words that many questions have and that say nothing about the topic. In a collection this small a chance
-# match on one of them would otherwise look rare, and so important, to BM25.
 _STOP_WORDS = frozenset(
-    _WORD.findall(
-        # The second part says that something fails, whatever it is: "my VPN is broken" must not find "broken packages".
-        # The third says when: "since this morning" must not find "New joiner, first day".
-        """a about after again all also always am an and any anything are as at be been before being but by can cannot
-    cant could did do does doing don dont every for from get gets getting give go goes got had has have having hello
-    help her here hey hi him his how i if im in into is isn isnt it its ive just keep keeps know let like me my need
-    needs no nor not now of off on one only or our out over please problem problems really said same say saying says
-    she should since so some something still than thanks that the their them then there these they thing this those
-    though to today too trying try up us use used using very want was way we well were what when where which while
-    who why will with won wont would you your
-
-        broke broken down fail failed failing fails issue issues reach reached stop stopped stops trouble work worked
-        working works wrong
-
-        afternoon ago day days evening friday lately monday morning mornings recently saturday sudden
-        suddenly sunday thursday tomorrow tonight tuesday wednesday week weeks yesterday"""
-    )
+    word
+    for words in yaml.safe_load((files(__package__) / "stop_words.yaml").read_text(encoding="utf-8")).values()
+    for word in words.split()
 )
+"""Words of a question that say nothing about its topic."""
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 

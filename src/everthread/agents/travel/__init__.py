@@ -3,9 +3,7 @@
 from importlib.resources import files
 
 from everthread.agents.travel.errors import TravelError
-from everthread.agents.travel.inventory import Inventory
 from everthread.agents.travel.profile import TravelProfile
-from everthread.agents.travel.sandbox import SandboxInventory
 from everthread.agents.travel.tools import travel_tools
 from everthread.state.agent import Agent
 from everthread.tools.save_memory_note import save_memory_note
@@ -28,4 +26,4 @@ travel = Agent(
 )
 """The agent as data; change it with `dataclasses.replace`."""
 
-__all__ = ["Inventory", "SandboxInventory", "TravelError", "TravelProfile", "travel", "travel_tools"]
+__all__ = ["TravelError", "TravelProfile", "travel", "travel_tools"]

@@ -4,8 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from everthread.agents.travel.options import Details, Option
 from everthread.memory.text.consent import answer_of, approves
+
+_DETAILS = TypeAdapter(Details)
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ def approval_request(option: Option, travellers: Sequence[str], note: str | None
         "type": "approval",
         "action": "book",
         "summary": _summary(option, travellers, note),
-        "details": {**option.as_json(Details), "travellers": list(travellers), "note": note},
+        "details": {**_DETAILS.dump_python(option, mode="json"), "travellers": list(travellers), "note": note},
     }
 
 

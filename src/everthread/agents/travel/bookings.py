@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from langgraph.store.base import BaseStore
+from pydantic import TypeAdapter
 
 from everthread.agents.travel.options import Details, Option
 from everthread.state import namespaces
@@ -42,6 +43,9 @@ class Booking(Details):
         return "\n   ".join(lines)
 
 
+_JSON = TypeAdapter(Booking)
+
+
 def booking_key(thread_id: str, tool_call_id: str, option_id: str) -> str:
     """Return the store key of one call of `book`.
 
@@ -51,18 +55,20 @@ def booking_key(thread_id: str, tool_call_id: str, option_id: str) -> str:
     return hashlib.sha256("\x1f".join((thread_id, tool_call_id, option_id)).encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def make_booking(
+def book(
+    store: BaseStore,
+    user_id: str,
     key: str,
     option: Option,
-    travellers: Sequence[str],
     *,
+    travellers: Sequence[str],
     booked_on: date,
-    note: str = "",
-    comment: str = "",
-    thread_id: str = "",
+    note: str,
+    comment: str,
+    thread_id: str,
 ) -> Booking:
-    """Make the record of an approved option; the reference follows from the key."""
-    return Booking(
+    """Store an approved option under the user's trips; the reference follows from the key."""
+    booking = Booking(
         **{field.name: getattr(option, field.name) for field in dataclasses.fields(Details)},
         reference=f"SBX-{base64.b32encode(bytes.fromhex(key)).decode()[:6]}",
         travellers=tuple(travellers),
@@ -71,11 +77,8 @@ def make_booking(
         comment=comment,
         thread_id=thread_id,
     )
-
-
-def save(store: BaseStore, user_id: str, key: str, booking: Booking) -> None:
-    """Store a booking under the user's trips."""
-    store.put(namespaces.user(user_id, "trips"), key, {"type": "booking", **booking.as_json(Booking)})
+    store.put(namespaces.user(user_id, "trips"), key, {"type": "booking", **_JSON.dump_python(booking, mode="json")})
+    return booking
 
 
 def find(store: BaseStore, user_id: str, key: str) -> Booking | None:
@@ -94,10 +97,4 @@ def all_bookings(store: BaseStore, user_id: str) -> list[Booking]:
 
 def _read(value: Mapping[str, Any]) -> Booking | None:
     """Read a record; None for one that is no booking, such as an imported trip."""
-    if value.get("type") != "booking":
-        return None
-    names = {field.name for field in dataclasses.fields(Booking)}
-    fields = {name: item for name, item in value.items() if name in names}
-    fields |= {name: date.fromisoformat(fields[name]) for name in ("starts", "ends", "booked_on")}
-    fields |= {name: tuple(fields[name]) for name in ("facts", "travellers")}
-    return Booking(**fields)
+    return _JSON.validate_python(value) if value.get("type") == "booking" else None

@@ -1,11 +1,17 @@
 """What can be booked, described in words, and the journeys of a flight."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 Cabin = Literal["economy", "premium_economy", "business", "first"]
 """Cabins, the cheapest first."""
+
+CURRENCY = "USD"
+"""All prices of the sandbox."""
+
+LABEL = "sandbox inventory, not a real offer"
+"""Shown wherever an option or a booking is."""
 
 Kind = Literal["flight", "hotel", "car", "insurance"]
 
@@ -26,21 +32,15 @@ class Details:
     """Last day, local; of a flight, the day of the last departure."""
     price: float
     """Total for everyone and for the whole time, in `currency`."""
-    currency: str
-    """ISO 4217 code."""
+    currency: str = CURRENCY
     terms: str
     """What changing and cancelling costs."""
-    source: str
-    """Where it comes from, such as `sandbox inventory, not a real offer`."""
+    source: str = LABEL
 
     @property
     def total(self) -> str:
         """The price with its currency, such as `USD 1,234.00`."""
         return money(self.price, self.currency)
-
-    def as_json(self, shape: "type[Details]") -> dict[str, Any]:
-        """Return the fields of a class of these as JSON, with days as YYYY-MM-DD."""
-        return {field.name: _json(getattr(self, field.name)) for field in fields(shape)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ class HotelOption(Option):
     """For one room, in `currency`."""
 
 
-def money(amount: float, currency: str) -> str:
+def money(amount: float, currency: str = CURRENCY) -> str:
     """Write an amount, such as `USD 1,234.00`."""
     return f"{currency} {amount:,.2f}"
 
@@ -133,7 +133,3 @@ def _clock(segment: Segment) -> str:
     """Write the arrival; the date only when it is another one."""
     same_day = segment.arrival.date() == segment.departure.date()
     return f"{segment.arrival:%H:%M}" if same_day else f"{segment.arrival:%Y-%m-%d %H:%M}"
-
-
-def _json(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date) else list(value) if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""Tools of the travel concierge; what is behind them is passed to `travel_tools`."""
+"""Tools of the travel concierge."""
 
 # No `from __future__ import annotations` here: langgraph finds the injected runtime by the annotation itself.
 
@@ -15,9 +15,10 @@ from langgraph.types import interrupt
 from everthread.agents.travel import bookings
 from everthread.agents.travel.approval import Approval, approval_request, read_approval
 from everthread.agents.travel.errors import TravelError
-from everthread.agents.travel.inventory import CarQuery, FlightQuery, HotelQuery, InsuranceQuery, Inventory, Offers
-from everthread.agents.travel.options import Cabin, Option
-from everthread.agents.travel.sandbox import SandboxInventory
+from everthread.agents.travel.options import LABEL, Cabin, Option
+from everthread.agents.travel.queries import CarQuery, FlightQuery, HotelQuery, InsuranceQuery, Offers
+from everthread.agents.travel.sandbox import cars, flights, hotels, insurance
+from everthread.agents.travel.sandbox import option as option_named
 from everthread.plain import counted
 from everthread.tools.runtime import thread_of, user_of
 
@@ -30,14 +31,13 @@ LONGEST_NOTE = 300
 """Characters of the note of a booking."""
 
 
-def travel_tools(inventory: Inventory | None = None, *, today: Callable[[], date] = date.today) -> tuple[BaseTool, ...]:
+def travel_tools(today: Callable[[], date] = date.today) -> tuple[BaseTool, ...]:
     """Make the tools: searches, insurance, booking with approval, list of bookings.
 
     Args:
-        inventory: where offers come from; the sandbox by default.
         today: the day for searches and bookings; the clock of the machine by default.
     """
-    desk = TravelDesk(inventory or SandboxInventory(today), today)
+    desk = TravelDesk(today)
     calls = (
         desk.search_flights,
         desk.search_hotels,
@@ -56,8 +56,7 @@ def travel_tools(inventory: Inventory | None = None, *, today: Callable[[], date
 class TravelDesk:
     """The tools as methods; their docstrings are what the model reads."""
 
-    def __init__(self, inventory: Inventory, today: Callable[[], date]) -> None:
-        self._inventory = inventory
+    def __init__(self, today: Callable[[], date]) -> None:
         self._today = today
 
     def search_flights(
@@ -72,7 +71,7 @@ class TravelDesk:
         """Search flights. Times are local; prices are totals for all travellers. The only source of flight prices."""
         back = _day(return_date, "return_date") if return_date else None
         query = FlightQuery(origin, destination, _day(date, "date"), back, cabin, travellers)
-        return _listing(self._inventory.flights(query), "flight")
+        return _listing(flights.search(query, self._today()), "flight")
 
     def search_hotels(
         self,
@@ -84,7 +83,7 @@ class TravelDesk:
     ) -> str:
         """Search hotels. Prices are totals for the stay and all rooms. The only source of hotel prices."""
         query = HotelQuery(city, _day(check_in, "check_in"), _day(check_out, "check_out"), guests, max_price)
-        return _listing(self._inventory.hotels(query), "hotel")
+        return _listing(hotels.search(query, self._today()), "hotel")
 
     def search_rental_cars(
         self,
@@ -95,7 +94,7 @@ class TravelDesk:
     ) -> str:
         """Search rental cars, with what the waiver covers. Prices are totals. The only source of car prices."""
         query = CarQuery(city, _day(pick_up, "pick_up"), _day(drop_off, "drop_off"), category)
-        return _listing(self._inventory.cars(query), "rental car")
+        return _listing(cars.search(query, self._today()), "rental car")
 
     def insurance_options(
         self,
@@ -106,7 +105,7 @@ class TravelDesk:
     ) -> str:
         """Compare travel insurance for a trip. Look first whether the user already has cover."""
         query = InsuranceQuery(destination, _day(start, "start"), _day(end, "end"), trip_cost)
-        return _listing(self._inventory.insurance(query), "insurance plan")
+        return _listing(insurance.search(query, self._today()), "insurance plan")
 
     def book(
         self,
@@ -125,21 +124,22 @@ class TravelDesk:
         if booking:
             # The call ran again after the booking was stored, for example because the process died.
             return _confirmation(booking)
-        option = self._inventory.option(option_id)
+        option = option_named(option_id, self._today())
         names, wish = _names(option, travellers), _wish(note)
         approval = read_approval(interrupt(approval_request(option, names, wish)))
         if not approval.approved:
             return _refusal(approval)
-        booking = bookings.make_booking(
+        booking = bookings.book(
+            store,
+            user_id,
             key,
             option,
-            names,
+            travellers=names,
             booked_on=self._today(),
             note=wish,
             comment=approval.comment,
             thread_id=thread_id,
         )
-        bookings.save(store, user_id, key, booking)
         return _confirmation(booking)
 
     def list_bookings(self, runtime: Runtime) -> str:
@@ -163,10 +163,9 @@ def _day(text: str, role: str) -> date:
         ) from None
 
 
-def _listing(offers: Offers[Option], noun: str) -> str:
+def _listing(offers: Offers, noun: str) -> str:
     """List options for the model: where they come from first, ids in front."""
-    sources = ", ".join(dict.fromkeys(option.source for option in offers.options))
-    lines = [f"{counted(len(offers.options), noun)} ({sources}):"]
+    lines = [f"{counted(len(offers.options), noun)} ({LABEL}):"]
     lines += [f"{number}. {option.describe()}" for number, option in enumerate(offers.options, 1)]
     return "\n".join((*lines, *(f"Note: {note}." for note in offers.notes)))
 

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from datetime import date
 
 from everthread.agents.travel.errors import TravelError
-from everthread.agents.travel.inventory import CarQuery, Offers
 from everthread.agents.travel.options import Option, money
+from everthread.agents.travel.queries import CarQuery, Offers
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports, city_by_airport
 from everthread.agents.travel.sandbox.dice import draw, pick
-from everthread.agents.travel.sandbox.label import CURRENCY, LABEL
 from everthread.agents.travel.sandbox.places import reading, resolve
 from everthread.plain import counted
 
@@ -43,7 +42,7 @@ _CLASSES = {
 """Classes of car by the letter that ends an option id."""
 
 
-def search(query: CarQuery, today: date) -> Offers[Option]:
+def search(query: CarQuery, today: date) -> Offers:
     """Find rental cars, the cheapest first.
 
     Raises:
@@ -94,13 +93,11 @@ def _option(query: CarQuery, airport: Airport, letter: str) -> Option:
         kind="car",
         option_id=option_ids.encode(KIND, airport.code, query.pick_up, query.drop_off, letter),
         headline=f"rental car ({car.name}), {supplier}, {airport} airport, {query.pick_up} to {query.drop_off}",
-        facts=(f"{size}; {money(rate, CURRENCY)} a day, unlimited mileage", f"collision waiver: {cover}"),
+        facts=(f"{size}; {money(rate)} a day, unlimited mileage", f"collision waiver: {cover}"),
         starts=query.pick_up,
         ends=query.drop_off,
         # The driver, and further drivers up to the seats.
         names_needed=(1, car.seats),
         price=float(rate * days),
-        currency=CURRENCY,
         terms=_TERMS,
-        source=LABEL,
     )

@@ -7,12 +7,11 @@ from itertools import pairwise
 from typing import get_args
 
 from everthread.agents.travel.errors import TravelError
-from everthread.agents.travel.inventory import FlightQuery, Offers
 from everthread.agents.travel.options import Cabin, FlightOption, Journey, Segment, money
+from everthread.agents.travel.queries import FlightQuery, Offers
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports, distance_km
 from everthread.agents.travel.sandbox.dice import between, draw, pick
-from everthread.agents.travel.sandbox.label import CURRENCY, LABEL
 from everthread.agents.travel.sandbox.places import reading, resolve, where
 from everthread.agents.travel.sandbox.routes import SHORTEST_KM, Route, routes
 from everthread.plain import counted
@@ -61,7 +60,7 @@ _PLANS: dict[str, tuple[_Fare, tuple[int, int]]] = {
 """Fare and first and last hour of departure, by the letter that ends an option id."""
 
 
-def search(query: FlightQuery, today: date) -> Offers[FlightOption]:
+def search(query: FlightQuery, today: date) -> Offers:
     """Find flights.
 
     Raises:
@@ -127,14 +126,12 @@ def _option(query: FlightQuery, origin: Airport, destination: Airport, letter: s
         kind="flight",
         option_id=option_ids.encode(KIND, origin.code, destination.code, *days, last),
         headline=f"flight {origin} → {destination}, {trip}, {cabin}, {people}",
-        facts=(f"out {outbound}", *back, f"{fare.name} fare, {money(each, CURRENCY)} each; {fare.baggage}"),
+        facts=(f"out {outbound}", *back, f"{fare.name} fare, {money(each)} each; {fare.baggage}"),
         starts=starts,
         ends=ends,
         names_needed=(query.travellers, query.travellers),
         price=float(query.travellers * each),
-        currency=CURRENCY,
         terms=fare.terms,
-        source=LABEL,
         outbound=outbound,
         inbound=inbound,
     )

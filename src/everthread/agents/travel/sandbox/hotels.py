@@ -5,12 +5,11 @@ from datetime import date
 from math import ceil
 
 from everthread.agents.travel.errors import TravelError
-from everthread.agents.travel.inventory import HotelQuery, Offers
 from everthread.agents.travel.options import HotelOption, money
+from everthread.agents.travel.queries import HotelQuery, Offers
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports, cities
 from everthread.agents.travel.sandbox.dice import between, draw, pick
-from everthread.agents.travel.sandbox.label import CURRENCY, LABEL
 from everthread.agents.travel.sandbox.places import city_airport, country_name, reading, resolve
 from everthread.plain import counted
 
@@ -50,7 +49,7 @@ _TERMS = (
 )
 
 
-def search(query: HotelQuery, today: date) -> Offers[HotelOption]:
+def search(query: HotelQuery, today: date) -> Offers:
     """Find rooms, the cheapest first.
 
     Raises:
@@ -64,8 +63,8 @@ def search(query: HotelQuery, today: date) -> Offers[HotelOption]:
     affordable = tuple(option for option in options if option.nightly_rate <= query.max_price)
     if not affordable:
         raise TravelError(
-            f"no room in {place.airport.city} costs at most {money(query.max_price, CURRENCY)} a night; the "
-            f"cheapest is {money(options[0].nightly_rate, CURRENCY)}; ask the user to raise the limit"
+            f"no room in {place.airport.city} costs at most {money(query.max_price)} a night; the "
+            f"cheapest is {money(options[0].nightly_rate)}; ask the user to raise the limit"
         )
     return Offers(affordable, reading(query.city, place))
 
@@ -110,16 +109,14 @@ def _option(query: HotelQuery, airport: Airport, letter: str) -> HotelOption:
         headline=f"{hotel}, {city.city}, {country_name(city.country)}, {stay}, {counted(query.guests, 'guest')}",
         facts=(
             f"{house.stars} stars, {house.area}; {', '.join(_features(city, letter))}",
-            f"{counted(rooms, 'room')}, {money(rate, CURRENCY)} a night and room",
+            f"{counted(rooms, 'room')}, {money(rate)} a night and room",
         ),
         starts=query.check_in,
         ends=query.check_out,
         # At least the guest who checks in.
         names_needed=(1, query.guests),
         price=float(rate * nights * rooms),
-        currency=CURRENCY,
         terms=terms,
-        source=LABEL,
         nightly_rate=float(rate),
     )
 

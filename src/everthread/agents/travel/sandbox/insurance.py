@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from everthread.agents.travel.errors import TravelError
-from everthread.agents.travel.inventory import InsuranceQuery, Offers
 from everthread.agents.travel.options import Option, money
+from everthread.agents.travel.queries import InsuranceQuery, Offers
 from everthread.agents.travel.sandbox import calendar, option_ids
 from everthread.agents.travel.sandbox.airports import Airport, airports
-from everthread.agents.travel.sandbox.label import CURRENCY, LABEL
 from everthread.agents.travel.sandbox.places import city_airport, country_name, reading, resolve
 
 KIND = "INS"
@@ -51,7 +50,7 @@ _PLANS = {
 """What can be bought, by the letter that ends an option id."""
 
 
-def search(query: InsuranceQuery, today: date) -> Offers[Option]:
+def search(query: InsuranceQuery, today: date) -> Offers:
     """Find insurance, the cheapest first.
 
     Raises:
@@ -80,7 +79,7 @@ def _check(query: InsuranceQuery, today: date) -> None:
     calendar.check_end(query.start, query.end, ("start", "end"), least=0, most=LONGEST_COVER_DAYS)
     if not 1 <= query.trip_cost <= MOST_COVERED:
         raise TravelError(
-            f"`trip_cost` is {query.trip_cost!r}, but from {money(1, CURRENCY)} to {money(MOST_COVERED, CURRENCY)} can "
+            f"`trip_cost` is {query.trip_cost!r}, but from {money(1)} to {money(MOST_COVERED)} can "
             "be insured; ask the user what the trip costs"
         )
 
@@ -93,9 +92,9 @@ def _option(query: InsuranceQuery, airport: Airport, letter: str) -> Option:
     days = (query.end - query.start).days + 1
     price = plan.share * cost + plan.daily * days * (1.6 if city.country in _DEAR_CARE else 1.0)
     covers = (
-        f"cancellation for illness or accident up to {money(cost, CURRENCY)}",
-        f"medical up to {money(plan.medical, CURRENCY)}",
-        f"baggage up to {money(plan.baggage, CURRENCY)}",
+        f"cancellation for illness or accident up to {money(cost)}",
+        f"medical up to {money(plan.medical)}",
+        f"baggage up to {money(plan.baggage)}",
         *plan.extras,
     )
     place = f"{city.city}, {country_name(city.country)}"
@@ -103,13 +102,11 @@ def _option(query: InsuranceQuery, airport: Airport, letter: str) -> Option:
         kind="insurance",
         option_id=option_ids.encode(KIND, city.code, query.start, query.end, cost, letter),
         headline=f"{plan.name} travel insurance, {place}, {query.start} to {query.end}",
-        facts=(f"trip cost {money(cost, CURRENCY)}", "; ".join(covers)),
+        facts=(f"trip cost {money(cost)}", "; ".join(covers)),
         starts=query.start,
         ends=query.end,
         # Everyone who is insured.
         names_needed=(1, 9),
         price=round(price, 2),
-        currency=CURRENCY,
         terms=_TERMS,
-        source=LABEL,
     )

@@ -13,25 +13,8 @@ from everthread.agents.travel.sandbox.airports import Airport, airports, cities,
 
 _CODE = re.compile(r"[A-Z]{3}")
 
-_NOT_FOR_TRAVELLERS = frozenset(
-    [
-        "afb",
-        "air",
-        "army",
-        "base",
-        "field",
-        "heliport",
-        "heli",
-        "helipad",
-        "military",
-        "municipal",
-        "naval",
-        "raf",
-        "seaplane",
-        "skyports",
-        "station",
-        "strip",
-    ]
+_NOT_FOR_TRAVELLERS = re.compile(
+    r"\b(?:afb|air|army|base|field|heliport|heli|helipad|military|municipal|naval|raf|seaplane|skyports|station|strip)\b"
 )
 """Words in the names of airports that hardly sell tickets."""
 
@@ -150,11 +133,11 @@ def _city_names() -> dict[str, tuple[Airport, ...]]:
 
 def _unlikeliness(airport: Airport) -> tuple[object, ...]:
     """Sort key: the table has no passenger numbers, so rank, name and codes must tell big from small."""
-    words = set(fold(airport.name).split())
+    name = fold(airport.name)
     return (
         ("hub", "main", "small").index(airport.rank),
-        bool(words & _NOT_FOR_TRAVELLERS),
-        "international" not in words,
+        _NOT_FOR_TRAVELLERS.search(name) is not None,
+        "international" not in name.split(),
         not airport.is_listed,
         airport.code,
     )
