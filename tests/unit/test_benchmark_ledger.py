@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from everthread.ledger import record as recording
-from everthread.nodes import model, trim
+from everthread.nodes import inject_memory, node_run
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
@@ -29,7 +29,7 @@ def test_without_the_ledger_nothing_of_it_is_written() -> None:
 
 
 def test_everything_is_as_it_was_afterwards() -> None:
-    nodes: tuple[ModuleType, ...] = (model, trim)
+    nodes: tuple[ModuleType, ...] = (inject_memory, node_run)
     before = [node.record for node in nodes]
 
     with ledger.without_ledger():
