@@ -261,6 +261,17 @@ async def test_an_abandoned_stream_leaves_its_thread_free(storage: Storage) -> N
     assert (await graph.ainvoke({"messages": "two"}, CONFIG))["messages"][-1].text == "re: two"
 
 
+@pytest.mark.parametrize("mode", ["messages", "updates", "values"])
+async def test_a_run_right_after_a_stream_was_broken_off_waits_until_it_is_closed(tmp_path: Path, mode: Any) -> None:
+    with open_storage(f"sqlite:///{tmp_path}/a.db") as waiting:
+        graph = chat(waiting)
+        for text in ("one", "two"):
+            async for _ in graph.astream({"messages": text}, CONFIG, stream_mode=mode):
+                break
+
+        assert (await graph.ainvoke({"messages": "three"}, CONFIG))["messages"][-1].text == "re: three"
+
+
 async def test_what_a_reader_of_a_stream_does_is_not_of_its_run(storage: Storage) -> None:
     graph = chat(storage)
     async for _ in graph.astream({"messages": "one"}, CONFIG):

@@ -96,9 +96,16 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 yield part
             return
         run = read_run(self.graph, input, config, options)
-        async with hold_async(self.storage, run.thread_id) as scope, aclosing(scope.stream(self._parts(run))) as parts:
+        async with (
+            hold_async(self.storage, run.thread_id) as hold,
+            aclosing(hold.scope.stream(self._parts(run))) as parts,
+        ):
             async for part in parts:
-                yield part
+                try:
+                    yield part
+                except GeneratorExit:
+                    hold.is_left = True
+                    raise
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
         """Run the graph while holding the thread's lock; arguments and errors as in `stream`."""
@@ -119,8 +126,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         if _is_nested(config):
             return await self.graph.ainvoke(input, self._inside(config), **options)
         run, result = read_run(self.graph, input, config, options), None
-        async with hold_async(self.storage, run.thread_id) as scope:
-            with scope.current():
+        async with hold_async(self.storage, run.thread_id) as hold:
+            with hold.scope.current():
                 steps = self._steps.steps(run)
                 while (step := await self.storage.worker.call(next, steps, None)) is not None:
                     if isinstance(step, KnownAnswer):
@@ -193,8 +200,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         """Edit the state while holding the thread's lock; see LangGraph."""
         if _is_nested(config):
             return await self.graph.abulk_update_state(config, updates)
-        async with hold_async(self.storage, thread_of(merge_configs(self.graph.config, config))) as scope:
-            with scope.current():
+        async with hold_async(self.storage, thread_of(merge_configs(self.graph.config, config))) as hold:
+            with hold.scope.current():
                 return await self.storage.worker.call(self._steps.edit, config, updates)
 
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Self:
