@@ -153,7 +153,7 @@ def agrees_with_what_comes(seed: int, policy: str, node: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_own", [True, False], ids=["graph", "middleware"])
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=20)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 10_000), turns=st.integers(1, 12))
 def test_it_agrees_with_the_compaction_that_is_asked_for(is_own: bool, policy: str, seed: int, turns: int) -> None:
     agrees(seed, policy, turns, is_own=is_own)

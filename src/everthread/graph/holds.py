@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from typing import Self
 
 from langchain_core.runnables import RunnableConfig
 
@@ -39,7 +40,7 @@ class RunHold:
     def __exit__(self, *_: object) -> None:
         self._release()
 
-    async def __aenter__(self) -> "RunHold":
+    async def __aenter__(self) -> Self:
         for _ in range(_TURNS_OF_THE_LOOP):
             if not _holds_of(self.thread_id):
                 break

@@ -1,9 +1,10 @@
 """What a text is, told by its wording: linear models that are fitted to thousands of sentences of our own.
 
 A folded text is cut into words, neighbouring words, and pieces of words of up to five letters; Chinese and Japanese,
-which put no spaces between words, are told by the pieces. Each feature has a place in a table of weights, by its
-hash; the weights of a text are added up. There are no rules in it, so it also judges wordings that nobody wrote down,
-in all languages that the sentences are in, and it cannot say why: what has to be certain is a rule's.
+which put no spaces between words, are told by the pieces. The guard is told the meanings of the words as well, by
+`meanings.tsv`, each alone and with the next two. Each feature has a place in a table of weights, by its hash; the
+weights of a text are added up. There are no rules in it, so it also judges wordings that nobody wrote down, in all
+languages that the sentences are in, and it cannot say why: what has to be certain is a rule's.
 
 `scripts/fit_wordings.py` fits the tables and writes the files of this folder.
 """
@@ -22,8 +23,9 @@ from zlib import crc32
 import yaml
 
 from everthread.memory.folding import folded
+from everthread.memory.learned.meanings import meanings_in
 
-__all__ = ["EAST_ASIAN", "FOLDER", "PLACES", "Question", "features", "places_of", "weight", "weight_of"]
+__all__ = ["EAST_ASIAN", "FOLDER", "PLACES", "Question", "features", "places_of", "told_by", "weight", "weight_of"]
 
 Question = Literal["guard", "rule", "lasting", "own"]
 """Does a note want to steer the assistant? Is a sentence a standing rule, is it a lasting statement of a user, does a
@@ -41,6 +43,7 @@ _LONGEST_PIECE = 5
 _LONGEST_WORD = 30
 """Letters; what is longer is a code. Chinese and Japanese have no spaces."""
 _WORD = re.compile(r"\w+|[^\w\s]")
+_NUMBER = re.compile(r"\d+")
 _MAIL = re.compile(r"[\w.+-]{1,64}@[\w.-]{1,64}")
 
 
@@ -63,7 +66,18 @@ def weight(text: str, of: Question) -> float:
     """
     model = _models()[of]
     apart = model.east_asian if EAST_ASIAN.search(text) else 0.0
-    return weight_of([features(text, of)], of) + apart
+    return weight_of(told_by(text, of), of) + apart
+
+
+def told_by(text: str, of: Question) -> list[frozenset[int]]:
+    """Return the places of what a text is told by: its wording and, for the guard, what its words mean."""
+    if of != "guard":
+        return [features(text, of)]
+    meanings = meanings_in(text)
+    named = [f"meaning {one}" for one in meanings]
+    named += [f"meanings {one} {other}" for one, other in pairwise(meanings)]
+    named += [f"meanings {one} … {other}" for one, other in zip(meanings, meanings[2:], strict=False)]
+    return [features(text, of), places_of(named, of)]
 
 
 def weight_of(parts: Iterable[Set[int]], of: Question) -> float:
@@ -89,6 +103,9 @@ def features(text: str, of: Question, about: str = "", *, has_pieces: bool = Tru
         has_pieces: with the pieces of words.
     """
     told = text if of == "own" else _MAIL.sub(" ", text)
+    if of == "guard":
+        # Which number it is, rules know; here all are one.
+        told = _NUMBER.sub("0", told)
     words = [word for word in _WORD.findall(folded(told).low) if len(word) <= _LONGEST_WORD or not word.isascii()]
     found = {f"={word}" for word in words}
     found.update(f"={one} {other}" for one, other in pairwise(words))
