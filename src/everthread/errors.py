@@ -14,10 +14,13 @@ EverthreadError
 └── NotFoundError      the thread, user, handle or note does not exist
 """
 
+import sys
+from shlex import quote
+
 
 def installing(extra: str) -> str:
     """Return how an extra is installed; the package is on no public index, so it is from a clone."""
-    return f"in a clone of Everthread, pip install '.[{extra}]'"
+    return f"in a clone of Everthread, {quote(sys.executable or 'python')} -m pip install '.[{extra}]'"
 
 
 class EverthreadError(RuntimeError):

@@ -125,9 +125,9 @@ def refuse_foreign(checkpointer: Checkpointer, thread_id: str, channels: Collect
         loses.append("its open approval" if waiting == 1 else f"its {waiting:,} open approvals")
     reason = f", and this graph would drop {enumerated(loses)}" if loses else ""
     raise SettingsError(
-        f"thread {thread_id!r} was made by another graph{reason}; it was left as it is. Add EverthreadMiddleware to "
-        f"the graph that made it, or begin a thread of its own with these messages: "
-        f"`everthread adopt {quote(thread_id)} --into NEW`"
+        f"thread {thread_id!r} was made by another graph{reason}; it was left as it is. Go on in the app that made "
+        f"it, with EverthreadMiddleware in its graph, or begin a thread of its own with these messages: "
+        f"`everthread adopt {quote(thread_id)} --into NEW`, with `--user` for whose it is"
     )
 
 

@@ -103,6 +103,8 @@ class Rules:
 
     def __init__(self, paths: Iterable[str | Path] = ()) -> None:
         self._packs: dict[str, RulePack] = {}
+        if isinstance(paths, str):
+            raise SettingsError(f"`rules` must be a list of YAML files, such as [{paths!r}]")
         for path in map(Path, paths):
             for document in _documents(path):
                 base = self.pack(_built_in_name(document, path))
