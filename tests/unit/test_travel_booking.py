@@ -28,7 +28,7 @@ Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 def desk(store: BaseStore | None, today: Callable[[], date] = lambda: TODAY) -> Graph:
     graph = StateGraph(MessagesState, context_schema=Context)
-    graph.add_node("tools", ToolNode(travel_tools(today)))
+    graph.add_node("tools", ToolNode(travel_tools(today=today)))
     graph.set_entry_point("tools")
     return graph.compile(checkpointer=InMemorySaver(), store=store)
 

@@ -14,7 +14,7 @@ TODAY = date(2026, 11, 21)
 
 
 def tool(name: str) -> BaseTool:
-    return next(known for known in travel_tools(lambda: TODAY) if known.name == name)
+    return next(known for known in travel_tools(today=lambda: TODAY) if known.name == name)
 
 
 def ask(name: str, **arguments: Any) -> Any:

@@ -11,6 +11,7 @@ from everthread import EverthreadMiddleware
 from everthread.errors import ModelError
 from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
+from everthread.web.runs import Event
 from small_agent import calls, look
 from web_worker import MakeWorker, events_of, new_thread, say
 
@@ -377,3 +378,7 @@ async def test_a_graph_of_ones_own_is_served(worker: MakeWorker, storage: Storag
     ]
     assert (await client.get(f"/threads/{thread}/messages")).json()["total"] == 4
     assert (refused.status_code, ended.status_code) == (422, 200)
+
+
+def test_an_event_with_half_of_a_surrogate_pair_is_sent_all_the_same() -> None:
+    assert b"data: " in Event("1", "token", {"text": "bad \ud83d"}).encode()

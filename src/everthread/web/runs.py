@@ -12,10 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from everthread.graph.turn_parts import Asked, Call, Decision, NodeDone, Part, Result, Text
 from everthread.ledger.record import now
+from everthread.state.reducer import clean_content
 from everthread.web.problems import Problem, problem_of
 from everthread.web.schemas import Run
 
@@ -40,8 +41,16 @@ class Event:
 
     def encode(self) -> bytes:
         """Return it as `text/event-stream` has it."""
-        data = to_json(self.data, fallback=str, inf_nan_mode="null")
+        try:
+            data = _json(self.data)
+        except PydanticSerializationError:
+            # Half of a surrogate pair, which some models send at the end of a token.
+            data = _json(clean_content(self.data))
         return b"id: %s\nevent: %s\ndata: %s\n\n" % (self.id.encode(), self.kind.encode(), data)
+
+
+def _json(data: Any) -> bytes:
+    return to_json(data, fallback=str, inf_nan_mode="null")
 
 
 @dataclass(eq=False)

@@ -31,7 +31,7 @@ LONGEST_NOTE = 300
 """Characters of the note of a booking."""
 
 
-def travel_tools(today: Callable[[], date] = date.today) -> tuple[BaseTool, ...]:
+def travel_tools(*, today: Callable[[], date] = date.today) -> tuple[BaseTool, ...]:
     """Make the tools: searches, insurance, booking with approval, list of bookings.
 
     Args:
