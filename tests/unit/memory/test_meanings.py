@@ -47,8 +47,8 @@ def test_accents_and_case_do_not_matter() -> None:
 
 
 def test_a_text_without_known_words_has_no_meanings() -> None:
-    assert meanings_in("Zzyzx 42 !") == []
-    assert meanings_in("") == []
+    assert meanings_in("Zzyzx 42 !") == ()
+    assert meanings_in("") == ()
 
 
 def test_each_meaning_has_one_line_with_words_of_every_language() -> None:

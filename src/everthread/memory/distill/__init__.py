@@ -59,7 +59,7 @@ _WISH = 0.8
 _TOLD = 0.5
 """What a statement is worth that is only built like one; our choice."""
 
-_LASTING_RULE = 2.6
+_LASTING_RULE = 2.3
 """Weight from which a rule in no known wording is kept for later sessions; takes 3 in 1,000 of its look-alikes."""
 
 _ERRANDS = BUILT_IN.pack("provenance")

@@ -1,10 +1,11 @@
 """What a text is, told by its wording: linear models that are fitted to thousands of sentences of our own.
 
 A folded text is cut into words, neighbouring words, and pieces of words of up to five letters; Chinese and Japanese,
-which put no spaces between words, are told by the pieces. The guard is told the meanings of the words as well, by
-`meanings.tsv`, each alone and with the next two. Each feature has a place in a table of weights, by its hash; the
-weights of a text are added up. There are no rules in it, so it also judges wordings that nobody wrote down, in all
-languages that the sentences are in, and it cannot say why: what has to be certain is a rule's.
+which put no spaces between words, are told by the pieces. Notes for the guard and rules are told by what their words
+mean as well, by `meanings.tsv`: each meaning alone, and with the next two. Each feature has a place in a table of
+weights, by its hash; the weights of a text are added up. There are no rules in it, so it also judges wordings that
+nobody wrote down, in all languages that the sentences are in, and it cannot say why: what has to be certain is a
+rule's.
 
 `scripts/fit_wordings.py` fits the tables and writes the files of this folder.
 """
@@ -35,6 +36,8 @@ FOLDER = Path(__file__).parent
 
 PLACES: Mapping[Question, int] = {"guard": 1 << 19, "rule": 1 << 18, "lasting": 1 << 18, "own": 1 << 17}
 """Of each table of weights, by how much it is fitted to; features that share a place share its weight."""
+
+_BY_MEANING: Set[Question] = frozenset({"guard", "rule"})
 
 EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 """Signs of Chinese and Japanese."""
@@ -70,8 +73,8 @@ def weight(text: str, of: Question) -> float:
 
 
 def told_by(text: str, of: Question) -> list[frozenset[int]]:
-    """Return the places of what a text is told by: its wording and, for the guard, what its words mean."""
-    if of != "guard":
+    """Return the places of what a text is told by: its wording and, for some questions, what its words mean."""
+    if of not in _BY_MEANING:
         return [features(text, of)]
     meanings = meanings_in(text)
     named = [f"meaning {one}" for one in meanings]

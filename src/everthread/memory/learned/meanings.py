@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,18 +34,21 @@ class _Entry(NamedTuple):
 @dataclass(frozen=True)
 class _Lexicon:
     words: dict[str, list[_Entry]]
-    """By the first word of each entry, or the beginning of it."""
+    """By the first word of each, or its beginning."""
+    beginnings: dict[str, list[_Entry]]
+    """Those of one word with any ending, by the beginning."""
     signs: dict[str, dict[str, list[str]]]
     """Meanings by what has them in the text, by language; Chinese and Japanese have no spaces between words."""
     longest: int
     """Signs of such an entry."""
 
 
-def meanings_in(text: str) -> list[str]:
+@lru_cache(maxsize=512)
+def meanings_in(text: str) -> tuple[str, ...]:
     """Return the names of the meanings of a sentence, in its order; of the language that most of its words are from."""
     low = folded(text).low
     language = "ja" if _KANA.search(low) else "zh" if _HAN.search(low) else None
-    return list(_in_signs(low, language) if language else _in_words(_WORD.findall(low)))
+    return tuple(_in_signs(low, language) if language else _in_words(_WORD.findall(low)))
 
 
 def _in_signs(text: str, language: str) -> Iterator[str]:
@@ -73,22 +76,23 @@ def _in_words(words: list[str]) -> list[str]:
 
 def _entries(words: list[str], place: int) -> Iterator[_Entry]:
     """Yield what the lexicon has of a word and those behind it: by language phrases, and the longest beginning."""
-    lexicon, word = _lexicon().words, words[place]
-    is_told: set[str] = set()
-    for end in range(len(word), 0, -1):
-        here = [entry for entry in lexicon.get(word[:end], ()) if _is_at(entry, words, place)]
-        yield from (entry for entry in here if len(entry.words) > 1 or entry.language not in is_told)
-        is_told.update(entry.language for entry in here if len(entry.words) == 1)
+    lexicon, word = _lexicon(), words[place]
+    found = [entry for entry in lexicon.words.get(word, ()) if len(entry.words) == 1 or _is_at(entry, words, place)]
+    yield from found
+    is_told = {entry.language for entry in found if len(entry.words) == 1}
+    for end in range(len(word) - 1, 0, -1):
+        if known := lexicon.beginnings.get(word[:end]):
+            found = [entry for entry in known if entry.language not in is_told]
+            yield from found
+            is_told.update(entry.language for entry in found)
 
 
 def _is_at(entry: _Entry, words: list[str], place: int) -> bool:
-    there = words[place : place + len(entry.words)]
     *first, last = entry.words
-    return (
-        len(there) == len(entry.words)
-        and there[:-1] == first
-        and (there[-1].startswith(last) if entry.has_any_ending else there[-1] == last)
-    )
+    there = words[place : place + len(entry.words)]
+    if len(there) < len(entry.words) or there[:-1] != first:
+        return False
+    return there[-1].startswith(last) if entry.has_any_ending else there[-1] == last
 
 
 @cache
@@ -96,6 +100,7 @@ def _lexicon() -> _Lexicon:
     head, *lines = _FILE.read_text(encoding="utf-8").splitlines()
     languages = head.split("\t")[1:]
     words: dict[str, list[_Entry]] = defaultdict(list)
+    beginnings: dict[str, list[_Entry]] = defaultdict(list)
     signs: dict[str, dict[str, list[str]]] = {"ja": defaultdict(list), "zh": defaultdict(list)}
     for line in lines:
         meaning, *columns = line.split("\t")
@@ -106,5 +111,9 @@ def _lexicon() -> _Lexicon:
                 else:
                     entry = _Entry(language, tuple(_WORD.findall(low)), low.endswith("*"), meaning)
                     words[entry.words[0]].append(entry)
+                    if entry.has_any_ending and len(entry.words) == 1:
+                        beginnings[entry.words[0]].append(entry)
     longest = max(len(written) for known in signs.values() for written in known)
-    return _Lexicon(dict(words), {language: dict(known) for language, known in signs.items()}, longest)
+    # No `defaultdict`, which would keep whatever is looked up.
+    plain_signs = {language: dict(known) for language, known in signs.items()}
+    return _Lexicon(dict(words), dict(beginnings), plain_signs, longest)

@@ -11,7 +11,7 @@ from everthread.memory.rules import BUILT_IN, Rules
 
 __all__ = ["CLEAR_RULE", "is_of_a_case", "weight"]
 
-CLEAR_RULE = 3.0
+CLEAR_RULE = 2.6
 """Weight from which a sentence is a rule even beside one order or error; our choice."""
 
 

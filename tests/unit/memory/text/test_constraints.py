@@ -146,7 +146,7 @@ def test_a_rule_ends_where_a_bracket_or_a_quotation_ends() -> None:
 
 
 def test_what_stands_beside_a_case_is_about_that_case() -> None:
-    rule = "Refunds land with me."
+    rule = "Only Mia edits the plan."
     assert constraints_in(f"Hello. {rule}") == [rule]
     assert constraints_in(f"Please cancel order #W2291. {rule}") == []
 
