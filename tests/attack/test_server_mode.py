@@ -188,6 +188,15 @@ def test_a_job_of_the_deployment_may_end_everybodys() -> None:
     assert sorted(graph.invoke({}, config("job"))["ended"]) == ["t-ann", "t-bob"]
 
 
+def test_a_job_leaves_a_session_that_is_nobodys_alone() -> None:
+    graph = served(build_consolidation(everyone=True))
+    sessions(graph.store)
+    record = graph.store.get(namespaces.SESSIONS, "t-bob").value
+    graph.store.put(namespaces.SESSIONS, "t-bob", {**record, "user_id": None})
+
+    assert graph.invoke({}, config("job"))["ended"] == ["t-ann"]
+
+
 @pytest.mark.parametrize("api", ["invoke", "ainvoke"])
 async def test_a_job_on_a_conversations_thread_takes_nothing_from_it(api: str, tmp_path: Path) -> None:
     with open_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:

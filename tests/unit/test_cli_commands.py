@@ -416,6 +416,12 @@ def test_a_database_url_that_is_not_understood_is_a_wrong_use(run: Run) -> None:
     assert err.startswith("error: database URL 'mysql://x' is not understood")
 
 
+def test_a_path_in_place_of_a_database_url_is_told_as_a_url(run: Run) -> None:
+    code, _, err = run("threads", "--database", "data/app.db")
+
+    assert (code, "`sqlite:///data/app.db`" in err) == (2, True)
+
+
 def test_the_database_comes_from_the_environment_unless_an_argument_says_otherwise(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,7 +53,7 @@ def locate(url: str) -> Location:
     if is_postgres(url):
         raise SettingsError("this is for a database file, and the URL is one of Postgres; use " + _FORMS)
     if not url.startswith("sqlite://"):
-        is_path = url and "://" not in url
+        is_path = url and ":" not in url
         raise SettingsError(
             f"database URL {url!r} is not understood; use {_FORMS}, or `postgresql://user:password@host:5432/name`"
             + (f"; for the file {url!r} it is `sqlite:///{url}`" if is_path else "")

@@ -87,6 +87,11 @@ def test_a_bad_pack_is_refused_by_file_and_rule(tmp_path: Path, text: str, messa
     assert message in str(error.value)
 
 
+def test_one_path_in_place_of_a_list_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"must be a list of YAML files, such as \['mine.yaml'\]"):
+        Rules("mine.yaml")
+
+
 def test_a_pack_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot read the rules"):
         Rules([tmp_path / "missing.yaml"])

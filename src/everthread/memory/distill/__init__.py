@@ -60,7 +60,7 @@ _TOLD = 0.5
 """What a statement is worth that is only built like one; our choice."""
 
 _LASTING_RULE = 2.3
-"""Weight from which a rule in no known wording is kept for later sessions; takes 7 in 100 of what is made to look like one."""
+"""Weight from which a rule in no known wording is kept for later sessions; takes 7 in 100 of its look-alikes."""
 
 _ERRANDS = BUILT_IN.pack("provenance")
 """Tells what is asked for this once; `memory.provenance`, which reads it too, stands above this package."""
