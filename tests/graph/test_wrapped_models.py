@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from langchain.chat_models import init_chat_model
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
@@ -184,6 +185,13 @@ def test_a_summarizer_may_be_wrapped(storage: Storage) -> None:
 def test_tools_bound_before_are_refused(chat: Callable[..., ChatOpenAI]) -> None:
     with pytest.raises(SettingsError, match="`model` has tools bound to it"):
         build_graph(AGENT, model=chat().bind_tools(AGENT.tools).with_retry())
+
+
+def test_a_model_that_cannot_call_tools_is_refused_when_the_graph_is_built() -> None:
+    model = FakeListChatModel(responses=["Hello."])
+
+    with pytest.raises(SettingsError, match="FakeListChatModel has no `bind_tools`"):
+        build_graph(AGENT, model=model)
 
 
 @pytest.mark.parametrize("model", [7, object()])

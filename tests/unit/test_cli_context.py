@@ -108,6 +108,7 @@ def test_the_preview_as_json_has_the_price(run: Run) -> None:
         (["t", "--call", "9"], "has no call 9"),
         (["t", "--call", "nine"], "has no call 'nine'"),
         (["t", "--preview", "--diff"], "leave out"),
+        (["t", "--window", "4000"], "add `--preview`"),
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(run: Run, arguments: list[str], reason: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from langchain.agents import create_agent
@@ -168,7 +169,7 @@ async def test_a_run_goes_on_when_its_client_leaves(worker: MakeWorker) -> None:
     assert (await client.get(f"/threads/{thread}")).json()["status"] == "idle"
 
 
-async def test_a_stream_goes_on_behind_the_last_event(worker: MakeWorker) -> None:
+async def test_a_stream_goes_on_behind_the_last_event(worker: MakeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = asyncio.Event()
     one = worker("One two three.", gate=gate)
     client = one.client()
@@ -177,10 +178,11 @@ async def test_a_stream_goes_on_behind_the_last_event(worker: MakeWorker) -> Non
     await one.until(lambda: bool(one.model.prompts))
     live = one.app.state.service.runs.find(thread, "m-1")
     await one.until(lambda: any(event.kind == "token" for event in live.events))
-    seen = live.events[-1].id
+    seen, follow = live.events[-1].id, Mock(wraps=live.follow)
+    monkeypatch.setattr(live, "follow", follow)
 
     second = asyncio.create_task(client.get(f"/threads/{thread}/runs/m-1/stream", headers={"last-event-id": seen}))
-    await asyncio.sleep(0.2)  # until it follows the run, which is over soon then
+    await one.until(lambda: follow.called)
     gate.set()
     every, rest = events_of((await first).text), events_of((await second).text)
 

@@ -64,6 +64,8 @@ def context(
     """
     if next_compaction and (call is not None or diff):
         raise SettingsError("`--preview` looks ahead from the newest state; leave out `--call` and `--diff`")
+    if not next_compaction and (agent is not None or window is not None):
+        raise SettingsError("`--agent` and `--window` are for a look ahead; add `--preview`")
     with storage_to_read(database) as storage:
         if next_compaction:
             plan = _preview(storage, thread, agent, model, window)

@@ -16,7 +16,7 @@ from everthread.graph.inputs import Intake
 from everthread.graph.routing import Edge, Start
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.provider import provider, resolve, tokenizer_name
-from everthread.models.wrapped import ChatModel
+from everthread.models.wrapped import ChatModel, check_takes_tools
 from everthread.nodes.consolidate import consolidate
 from everthread.nodes.deps import ModelWithTools, NodeDeps
 from everthread.nodes.distill_notes import distill_notes
@@ -198,7 +198,7 @@ def node_deps(
     def with_tools(chat: ChatModel) -> ModelWithTools:
         name = tokenizer_name(chat)
         known = (name or "unknown", provider(chat), counter_for(name))
-        return ModelWithTools(chat, agent.tools, READERS, *known, response=response)
+        return ModelWithTools(check_takes_tools(chat), agent.tools, READERS, *known, response=response)
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))

@@ -144,6 +144,21 @@ def check_chat_model(model: object) -> ChatModel:
     return model
 
 
+def check_takes_tools(model: ChatModel) -> ChatModel:
+    """Return a model to which tools can be bound as it is.
+
+    Raises:
+        SettingsError: LangChain's `bind_tools` is not implemented for it, as for its fake models.
+    """
+    for chat in chat_models(model):
+        if type(chat).bind_tools is BaseChatModel.bind_tools:
+            raise SettingsError(
+                f"`model` must be able to call tools, and {type(chat).__name__} has no `bind_tools`; every agent has "
+                "tools that save notes and read back what left the prompt. In tests, take `ScriptedModel`"
+            )
+    return model
+
+
 def _has_tools(model: Runnable[Any, Any]) -> bool:
     if isinstance(model, RunnableBindingBase):
         return "tools" in model.kwargs or _has_tools(model.bound)
