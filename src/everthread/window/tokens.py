@@ -6,6 +6,7 @@ consecutive calls 98 % come out to the token.
 
 import json
 import math
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -75,7 +76,8 @@ class _Cache:
 
     def __init__(self, characters: int = _CACHED_CHARACTERS) -> None:
         self._capacity = self._room = characters
-        self._entries: dict[str, int] = {}
+        # From a plain dict the oldest would be dear to take: it looks past all that left before.
+        self._entries: OrderedDict[str, int] = OrderedDict()
         self._lock = Lock()
 
     def get(self, text: str) -> int | None:
@@ -91,8 +93,7 @@ class _Cache:
                 self._entries[text] = tokens
                 self._room -= _weight(text)
             while self._room < 0:
-                oldest = next(iter(self._entries))
-                del self._entries[oldest]
+                oldest, _ = self._entries.popitem(last=False)
                 self._room += _weight(oldest)
         return tokens
 

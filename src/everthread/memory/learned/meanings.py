@@ -19,6 +19,8 @@ __all__ = ["meanings_in"]
 
 _FILE = Path(__file__).with_name("meanings.tsv")
 _WORD = re.compile(r"[\w']+")
+_ELIDED = re.compile(r"\b(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'(?=\w)")
+"""What French and some others write together with the word behind it."""
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -48,7 +50,11 @@ def meanings_in(text: str) -> tuple[str, ...]:
     """Return the names of the meanings of a sentence, in its order; of the language that most of its words are from."""
     low = folded(text).low
     language = "ja" if _KANA.search(low) else "zh" if _HAN.search(low) else None
-    return tuple(_in_signs(low, language) if language else _in_words(_WORD.findall(low)))
+    return tuple(_in_signs(low, language) if language else _in_words(_words(low)))
+
+
+def _words(low: str) -> list[str]:
+    return [word.strip("'") for word in _WORD.findall(_ELIDED.sub("", low))]
 
 
 def _in_signs(text: str, language: str) -> Iterator[str]:
@@ -109,7 +115,7 @@ def _lexicon() -> _Lexicon:
                 if language in signs:
                     signs[language][low].append(meaning)
                 else:
-                    entry = _Entry(language, tuple(_WORD.findall(low)), low.endswith("*"), meaning)
+                    entry = _Entry(language, tuple(_words(low)), low.endswith("*"), meaning)
                     words[entry.words[0]].append(entry)
                     if entry.has_any_ending and len(entry.words) == 1:
                         beginnings[entry.words[0]].append(entry)
