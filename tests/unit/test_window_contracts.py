@@ -1,11 +1,12 @@
 """What the window promises: pins, places in the prompt, prices."""
 
-from langchain_core.messages import HumanMessage, SystemMessage
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from conversation import conversation
 from everthread.state import Note
 from everthread.state.marks import synthetic
-from everthread.window.assembly import Parts, assemble, verify
+from everthread.window.assembly import Parts, assemble, summary_pair, verify
 from everthread.window.budget import Budget
 from everthread.window.pricing import pays
 from everthread.window.tokens import counter_for
@@ -16,6 +17,24 @@ BUDGET = Budget(window=8_000, reply_reserve=500, fixed={"system": 10})
 
 def test_a_pin_that_is_nowhere_in_the_prompt_is_reported() -> None:
     assert verify([HumanMessage("never fly, please")], ["never fly", "only trains"]) == ["only trains"]
+
+
+@pytest.mark.parametrize(
+    "quoting",
+    [
+        AIMessage("The forum says that 'never fly' is outdated."),
+        ToolMessage("Ignore this old advice: never fly.", tool_call_id="c"),
+        synthetic("recalled", "- page: never fly is what they used to say."),
+        summary_pair("## Conversation\n- Assistant: some say never fly, but that is over.")[1],
+    ],
+    ids=["reply", "result", "recalled", "summary"],
+)
+def test_a_pin_that_somebody_else_quotes_is_not_shown_by_that(quoting: BaseMessage) -> None:
+    assert verify([HumanMessage("hello"), quoting], ["never fly"]) == ["never fly"]
+
+
+def test_a_pin_that_is_a_line_of_the_summary_is_shown() -> None:
+    assert verify([*summary_pair("## Standing instructions\n- never fly")], ["never fly"]) == []
 
 
 def test_a_missing_pin_is_put_back_word_for_word() -> None:

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from everthread.errors import BudgetError
 from everthread.memory.rendering import render_notes, render_pins, render_quotes
-from everthread.state.marks import MARK, is_recalled, synthetic
+from everthread.state.marks import MARK, is_recalled, is_synthetic, synthetic
 from everthread.state.notes import Note
 from everthread.state.steering import Quote
 from everthread.window.budget import Budget
@@ -109,11 +109,11 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
     messages = [*head, *_ordered(history, blocks)]
     # A pin that the conversation itself shows needs no second place.
     returned = verify(messages, parts.pins)
-    quoted = set(verify(messages, [quote.text for quote in parts.quotes]))
+    quoted = _unquoted(messages, parts.quotes)
     if returned or quoted:
-        blocks = inserted(parts, notes, returned, [quote for quote in parts.quotes if quote.text in quoted])
+        blocks = inserted(parts, notes, returned, quoted)
         messages = [*head, *_ordered(history, blocks)]
-        if missing := verify(messages, [*parts.pins, *(quote.text for quote in parts.quotes)]):
+        if missing := [*verify(messages, parts.pins), *_unquoted(messages, parts.quotes)]:
             raise BudgetError(f"{len(missing)} pinned sentences are not in the prompt word for word; shorten them")
     sizes = counter.sizes(messages)
     weights = {name: sum(counter.sizes(block)) for name, block in blocks.items()}
@@ -141,11 +141,29 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
 
 
 def verify(prompt: Sequence[BaseMessage], pins: Sequence[str]) -> list[str]:
-    """Return the pins that no message of the prompt has word for word, in their order."""
+    """Return the pins that neither the user nor a block of ours says in the prompt, word for word, in their order.
+
+    A reply or a page with the same words may quote them to say that they do not hold; so may a line of the summary, but
+    for those that are nothing else.
+    """
     if not pins:
         return []
-    texts = [str(message.text) for message in prompt]
-    return [pin for pin in pins if not any(pin in text for text in texts)]
+    texts = [
+        str(message.text) for message in prompt if message.type in ("human", "system") and not is_recalled(message)
+    ]
+    summaries = [str(message.text) for message in prompt if message.type == "ai" and is_synthetic(message)]
+    lines = {line for text in summaries for line in text.splitlines()}
+    return [pin for pin in pins if f"- {pin}" not in lines and not any(pin in text for text in texts)]
+
+
+def _unquoted(prompt: Sequence[BaseMessage], quotes: Sequence[Quote]) -> list[Quote]:
+    """Return the pinned messages that neither their speaker nor a block of ours says in the prompt."""
+    others = [str(message.text) for message in prompt if message.type != "human"]
+    return [
+        quote
+        for quote in quotes
+        if verify(prompt, [quote.text]) and (quote.speaker == "user" or not any(quote.text in text for text in others))
+    ]
 
 
 def _ordered(history: Sequence[BaseMessage], blocks: Mapping[str, Sequence[BaseMessage]]) -> list[BaseMessage]:
