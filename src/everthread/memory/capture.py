@@ -15,6 +15,8 @@ from everthread.state.reducer import clean
 LONGEST = 400
 """Characters of a note."""
 
+_DAY = len("2026-01-31")
+
 _LONGEST_KEYWORD = 24
 _KEYWORD = re.compile(r"[\W\d_]+")
 
@@ -41,7 +43,7 @@ def capture(
         keywords: as given by a model; normalised to at most three lowercase words.
         scope: what the caller says; wording such as `this trip` makes it `session` in any case.
         source: thread, messages and the user's own words.
-        date: day it was said, ISO 8601.
+        date: when it was said, ISO 8601: the time or, where only that is known, the day.
         salt: what the id is derived from beside thread and text, such as the tool call's id.
         kind: what the note is; None lets its wording decide.
         subject: what it is about, when that is known.
@@ -73,7 +75,8 @@ def capture(
         scope_if_confirmed=scope if is_waiting else None,
         subject=subject,
         confidence=confidence,
-        date=date,
+        date=date[:_DAY],
+        said_at=date if len(date) > _DAY else "",
         origin=origin,
         sources=(source,),
     )

@@ -67,5 +67,5 @@ def note_line(note: Note) -> str:
 
 
 def newest_first(notes: Iterable[Note]) -> Sequence[Note]:
-    """Order notes by date, the newest first; the id decides a tie, so the order is stable."""
-    return sorted(sorted(notes, key=lambda note: note.id), key=lambda note: note.date, reverse=True)
+    """Order notes by when they were said, the newest first; the id decides a tie, so the order is stable."""
+    return sorted(sorted(notes, key=lambda note: note.id), key=lambda note: note.when, reverse=True)

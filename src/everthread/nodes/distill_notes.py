@@ -205,7 +205,7 @@ def captured(due: Due, thread_id: str, read: Read = _NOTHING_READ, rules: Rules 
                 keywords(candidate.quote),
                 scope=candidate.scope,
                 source=Source(thread_id=thread_id, message_ids=(message_id,), quote=candidate.quote),
-                date=str(marks(message).get("at") or now())[:10],
+                date=str(marks(message).get("at") or now()[:10]),
                 salt=message_id,
                 kind=candidate.kind,
                 subject=candidate.subject,

@@ -36,6 +36,8 @@ class Note(BaseModel):
     """`session` notes are for this trip or case only and never become long-term."""
     date: str
     """Day it was said, ISO 8601."""
+    said_at: str = ""
+    """Time at which it was said, ISO 8601, which orders the notes of a day; empty when only the day is known."""
     status: NoteStatus = "active"
     origin: NoteOrigin = "user"
     """Whose words it is made of; those of a tool or of the assistant wait until the user has confirmed them."""
@@ -57,6 +59,11 @@ class Note(BaseModel):
     conflicts_with: tuple[str, ...] = ()
     """Ids of notes that say otherwise while nobody can tell which holds."""
     sources: tuple[Source, ...] = ()
+
+    @property
+    def when(self) -> tuple[str, str]:
+        """What orders notes by time: the day, and the time of day where it is known."""
+        return self.date, self.said_at
 
     @property
     def is_waiting(self) -> bool:

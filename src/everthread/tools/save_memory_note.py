@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any, Literal, TypeGuard
@@ -13,7 +12,7 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.store.base import BaseStore, PutOp, SearchOp
 
 from everthread.ledger.events import Event, NoteBlocked, NoteSaved
-from everthread.ledger.record import record
+from everthread.ledger.record import now, record
 from everthread.memory.capture import capture
 from everthread.memory.guard import Verdict, phrase
 from everthread.memory.guard.opinion import unanswered
@@ -133,8 +132,7 @@ def _drafted(
     message_ids = (said.id,) if said else ()
     # A quote is the user's own words; what a tool said stays where it is.
     quote = said.text if said and origin == "user" else ""
-    day = datetime.now(UTC).date().isoformat()
-    keep = partial(capture, date=day, salt=str(runtime.tool_call_id), rules=rules)
+    keep = partial(capture, date=now(), salt=str(runtime.tool_call_id), rules=rules)
     note, verdict, operations = keep(
         text,
         own_keywords(keywords, text, quote),

@@ -59,10 +59,10 @@ def numbered(session: Sequence[Note], long_term: Sequence[Note], today: str = ""
     lasting = [note for note in in_order(session) if not reason_to_drop(note, today)]
     words = frozenset(word for note in lasting for word in wording(note.text).words)
     active = [note for note in long_term if holds(note)]
-    newest = sorted(active, key=lambda note: note.date, reverse=True)
+    newest = sorted(active, key=lambda note: note.when, reverse=True)
     shown = sorted(newest, key=lambda note: -len(words & wording(note.text).words))[:MOST_SHOWN]
     ids = {note.id for note in shown}
-    kept = sorted((note for note in active if note.id in ids), key=lambda note: (note.date, note.id))
+    kept = sorted((note for note in active if note.id in ids), key=lambda note: (*note.when, note.id))
     return Numbered(long_term=dict(enumerate(kept, start=1)), session=dict(enumerate(lasting, start=len(kept) + 1)))
 
 

@@ -145,7 +145,7 @@ def _problem_of_merging(note: Note, into: Note, text: str) -> str:
     """Say why two notes cannot become one; empty when they say the same or nothing is lost."""
     if says_the_same(note.text, into.text):
         return problem_with(text, [note, into]) if text else ""
-    if relation(*sorted((note, into), key=lambda one: one.date)) is not None:
+    if relation(*sorted((note, into), key=lambda one: one.when)) is not None:
         return "the notes contradict each other"
     if not wording(note.text).words & wording(into.text).words and (not note.subject or note.subject != into.subject):
         return "the notes have nothing in common"
