@@ -83,6 +83,20 @@ def test_rules_outlive_the_story() -> None:
     assert COUNTER.text(render_summary(made, ())) <= LIMITS.total
 
 
+def test_rules_without_room_are_counted_and_named_in_the_prompt() -> None:
+    rules = [f"Never book hotel chain number {number} without my approval." for number in range(12)]
+    made = absorbed([HumanMessage("\n".join(f"- {rule}" for rule in rules), id="h")])
+    made = absorbed([HumanMessage("Thanks.", id="i")], made)
+
+    assert 0 < len(made.constraints) < 12
+    assert made.rules_left_out == 12 - len(made.constraints)
+    assert f"({made.rules_left_out} older ones have no room here" in render_summary(made, ())
+
+
+def test_rules_of_a_large_window_may_take_more() -> None:
+    assert (Limits.of(8_000).constraints, Limits.of(100_000).constraints) == (800, 2_000)
+
+
 def test_identifiers_that_the_story_does_not_show_are_indexed() -> None:
     result = "Order #W2378156 ships on 2026-03-04. " + "blah " * 100 + "Locker QX417."
     made = absorbed(tool_round(["c"], result))
@@ -158,7 +172,7 @@ def test_a_summarizer_sees_tool_results_cut_short() -> None:
 
 
 def test_limits_shrink_story_and_identifiers_before_the_rules() -> None:
-    assert LIMITS.within(140) == Limits(story=0, identifiers=0, constraints=100)
+    assert LIMITS.within(160) == Limits(story=0, identifiers=0, constraints=100)
 
 
 def test_places_in_the_thread_do_not_change_when_messages_are_folded() -> None:

@@ -132,6 +132,8 @@ class Compacted(_Event):
     writer: str
     budget: int = 0
     """Tokens that the history may take; 0 in events of older versions."""
+    rules_left_out: int = 0
+    """The user's own rules that the summary has had no room for, in all."""
 
 
 class Injected(_Event):

@@ -284,6 +284,7 @@ def _applied(run: NodeRun, plan: PromptPlan, compaction: Compaction, summary: Su
                 version=summary.version,
                 writer=summary.writer,
                 budget=size.budget.tokens,
+                rules_left_out=summary.rules_left_out,
             )
         )
     moved = "compacted" if fold.evicted else "masked" if fold.masked else ""

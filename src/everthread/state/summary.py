@@ -47,6 +47,8 @@ class Summary(BaseModel):
     """What a model wrote when it did not keep to headings and bullets."""
     identifiers: tuple[Identifier, ...] = ()
     """Exact strings of what was masked or folded and stands nowhere else in the prompt."""
+    rules_left_out: int = 0
+    """The user's own rules that had no room any more; the least urgent go first, of equals the oldest."""
     covers: int = 0
     """Messages folded in so far."""
     last_message_id: str | None = None

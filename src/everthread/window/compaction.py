@@ -29,11 +29,11 @@ STORY_SHARE, STORY_TOKENS = 0.20, 600
 IDENTIFIER_SHARE, IDENTIFIER_TOKENS = 0.30, 600
 """Of the budget, and tokens at the most, for the index of identifiers."""
 
-CONSTRAINT_SHARE, CONSTRAINT_TOKENS = 0.10, 400
+CONSTRAINT_SHARE, CONSTRAINT_TOKENS = 0.10, 2_000
 """Of the budget, and tokens at the most, for the user's constraints; the newest stay."""
 
-_HEADINGS = 40
-"""Tokens that the headings of a summary take at the most."""
+_HEADINGS = 60
+"""Tokens that the headings of a summary, and what it says of rules without room, take at the most."""
 
 CONVERSATION = "Conversation"
 STEPS = "Steps"
@@ -140,12 +140,12 @@ def absorb(
     summary = previous or Summary()
     constraints = [entry for entry in summary.entries if entry.section == STANDING] + _constraints_of(folded, rules)
     story = [entry for entry in summary.entries if entry.section != STANDING] + _story_of(folded)
-    entries = _newest_constraints(constraints, limits.constraints, counter) + _newest_story(
-        story, limits.story, counter
-    )
+    kept = _newest_constraints(constraints, limits.constraints, counter)
+    left_out = len({entry.text for entry in constraints}) - len(kept)
     summary = summary.model_copy(
         update={
-            "entries": tuple(entries),
+            "entries": (*kept, *_newest_story(story, limits.story, counter)),
+            "rules_left_out": summary.rules_left_out + left_out,
             "text": _last_lines(summary.text, limits.story // 2, counter),
             "covers": summary.covers + len(folded),
             "last_message_id": str(folded[-1].id) if folded else summary.last_message_id,
@@ -398,6 +398,8 @@ def render_story(summary: Summary, sections: Sequence[str]) -> str:
     for section in dict.fromkeys((STANDING, *sections, *others, CONVERSATION)):
         members = _BY_RULES if section == CONVERSATION else (section,)
         lines = [f"- {entry.text}" for entry in summary.entries if entry.section in members]
+        if section == STANDING and summary.rules_left_out:
+            lines.append(f"({summary.rules_left_out} older ones have no room here; `recall_history` finds them.)")
         if lines:
             blocks.append(f"## {section}\n" + "\n".join(lines))
     return "\n\n".join(blocks)

@@ -154,7 +154,8 @@ def _change(event: Event) -> Iterator[Change]:
         case Compacted():
             what, sizes = counted(len(event.message_ids), "message"), _sizes(event.tokens_before, event.tokens_after)
             text = f"{what} compacted into summary {event.version} of {event.summary_tokens:,} tokens: history {sizes}"
-            yield Change("compacted", f"{text} ({event.reason}, by {event.writer})")
+            rules = f"; {counted(event.rules_left_out, 'rule')} without room" if event.rules_left_out else ""
+            yield Change("compacted", f"{text} ({event.reason}, by {event.writer}){rules}")
         case Recalled():
             yield Change("recalled", f"{counted(len(event.message_ids), 'message')} recalled, {event.tokens:,} tokens")
         case Refetch():
