@@ -22,6 +22,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,11 +49,13 @@ _STRENGTH = {"guard": 5.0, "rule": 40.0, "lasting": 40.0, "own": 5.0}
 """Of the fit: the inverse of the penalty."""
 _MEANING = 0.5
 """How freely meanings are weighed beside words of the same rarity; at 1.0 unseen families are judged worse."""
+_TUNING = 3.0
+"""What a note of the generator counts beside another: its families are few."""
 _FEWEST = 4
 """Characters that a sentence and a labelled span share at the least."""
 _RAREST = 2
 """Sentences that have a feature, at the least; what is rarer is chance."""
-_FALSE = {"guard": 0.055, "rule": 0.14, "lasting": 0.045, "own": 0.4}
+_FALSE = {"guard": 0.09, "rule": 0.14, "lasting": 0.045, "own": 0.4}
 """Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens. Of
 voices that is before rules have their say; a stricter line loses statements in real conversations."""
 
@@ -70,6 +73,8 @@ class _Row:
     cues: Sequence[int] = ()
     told: Sequence[frozenset[int]] = ()
     """What it is told by, where that is more than its text."""
+    times: float = 1.0
+    """What it counts beside others of its group."""
 
 
 def main(of: Question) -> None:
@@ -136,7 +141,7 @@ def _matrix(rows: Sequence[_Row], of: Question, cues: int) -> Any:
 def _worth(rows: Sequence[_Row]) -> Any:
     of_each = Counter((row.group, row.is_so) for row in rows)
     of_group = Counter(row.group for row in rows)
-    return np.array([of_group[row.group] / (2 * of_each[row.group, row.is_so]) for row in rows])
+    return np.array([row.times * of_group[row.group] / (2 * of_each[row.group, row.is_so]) for row in rows])
 
 
 def _notes() -> list[_Row]:
@@ -148,12 +153,11 @@ def _notes() -> list[_Row]:
         plain = json.loads(line)
         if plain["label"] == "allow":
             rows.append(_Row(plain["text"], False, plain["language"], False))
-    for note in (*notes("tuning"), *practice()):
+    for note, times in (*zip(notes("tuning"), repeat(_TUNING)), *zip(practice(), repeat(1.0))):
         if note.kind != "values":
             # Most links are in attacks, and a reserved ending would stand for one.
-            rows.append(
-                _Row(note.text.replace(".example", ".com"), note.is_bad, note.language, note.kind == "hard_benign")
-            )
+            text = note.text.replace(".example", ".com")
+            rows.append(_Row(text, note.is_bad, note.language, note.kind == "hard_benign", times=times))
     return [replace(row, number=number) for number, row in enumerate(rows)]
 
 
