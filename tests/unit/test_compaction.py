@@ -93,8 +93,9 @@ def test_rules_without_room_are_counted_and_named_in_the_prompt() -> None:
     assert f"({made.rules_left_out} older ones have no room here" in render_summary(made, ())
 
 
-def test_rules_of_a_large_window_may_take_more() -> None:
-    assert (Limits.of(8_000).constraints, Limits.of(100_000).constraints) == (800, 2_000)
+@pytest.mark.parametrize(("budget", "tokens"), [(1_000, 200), (3_000, 400), (8_000, 800), (100_000, 2_000)])
+def test_rules_may_take_a_tenth_of_the_budget_and_a_fifth_of_a_small_one(budget: int, tokens: int) -> None:
+    assert Limits.of(budget).constraints == tokens
 
 
 def test_identifiers_that_the_story_does_not_show_are_indexed() -> None:

@@ -155,7 +155,7 @@ def pipeline(
         raise SettingsError(f"`agent` must be an Agent, such as everthread.agents.travel, got {agent!r}")
     if spend is not None:
         agent = replace(agent, spend=spend)
-    chat = resolve(model)
+    chat = check_takes_tools(resolve(model))
     response = None if response_format is None else ResponseFormat(response_format)
     deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer), response)
     return _wire_nodes(deps, state_schema, fixed_context(fixed or {}), after, before)
@@ -198,7 +198,7 @@ def node_deps(
     def with_tools(chat: ChatModel) -> ModelWithTools:
         name = tokenizer_name(chat)
         known = (name or "unknown", provider(chat), counter_for(name))
-        return ModelWithTools(check_takes_tools(chat), agent.tools, READERS, *known, response=response)
+        return ModelWithTools(chat, agent.tools, READERS, *known, response=response)
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))

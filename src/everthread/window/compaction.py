@@ -32,6 +32,9 @@ IDENTIFIER_SHARE, IDENTIFIER_TOKENS = 0.30, 600
 CONSTRAINT_SHARE, CONSTRAINT_TOKENS = 0.10, 2_000
 """Of the budget, and tokens at the most, for the user's constraints; the newest stay."""
 
+SMALL_SHARE, SMALL_TOKENS = 0.20, 400
+"""The same for a small budget, of which a tenth would be a handful of sentences."""
+
 _HEADINGS = 60
 """Tokens that the headings of a summary, and what it says of rules without room, take at the most."""
 
@@ -99,7 +102,9 @@ class Limits:
         return cls(
             story=min(int(budget * STORY_SHARE), STORY_TOKENS),
             identifiers=min(int(budget * IDENTIFIER_SHARE), IDENTIFIER_TOKENS),
-            constraints=min(int(budget * CONSTRAINT_SHARE), CONSTRAINT_TOKENS),
+            constraints=max(
+                min(int(budget * CONSTRAINT_SHARE), CONSTRAINT_TOKENS), min(int(budget * SMALL_SHARE), SMALL_TOKENS)
+            ),
         )
 
     def within(self, tokens: int) -> "Limits":
