@@ -20,7 +20,7 @@ __all__ = [
 
 _CUT = re.compile(r"(?<=[;:])\s+")
 _SHORTEST, _SHORTEST_UNSPACED = 8, 4
-_LONGEST = 300
+_LONGEST = 500
 """Characters above which a sentence is a story, not a rule."""
 
 _WORD = re.compile(r"[^\W\d_]+")

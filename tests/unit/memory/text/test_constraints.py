@@ -196,3 +196,11 @@ def test_in_a_long_message_only_known_words_make_a_rule() -> None:
     assert constraints_in("The tea is warm. " * 300 + "Refunds land with me. Never call my office.") == [
         "Never call my office."
     ]
+
+
+def test_a_rule_that_names_many_things_is_one() -> None:
+    things = ", ".join(f"the account of department {number}" for number in range(12))
+    rule = f"Never send anything about {things} to anybody outside the company without my approval."
+
+    assert len(rule) > 400
+    assert constraints_in(rule) == [rule]
