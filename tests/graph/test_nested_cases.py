@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
 from conversation import call
@@ -285,3 +286,47 @@ async def test_a_long_result_can_be_read_back_by_a_child_without_a_thread(storag
 
     assert done["messages"][-2].text.startswith("[tokens 0 to 50 of")
     assert "row 0 of the table" in done["messages"][-2].text
+
+
+def fixed_child(storage: Storage | None, *replies: Any) -> tuple[Any, ScriptedModel]:
+    model = ScriptedModel(replies)
+    fixed = {"model": None, "pins": ["No smoking."]}
+    return build_graph(AGENT, model=model, summarizer="offline", storage=storage, fixed=fixed), model
+
+
+async def test_a_dial_that_an_agent_has_fixed_is_refused_inside_another_graph(storage: Storage, run: Any) -> None:
+    child, model = fixed_child(storage, "hello")
+    parent = parent_of("node", child, storage.checkpointer, storage.store)
+
+    with pytest.raises(SettingsError, match="`model` is fixed by this deployment"):
+        await run(parent, {"messages": "hi"}, context=Context("ann", model="offline"))
+
+    assert not model.prompts
+
+
+async def test_a_fixed_dial_has_its_value_inside_another_graph(storage: Storage, run: Any) -> None:
+    child, model = fixed_child(storage, "hello")
+
+    await run(parent_of("node", child, storage.checkpointer, storage.store), {"messages": "hi"})
+
+    assert "No smoking." in str(model.prompts[0])
+
+
+@pytest.mark.parametrize("context", [None, Context("ann")])
+async def test_a_fixed_dial_has_its_value_in_a_bare_graph(context: Any, run: Any) -> None:
+    graph, model = fixed_child(None, "hello")
+    graph.store = InMemoryStore()
+
+    await run(graph, {"messages": "hi"}, context=context)
+
+    assert "No smoking." in str(model.prompts[0])
+
+
+async def test_a_fixed_dial_is_refused_in_a_bare_graph(run: Any) -> None:
+    graph, model = fixed_child(None, "hello")
+    graph.store = InMemoryStore()
+
+    with pytest.raises(SettingsError, match="is fixed by this deployment"):
+        await run(graph, {"messages": "hi"}, context=Context("ann", model="offline"))
+
+    assert not model.prompts

@@ -158,7 +158,8 @@ def pipeline(
     chat = check_takes_tools(resolve(model))
     response = None if response_format is None else ResponseFormat(response_format)
     deps = node_deps(agent, chat, chat if summarizer is None else resolve(summarizer), response)
-    return _wire_nodes(deps, state_schema, fixed_context(fixed or {}), after, before)
+    deps = replace(deps, dials=fixed_context(fixed or {}))
+    return _wire_nodes(deps, state_schema, after, before)
 
 
 def ready_agents() -> Mapping[str, Agent]:
@@ -247,14 +248,14 @@ class _Pipeline(StateGraph[State, Context, Input, Output]):
 
 
 def _wire_nodes(
-    deps: NodeDeps, state_schema: type[Any] | None, context: type[Context], after: str, before: str
+    deps: NodeDeps, state_schema: type[Any] | None, after: str, before: str
 ) -> StateGraph[State, Context, Input, Output]:
     """Add the nodes of a graph, and what comes after each."""
     ours = (State, Input, Output, Conversation)
     state, sent, returned, shown = (with_keys(schema, state_schema) for schema in ours)
     if deps.response is not None:
         state, returned, shown = (with_answer(schema, deps.response.types) for schema in (state, returned, shown))
-    graph = _Pipeline(state, context_schema=context, input_schema=sent, output_schema=returned)
+    graph = _Pipeline(state, context_schema=deps.dials, input_schema=sent, output_schema=returned)
     graph.shown, graph.deps = shown, deps
 
     def add(name: str, node: Any) -> None:

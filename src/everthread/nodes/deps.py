@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from langchain_core.messages import AIMessage, SystemMessage
 from langchain_core.runnables import Runnable
@@ -130,10 +130,26 @@ class NodeDeps:
     """The run has a user, a thread and a store; otherwise its prompts say nothing of memory."""
     head: SystemMessage | None = None
     """The system message of somebody else's agent, which stays as it is: memory stands in a message behind it."""
+    dials: type[Context] = Context
+    """Type of the run's dials, some of which it may have fixed."""
 
     def model_for(self, context: Context) -> ModelWithTools:
         """Return the run's model."""
         return self.model if context.model is None else self.named_model(context.model)
+
+    def with_fixed_dials(self, runtime: "RuntimeT") -> "RuntimeT":
+        """Return a runtime whose dials are those that this graph has fixed, whoever made its context.
+
+        LangGraph hands on a parent's context, a ready `Context` and None as they are, not as this graph's own type.
+
+        Raises:
+            SettingsError: the run sets a fixed dial to another value.
+        """
+        if self.dials is Context or isinstance(runtime.context, self.dials):
+            return runtime
+        context = self.dials.from_mapping(vars(context_of(runtime)))
+        # Plain, so that our own nodes may still replace a dial.
+        return replace(runtime, context=Context(**vars(context)))
 
     @property
     def tools(self) -> list[BaseTool]:
@@ -172,6 +188,7 @@ class NodeDeps:
 
 
 AnyRuntime = Runtime[Context] | ToolRuntime[Any, Any]
+RuntimeT = TypeVar("RuntimeT", Runtime[Context], ToolRuntime[Any, Any])
 
 
 def store_of(runtime: AnyRuntime) -> BaseStore:

@@ -64,6 +64,7 @@ def run_joined(node: Node, deps: NodeDeps) -> Any:
     """Return a node of our graph for both cases: alone it runs as it is, inside another graph on an `_Inside`."""
 
     def run(state: State, runtime: Runtime[Context]) -> Update:
+        runtime = deps.with_fixed_dials(runtime)
         if not is_nested(runtime):
             return node(state, runtime, deps)
         inside = _Inside.of(state, runtime)
@@ -89,6 +90,7 @@ class ModelNode(Runnable[State, Update]):
         return await amake_calls(self._calls(input, get_runtime(Context)), config or {})
 
     def _calls(self, state: State, runtime: Runtime[Context]) -> ModelCalls[Update]:
+        runtime = self._deps.with_fixed_dials(runtime)
         if not is_nested(runtime):
             return (yield from self._node(state, runtime, self._deps))
         inside = _Inside.of(state, runtime)

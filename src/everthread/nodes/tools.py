@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException
-from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, Send
@@ -67,12 +67,12 @@ def _prepared(request: ToolCallRequest, deps: NodeDeps) -> ToolCallRequest:
     Raises:
         SettingsError: the thread belongs to another user; a run that resumes, without a plan, is not checked yet.
     """
-    is_inside = is_nested(request.runtime)
+    is_inside, fixed = is_nested(request.runtime), deps.with_fixed_dials(request.runtime)
     if not request.state.get("plan"):
-        runtime = runtime_inside(request.runtime)[0] if is_inside else request.runtime
+        runtime = runtime_inside(fixed)[0] if is_inside else fixed
         checked_session(store_of(runtime), thread_of(runtime), context_of(runtime))
     request = _named_now(request, deps)
-    return _with_store(request) if is_inside else request
+    return _with_store(request, fixed) if is_inside else replace(request, runtime=fixed)
 
 
 def tool_tasks(reply: AIMessage) -> list[Send]:
@@ -119,19 +119,20 @@ def _named_now(request: ToolCallRequest, deps: NodeDeps) -> ToolCallRequest:
     return replace(request, tool=tool, tool_call={**request.tool_call, "name": new})
 
 
-def _with_store(request: ToolCallRequest) -> ToolCallRequest:
+def _with_store(request: ToolCallRequest, fixed: ToolRuntime[Any, Any]) -> ToolCallRequest:
     """Inside another graph, give a tool the store of our graph's own guard where the parent has none.
 
     Tools of ours read the dials of our own context there, and get no store in a run that keeps nothing.
     """
     runtime: Any = replace(request.runtime, store=own_store(request.runtime))
     if request.tool_call["name"] in OWN_TOOLS:
-        inside, takes_part = runtime_inside(request.runtime)
+        inside, takes_part = runtime_inside(fixed)
         runtime = replace(runtime, context=context_of(inside), store=inside.store if takes_part else None)
     return replace(request, runtime=runtime)
 
 
 def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> Any:
+    request = replace(request, runtime=deps.with_fixed_dials(request.runtime))
     counter, reply = deps.model_for(context_of(request.runtime)).counter, last_reply(request.state)
     if isinstance(result, ToolMessage) and reply is not None and deps.ends_turn(reply):
         result = marked(result, final=True)
