@@ -18,6 +18,7 @@ from everthread import Context, EverthreadMiddleware, Spend, build_graph, open_s
 from everthread.errors import SettingsError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
+from everthread.nodes.spending import amount_of
 from everthread.spend.counters import Counters, Reservation
 from everthread.spend.usage import Usage
 from everthread.state import namespaces
@@ -140,7 +141,7 @@ def test_a_run_stops_before_the_call_that_would_pass_a_limit(make: Make, storage
     assert "prompt_assembled" not in names(storage)
 
 
-@pytest.mark.parametrize("answer", [True, "yes", 20, "20.00", "$20", {"grant": 20}])
+@pytest.mark.parametrize("answer", [True, "yes", 20, "20.00", "$20", "20 usd", {"grant": 20}])
 def test_a_grant_lets_the_call_be_made(make: Make, storage: Storage, answer: object) -> None:
     graph, model = make(reply("Hello, Ada."), thread=0.05, user_day=0.05)
     run(graph, "Hello?")
@@ -152,7 +153,9 @@ def test_a_grant_lets_the_call_be_made(make: Make, storage: Storage, answer: obj
     assert names(storage).count("spend_granted") == 1
 
 
-@pytest.mark.parametrize("answer", [False, "no", "hm", 0, -1, float("inf"), {"grant": "x"}])
+@pytest.mark.parametrize(
+    "answer", [False, "no", "hm", "50 yen", "500 JPY", "€50", "5 not", 0, -1, float("inf"), {"grant": "x"}]
+)
 def test_a_refusal_ends_the_turn_without_a_call(make: Make, storage: Storage, answer: object) -> None:
     graph, model = make(reply(), thread=0.05)
     run(graph, "Hello?")
@@ -163,6 +166,18 @@ def test_a_refusal_ends_the_turn_without_a_call(make: Make, storage: Storage, an
     assert "__interrupt__" not in answered
     assert len(model.prompts) == 0
     assert graph.get_state(USER).next == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [("1,000", 1_000), ("1,234.50", 1_234.5), ("USD 1,000,000", 1_000_000), ("0,50", 0.5), ("2,5", 2.5)],
+)
+def test_a_comma_ahead_of_three_digits_parts_thousands(text: str, amount: float) -> None:
+    assert amount_of(text, "USD") == amount
+
+
+def test_a_sign_names_the_currency_of_the_prices_or_no_amount() -> None:
+    assert [amount_of(text, "EUR") for text in ("€5", "5 EUR", "5", "$5")] == [5, 5, 5, None]
 
 
 def test_after_a_refusal_the_next_turn_asks_again(make: Make) -> None:

@@ -253,18 +253,23 @@ class _Dialogue:
         say()
         say(question(interrupt.value), "yellow")
         if isinstance(interrupt.value, Mapping) and interrupt.value.get("type") == "spend":
-            return self._answer("Spend more? [y/N or an amount]", takes_amount=True)
+            return self._answer("Spend more? [y/N or an amount]", currency=str(interrupt.value["currency"]))
         approved = approves(self._answer("Approve? [y/N]"))
         say("approved" if approved else "declined", "dim")
         return approved
 
-    def _answer(self, asked: str, *, takes_amount: bool = False) -> str:
-        """Ask for one line; one from a pipe that answers nothing is kept as the next message, and declines."""
+    def _answer(self, asked: str, *, currency: str = "") -> str:
+        """Ask for one line; one from a pipe that answers nothing is kept as the next message, and declines.
+
+        Args:
+            asked: the question.
+            currency: of an amount that answers it; empty: none does.
+        """
         if self._kept is None:
             answer = read_answer(asked)
             word, rest = answer_of(answer)
             is_no = not answer or (word == "no" and not rest)
-            is_amount = takes_amount and amount_of(answer) is not None
+            is_amount = bool(currency) and amount_of(answer, currency) is not None
             if _is_interactive() or is_no or approves(answer) or is_amount:
                 return answer
             self._kept = answer

@@ -42,7 +42,13 @@ _MAY_BE_BILLED = frozenset({"timeout", "dropped"})
 _SCHEMA_TOKENS = 500
 """For the schema of a structured reply, which is sent along."""
 
-_AMOUNT = re.compile(r"(?:[$€£]|[A-Z]{3})?\s{0,3}(\d{1,9}(?:[.,]\d{1,6})?)\s{0,3}(?:[$€£]|[A-Za-z]{3})?")
+_AMOUNT = re.compile(
+    r"(?P<before>[$€£]|[A-Z]{3})?\s{0,3}"
+    # `1,000` is a thousand, `0,50` a half.
+    r"(?:(?P<thousands>[1-9]\d{0,2}(?:,\d{3}){1,2}(?:\.\d{1,6})?)|(?P<plain>\d{1,9}(?:[.,]\d{1,6})?))"
+    r"\s{0,3}(?P<after>[$€£]|[A-Za-z]{3})?"
+)
+_SIGNS = {"$": "USD", "€": "EUR", "£": "GBP"}
 _SPANS = {"thread": "in this thread", "user_day": "today"}
 
 NodeT = TypeVar("NodeT", bound=Callable[..., ModelCalls[Any]])
@@ -277,7 +283,7 @@ class Account:
         """Return what an answer grants, by limit; empty when it grants nothing. What is no clear yes is none."""
         if isinstance(answer, Mapping):
             answer = answer.get("grant")
-        if isinstance(answer, str) and (amount := amount_of(answer)) is not None:
+        if isinstance(answer, str) and (amount := amount_of(answer, self._currency)) is not None:
             answer = amount
         if isinstance(answer, bool | str):
             is_yes = answer if isinstance(answer, bool) else approves(answer)
@@ -310,10 +316,20 @@ class Account:
         return str(self._prices.currency)
 
 
-def amount_of(text: str) -> float | None:
-    """Return the amount of money that a reply names, such as `2.50 USD`; None when it says anything else."""
+def amount_of(text: str, currency: str) -> float | None:
+    """Return the amount of money that a reply names, such as `2.50` or `2.50 USD`; None when it says anything else.
+
+    Args:
+        text: the reply.
+        currency: that of the prices; an amount in another one is none.
+    """
     said = _AMOUNT.fullmatch(text.strip())
-    return None if said is None else float(said[1].replace(",", "."))
+    if said is None:
+        return None
+    named = {_SIGNS.get(name, name.upper()) for name in (said["before"], said["after"]) if name}
+    if not named <= {currency.upper()}:
+        return None
+    return float(said["thousands"].replace(",", "") if said["thousands"] else said["plain"].replace(",", "."))
 
 
 def no_price(provider: str, name: str) -> str:
