@@ -2,6 +2,7 @@
 
 import ast
 import json
+import operator
 import shlex
 import shutil
 import sqlite3
@@ -9,12 +10,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, messages_from_dict
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
 
 from everthread import Context, build_graph, open_storage
 from everthread.agents import travel
@@ -339,3 +342,22 @@ def test_an_id_adds_nothing_to_the_command_that_is_printed(capsys: pytest.Captur
 
     command = err.split("`")[1]
     assert shlex.split(command) == ["everthread", "chat", "--thread", "mine; rm -rf ~", "--user", "$(id)"]
+
+
+class Added(TypedDict):
+    """A state whose messages have no ids, since its reducer gives none."""
+
+    messages: Annotated[list[Any], operator.add]
+
+
+def test_messages_without_ids_are_all_adopted(capsys: pytest.CaptureFixture[str]) -> None:
+    graph = StateGraph(Added)
+    graph.add_node("echo", lambda state: {"messages": [AIMessage("yes")]})
+    graph.add_edge(START, "echo")
+    with SqliteSaver.from_conn_string(str(FILE)) as saver:
+        for text in ("one", "two", "two"):
+            graph.compile(checkpointer=saver).invoke({"messages": [HumanMessage(text)]}, config("added"))
+
+    adopt(capsys, "added", "--into", "ours", "--user", "ann")
+
+    assert said(messages_of("ours")) == ["one", "yes", "two", "yes", "two", "yes"]

@@ -155,12 +155,19 @@ def _reader(saver: Checkpointer) -> CompiledStateGraph[Any, Any, Any, Any]:
 
 
 def _messages(values: Mapping[str, Any]) -> list[BaseMessage]:
-    """Return the messages of a state; of a state that has other things under that name, none."""
+    """Return the messages of a state, each with an id; of a state that has other things under that name, none.
+
+    A channel that only adds lists gives no ids: there a message is known by its place.
+    """
     found = values.get("messages")
     try:
-        return as_messages(found) if isinstance(found, list) else []
+        messages = as_messages(found) if isinstance(found, list) else []
     except SettingsError:
         return []
+    return [
+        message if message.id is not None else message.model_copy(update={"id": f"{ADOPTED}-{place}"})
+        for place, message in enumerate(messages)
+    ]
 
 
 def _dates(
