@@ -53,7 +53,6 @@ from everthread.state.marks import ended_at_limit, of_others
 from everthread.state.messages import Messages
 from everthread.storage.call_records import prune_unguarded_calls
 from everthread.storage.kept_checkpoints import OURS
-from everthread.storage.said import said_operations
 from everthread.tools import OWN_TOOLS, READERS
 from everthread.tools.save_memory_note import Judge, memory_tool
 from everthread.window.tokens import counter_for
@@ -209,8 +208,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         response = handler.response_with(cast(AIMessage, reply))
         if not run.keeps:
             return response
-        said = said_operations(run.thread_id, run.context.user_id, [reply])
-        run.store.batch([*view.record(state, run.thread_id, stays=stays), *said])
+        # What it says is kept for other threads from the state, by the next turn: a middleware may redact it yet.
+        run.store.batch(list(view.record(state, run.thread_id, stays=stays)))
         if handler.ends_turn and not run.is_guarded:
             prune_unguarded_calls(run.store, run.thread_id, state.get("turns", 0))
         writes = [] if stays else view.writes(state)

@@ -1,11 +1,12 @@
 """Recall over the user's other threads: by the tool and by itself, never another user's, never a forgotten one's."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import PIIMiddleware
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
@@ -145,19 +146,51 @@ def test_the_end_of_a_session_brings_its_last_reply_into_reach(
     assert "In the attic." in " ".join(say("third", "What did I ask about the telescope?", **MINE))
 
 
-def test_the_last_reply_under_the_middleware_is_in_reach_at_once(storage: Storage) -> None:
-    agent = storage.guard(
-        create_agent(
-            ScriptedModel(["In the attic."]),
-            middleware=[EverthreadMiddleware(window=8_000, summarizer="offline")],
-            checkpointer=storage.checkpointer,
-            store=storage.store,
-        )
+def guarded_agent(storage: Storage, *replies: str, behind: Sequence[Any] = ()) -> Any:
+    """Return an agent of `create_agent` with our middleware, and others behind it."""
+    agent: Any = create_agent(
+        ScriptedModel(list(replies)),
+        middleware=[EverthreadMiddleware(window=8_000, summarizer="offline"), *behind],
+        checkpointer=storage.checkpointer,
+        store=storage.store,
     )
+    return storage.guard(agent)
 
-    agent.invoke({"messages": "Where is it?"}, {"configurable": {"thread_id": "first", "user_id": "ann"}})
+
+FIRST: Any = {"configurable": {"thread_id": "first", "user_id": "ann"}}
+
+
+def test_the_last_reply_under_the_middleware_is_in_reach_from_the_next_turn_on(storage: Storage) -> None:
+    agent = guarded_agent(storage, "In the attic.", "Here.")
+
+    agent.invoke({"messages": "Where is it?"}, FIRST)
+    agent.invoke({"messages": "And the rest?"}, FIRST)
+
+    assert said(storage) == {"Where is it?", "In the attic.", "And the rest?"}
+
+
+def test_the_last_reply_under_the_middleware_is_in_reach_when_its_session_ends(storage: Storage) -> None:
+    guarded_agent(storage, "In the attic.").invoke({"messages": "Where is it?"}, FIRST)
+
+    end_by_sweep(storage, "first")
 
     assert said(storage) == {"Where is it?", "In the attic."}
+
+
+@pytest.mark.parametrize("api", ["invoke", "ainvoke"])
+async def test_a_reply_is_found_as_another_middleware_has_redacted_it(storage: Storage, api: str) -> None:
+    redacts = PIIMiddleware("email", apply_to_output=True)
+    agent = guarded_agent(storage, "Write to eve@example.com.", behind=[redacts])
+
+    if api == "ainvoke":
+        await agent.ainvoke({"messages": "Where to?"}, FIRST)
+    else:
+        agent.invoke({"messages": "Where to?"}, FIRST)
+    after_turn = said(storage)
+    end_by_sweep(storage, "first")
+
+    assert not any("eve@example.com" in text for text in after_turn)
+    assert said(storage) == {"Where to?", "Write to [REDACTED_EMAIL]."}
 
 
 def test_what_a_tool_returned_stays_in_its_thread(say: Say) -> None:

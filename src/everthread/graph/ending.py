@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore, PutOp
 from langgraph.types import StateSnapshot, StreamWriter
 
-from everthread.errors import StorageError, ThreadBusyError
+from everthread.errors import NotFoundError, StorageError, ThreadBusyError
 from everthread.graph.agent import recorded_agent
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.run import is_own
@@ -20,7 +20,7 @@ from everthread.nodes.consolidate import KEPT, SessionEnd, end_session, preview
 from everthread.state import Agent, Context, Note, namespaces
 from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
-from everthread.storage.reading import long_term_notes, record_of, session_notes
+from everthread.storage.reading import long_term_notes, read_thread, record_of, session_notes
 from everthread.storage.said import said_since_question
 
 __all__ = ["OUTCOMES", "Ending", "consolidated", "end_if_idle", "end_thread", "has_open_session", "is_open", "planned"]
@@ -163,10 +163,10 @@ def consolidated(
 
 
 def _said_last(storage: Storage, thread_id: str, user_id: str) -> list[PutOp]:
-    """Prepare the writes of what was said last; the middleware, whose messages have no places, has made its own."""
+    """Prepare the writes of what was said last."""
     try:
-        messages = Reader(storage.tables).state(thread_id).messages
-    except StorageError:
+        messages = read_thread(storage, thread_id, whole=False).messages
+    except (NotFoundError, StorageError):
         # What cannot be read cannot be found either; the notes are consolidated all the same.
         return []
     return said_since_question(thread_id, user_id, messages)
