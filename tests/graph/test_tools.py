@@ -232,3 +232,28 @@ def test_no_run_returns_or_saves_its_plan(storage: Storage) -> None:
     assert set(result) == {"messages", "summary", "turns"}
     assert all("plan" not in state.values for state in graph.get_state_history(CONFIG))
     assert isinstance(result["messages"][-1], AIMessage)
+
+
+@tool
+def snap() -> list[Any]:
+    """Take a picture, with a long text."""
+    image = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
+    return [{"type": "text", "text": "word " * 5_000}, image]
+
+
+def test_an_image_beside_a_long_text_stays_in_the_next_prompt(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("snap", "one")), "A dog.", tools=[snap])
+
+    graph.invoke({"messages": "What is there?"}, CONFIG)
+
+    text, image = model.prompts[-1][-1].content
+    assert "tokens left out" in text["text"]
+    assert image["base64"] == "iVBORw0KGgo="
+
+
+def test_an_image_that_does_not_fit_is_named_in_its_place(storage: Storage) -> None:
+    graph, model = graph_of(storage, calls(call("snap", "one")), "A dog.", tools=[snap])
+
+    graph.invoke({"messages": "What is there?"}, CONFIG, context=Context(window=1_600, max_output_tokens=100))
+
+    assert model.prompts[-1][-1].text.startswith("[1 attachment left out]")

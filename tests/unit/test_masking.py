@@ -4,6 +4,7 @@ import pytest
 from langchain_core.messages import ToolMessage
 
 from everthread.state.marks import marks
+from everthread.window.draft import as_text
 from everthread.window.masking import handle_of, mask, stub
 from everthread.window.tokens import counter_for
 
@@ -54,3 +55,20 @@ def test_a_stub_keeps_the_identifiers_of_what_it_leaves_out() -> None:
 
     assert "Mentions: #W2378156 2026-03-04" in text
     assert COUNT(text) < 120
+
+
+IMAGE = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
+
+
+def _with_image(text: str = LOG) -> ToolMessage:
+    return ToolMessage([{"type": "text", "text": text}, IMAGE], tool_call_id="c", id="r-1")
+
+
+def test_a_mask_cuts_the_text_alone_and_keeps_an_image() -> None:
+    masked = mask(_with_image(), 200, COUNTER)
+
+    assert masked.content == [{"type": "text", "text": mask(_result(), 200, COUNTER).text}, IMAGE]
+
+
+def test_a_stub_says_that_an_image_is_left_out() -> None:
+    assert stub(as_text(_with_image()), COUNTER).text.startswith("[1 attachment left out]\n")

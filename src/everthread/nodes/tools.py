@@ -194,7 +194,7 @@ def _offloaded(
         if context.learn_from_refetches and event.why == "repeated_call":
             result = marked(result, kept=True)
     if _is_long(str(result.text), context.tool_output_tokens, counter):
-        stand_in = mask(result.model_copy(update={"content": str(result.text)}), context.tool_output_tokens, counter)
+        stand_in = mask(result, context.tool_output_tokens, counter)
         events.append(
             Offloaded(
                 reason="tool output over the limit",

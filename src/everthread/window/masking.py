@@ -1,7 +1,8 @@
 """Mask a long text: its head, its tail, what was left out, and a handle to read it back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
@@ -36,7 +37,7 @@ def handles_in(messages: Sequence[BaseMessage]) -> list[str]:
 def mask(message: MessageT, limit: int, counter: TokenCounter) -> MessageT:
     """Copy a message with its text cut to about `limit` tokens and a handle to the rest.
 
-    A message that was masked before is cut further and keeps its handle.
+    A message that was masked before is cut further and keeps its handle. Images and other blocks stay, behind the text.
     """
     handle, full_tokens = _reference(message, counter)
     text = masked_text(str(message.text), limit, counter, handle=handle, full_tokens=full_tokens)
@@ -57,7 +58,15 @@ def _reference(message: BaseMessage, counter: TokenCounter) -> tuple[str, int]:
 
 
 def _stand_in(message: MessageT, text: str, handle: str, full_tokens: int) -> MessageT:
-    return marked(message.model_copy(update={"content": text}), handle=handle, tokens=full_tokens)
+    content: str | list[Any] = text
+    if isinstance(message.content, list) and (others := list(filter(is_attachment, message.content))):
+        content = [{"type": "text", "text": text}, *others]
+    return marked(message.model_copy(update={"content": content}), handle=handle, tokens=full_tokens)
+
+
+def is_attachment(block: str | Mapping[str, Any]) -> bool:
+    """Tell whether a block of a message's content is no text, such as an image."""
+    return not isinstance(block, str) and block.get("type") != "text"
 
 
 # A compaction that is put off is planned again after every turn, over the same results.
