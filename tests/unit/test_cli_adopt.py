@@ -350,14 +350,28 @@ class Added(TypedDict):
     messages: Annotated[list[Any], operator.add]
 
 
-def test_messages_without_ids_are_all_adopted(capsys: pytest.CaptureFixture[str]) -> None:
+def add(thread_id: str, *inputs: Any) -> None:
+    """Run the graph of these messages, a run for each."""
     graph = StateGraph(Added)
     graph.add_node("echo", lambda state: {"messages": [AIMessage("yes")]})
     graph.add_edge(START, "echo")
     with SqliteSaver.from_conn_string(str(FILE)) as saver:
-        for text in ("one", "two", "two"):
-            graph.compile(checkpointer=saver).invoke({"messages": [HumanMessage(text)]}, config("added"))
+        for one in inputs:
+            graph.compile(checkpointer=saver).invoke({"messages": [one]}, config(thread_id))
+
+
+def test_messages_without_ids_are_all_adopted(capsys: pytest.CaptureFixture[str]) -> None:
+    add("added", HumanMessage("one"), HumanMessage("two"), HumanMessage("two"))
 
     adopt(capsys, "added", "--into", "ours", "--user", "ann")
 
     assert said(messages_of("ours")) == ["one", "yes", "two", "yes", "two", "yes"]
+
+
+def test_a_thread_whose_messages_are_none_hides_no_other_thread(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    add("odd", 1, {"a": 2})
+
+    assert listed(capsys).keys() == {*THREADS, "odd"}
+    assert "left out: the state of thread 'odd' cannot be read" in caplog.text

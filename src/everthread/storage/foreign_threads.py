@@ -4,8 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from everthread.errors import StorageError
 from everthread.state import namespaces
-from everthread.storage.reader import Reader
+from everthread.storage.reader import Reader, ThreadState
+from everthread.storage.unreadable import leave_out
 
 __all__ = ["ForeignThread", "foreign_threads"]
 
@@ -34,8 +36,8 @@ class ForeignThread:
 def foreign_threads(reader: Reader) -> list[ForeignThread]:
     """List the threads whose newest checkpoint another graph wrote, the latest activity first.
 
-    Raises:
-        StorageError: a state is stored in a form that this version does not know.
+    A state that cannot be read, such as one whose `messages` are none, is named in a warning, and its thread listed
+    without what it holds.
     """
     threads = [
         _described(reader, thread_id, *sizes)
@@ -46,7 +48,12 @@ def foreign_threads(reader: Reader) -> list[ForeignThread]:
 
 
 def _described(reader: Reader, thread_id: str, checkpoints: int, size: int) -> ForeignThread:
-    state, session = reader.state(thread_id), reader.get(namespaces.SESSIONS, thread_id)
+    try:
+        state = reader.state(thread_id)
+    except StorageError as error:
+        leave_out(f"the state of thread {thread_id!r}", error.__cause__ or error)
+        state = ThreadState({}, (), is_unfinished=False, asked=())
+    session = reader.get(namespaces.SESSIONS, thread_id)
     return ForeignThread(
         thread_id=thread_id,
         user_id=session.value.get("user_id") if session else None,
