@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -35,6 +35,9 @@ RecallThreads = Literal["this", "mine"]
 
 _MODEL = re.compile(r"offline|[\w-]{1,60}:\S+")
 
+LARGEST_WINDOW = 1_000_000_000
+"""A hundred times what any model takes; far above it, sizes are no longer exact as floats."""
+
 POLICIES: tuple[str, ...] = get_args(PolicyName)
 
 
@@ -55,7 +58,7 @@ class Context:
     """`provider:name` for this run only; None keeps the graph's model."""
 
     window: int | None = None
-    """Input limit of the model in tokens, at least 256; None takes the model's own profile."""
+    """Input limit of the model in tokens, from 256 to a billion; None takes the model's own profile."""
 
     max_output_tokens: int | None = None
     """Reply reserve in tokens, at least 1; None: an eighth of the window, at most 4,096. Sent to the model when set."""
@@ -123,6 +126,8 @@ class Context:
     def __post_init__(self) -> None:
         for name in ("distillation", "pins"):
             value = getattr(self, name)
+            if not isinstance(value, Iterable):
+                raise SettingsError(f"`{name}` takes a list of texts, got {value!r}; leave it out for the default")
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         self._check_names()
         self._check_sizes()
@@ -169,6 +174,8 @@ class Context:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise SettingsError(f"`{name}` must be a whole number of at least {least}, got {value!r}")
+        if self.window is not None and self.window > LARGEST_WINDOW:
+            raise SettingsError(f"`window` is at most {LARGEST_WINDOW:,} tokens; no model takes more")
         if self.window is not None and self.max_output_tokens is not None and self.max_output_tokens >= self.window:
             raise SettingsError(
                 f"`max_output_tokens` ({self.max_output_tokens:,}) leaves no room in a `window` of {self.window:,}; "
