@@ -1,8 +1,8 @@
 """Fit messages into a window in one call: for those who want only that, without a graph and without storage."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from langchain_core.messages import (
     BaseMessage,
@@ -16,7 +16,7 @@ from everthread.models.provider import tokenizer_name
 from everthread.models.wrapped import ChatModel, check_chat_model, input_limit
 from everthread.state import Context
 from everthread.state.marks import marks
-from everthread.state.messages import as_messages
+from everthread.state.messages import as_messages, reason
 from everthread.window.assembly import Parts, assemble, reserved
 from everthread.window.budget import Budget, reply_reserve, safety_fraction_for
 from everthread.window.eviction import plan_trim
@@ -53,7 +53,7 @@ def fit(
 
     Args:
         messages: the conversation, oldest first, a system message in front or not; not changed.
-        window: input limit in tokens, at least 256; None takes that of `model`.
+        window: input limit in tokens, from 256 to a billion; None takes that of `model`.
         model: a chat model, or a name such as `gpt-5-mini`, by which tokens are counted; None estimates them.
         counter: counts tokens instead, from `everthread.window.tokens.counter_for`.
         tools: as they are bound to the model: their schemas take room too.
@@ -86,15 +86,19 @@ def fit(
     context = Context(
         window=limit,
         policy=policy,
-        pins=tuple(pins) if not isinstance(pins, str) else (pins,),
+        pins=cast("tuple[str, ...]", pins),
         max_output_tokens=max_output_tokens,
         safety_fraction=safety_fraction,
         # Only eviction is done here, which has no upper watermark.
-        high_watermark=max(0.75, (1 + low_watermark) / 2) if 0 < low_watermark < 1 else 0.75,
+        high_watermark=_above(low_watermark),
         low_watermark=low_watermark,
         keep_last_turns=keep_last_turns,
         keep_last_messages=keep_last_messages,
     )
+    if isinstance(messages, str | Mapping | BaseMessage):
+        raise SettingsError(
+            f'`fit` takes a list of messages, such as `state["messages"]`, got one {type(messages).__name__}'
+        )
     given = as_messages(messages)
     # A block of pins from an earlier call is made again.
     rest = [message for message in given if marks(message).get("kind") != "session_notes"]
@@ -105,13 +109,35 @@ def fit(
     budget = Budget(
         window=limit,
         reply_reserve=reply_reserve(limit, max_output_tokens),
-        fixed={"system": counter.messages([head]), "tools": counter.tools(tools)},
+        fixed={"system": counter.messages([head]), "tools": _tool_tokens(tools, counter)},
         safety_fraction=safety_fraction or safety_fraction_for(counter.accuracy, counter),
     ).check()
     parts = Parts(system=head, working_set=rest, pins=context.pins)
     left = _evicted(rest, budget.tokens - reserved(parts, counter), context, counter)
     prompt = assemble(replace(parts, working_set=left), budget, counter).messages
     return prompt if system is not None else prompt[1:]
+
+
+def _above(low_watermark: object) -> float:
+    """Return a high watermark that any low one is below; one that is no fraction is refused with the other dials."""
+    if isinstance(low_watermark, int | float) and 0 < low_watermark < 1:
+        return max(0.75, (1 + low_watermark) / 2)
+    return 0.75
+
+
+def _tool_tokens(tools: Sequence[Tool], counter: TokenCounter) -> int:
+    """Return the tokens of all schemas.
+
+    Raises:
+        SettingsError: one is no tool.
+    """
+    try:
+        return counter.tools(tools)
+    except (ValueError, TypeError) as error:
+        raise SettingsError(
+            f"`tools` cannot be read: {reason(error)}; give them as they are bound to the model: tools of LangChain, "
+            "functions, classes or OpenAI's JSON"
+        ) from error
 
 
 def _evicted(messages: Sequence[BaseMessage], room: int, context: Context, counter: TokenCounter) -> list[BaseMessage]:

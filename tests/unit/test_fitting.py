@@ -141,13 +141,22 @@ def test_the_whole_history_and_the_last_result_lead_to_the_same_prompt() -> None
         ({"window": 1_000, "max_output_tokens": 1_000}, "`max_output_tokens`"),
         ({"window": 1_000, "low_watermark": 1.0}, "`low_watermark`"),
         ({"window": 1_000, "safety_fraction": 2}, "`safety_fraction`"),
+        ({"window": 1_000, "low_watermark": "0.4"}, "`low_watermark`"),
         ({"window": 1_000, "pins": [" "]}, "`pins`"),
+        ({"window": 1_000, "pins": None}, "`pins` takes a list of texts"),
+        ({"window": 1_000, "tools": [3]}, "`tools` cannot be read"),
         ({"window": 1_000, "model": 7}, "`model` must be a chat model"),
     ],
 )
 def test_an_argument_that_cannot_be_is_refused(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         fit([HumanMessage("hello")], **arguments)
+
+
+@pytest.mark.parametrize("messages", [{"messages": [HumanMessage("hello")]}, "hello", HumanMessage("hello")])
+def test_what_is_no_list_of_messages_is_refused(messages: Any) -> None:
+    with pytest.raises(SettingsError, match="`fit` takes a list of messages"):
+        fit(messages, window=1_000)
 
 
 @pytest.mark.parametrize(
