@@ -501,3 +501,50 @@ async def test_what_a_guard_reads_changes_no_value_that_is_saved_asynchronously(
     await graph.ainvoke(Command(resume="asked"), CONFIG)
 
     assert sorted((await graph.aget_state(CONFIG)).values["done"]) == ["asked", "in", "tool"]
+
+
+class Texts(TypedDict):
+    """A state that has texts where others have messages."""
+
+    messages: Annotated[list[str], operator.add]
+
+
+def texts(storage: Storage) -> GuardedGraph:
+    graph = StateGraph(Texts)
+    graph.add_node("echo", lambda state: {"messages": [f"re: {state['messages'][-1]}"]})
+    graph.add_edge(START, "echo")
+    return storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store))
+
+
+@pytest.mark.parametrize("api", ["invoke", "ainvoke"])
+async def test_messages_that_are_none_of_langchains_stay_as_they_are(storage: Storage, api: str) -> None:
+    graph = texts(storage)
+
+    for text in ("hello", "hello"):
+        sent = {"messages": [text]}
+        done = await graph.ainvoke(sent, CONFIG) if api == "ainvoke" else graph.invoke(sent, CONFIG)
+
+    assert done["messages"] == ["hello", "re: hello", "hello", "re: hello"]
+
+
+def test_a_state_without_langchains_messages_is_edited_and_forked(storage: Storage) -> None:
+    graph = texts(storage)
+    graph.invoke({"messages": ["hello"]}, CONFIG)
+    first = graph.get_state(CONFIG).config
+    graph.update_state(CONFIG, {"messages": ["more"]})
+
+    done = graph.invoke({"messages": ["other"]}, {"configurable": {**CONFIG["configurable"], **first["configurable"]}})
+
+    assert done["messages"] == ["hello", "re: hello", "other", "re: other"]
+
+
+@pytest.mark.parametrize("kind", [list, list[Any], list[AnyMessage]])
+def test_a_list_that_may_hold_messages_gets_messages(storage: Storage, kind: Any) -> None:
+    graph = StateGraph(TypedDict("Added", {"messages": Annotated[kind, operator.add]}))  # type: ignore[misc]
+    graph.add_node("echo", lambda state: {"messages": [AIMessage("yes")]})
+    graph.add_edge(START, "echo")
+    guarded = storage.guard(graph.compile(checkpointer=storage.checkpointer, store=storage.store))
+
+    done = guarded.invoke({"messages": "hello"}, CONFIG)
+
+    assert [message.text for message in done["messages"]] == ["hello", "yes"]

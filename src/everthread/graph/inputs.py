@@ -2,15 +2,16 @@
 
 import copy
 import inspect
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from types import NoneType
+from typing import Any, get_args
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.channels import BinaryOperatorAggregate, DeltaChannel
-from langgraph.graph import START
+from langgraph.graph import START, add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 from pydantic import BaseModel
@@ -19,10 +20,19 @@ from everthread.errors import SettingsError
 from everthread.graph.holds import is_guarded
 from everthread.graph.routing import after_start
 from everthread.state.marks import is_recalled, marked_only, marks, of_others, recalled_id
-from everthread.state.messages import as_messages, read_messages, reason
+from everthread.state.messages import as_messages, read_messages, reason, reduce_messages
 from everthread.state.reducer import clean_content
 
-__all__ = ["AnyGraph", "Intake", "answers_at_once", "can_take_saved", "check_values", "read_input", "with_known_marks"]
+__all__ = [
+    "AnyGraph",
+    "Intake",
+    "answers_at_once",
+    "can_take_saved",
+    "check_values",
+    "has_messages",
+    "read_input",
+    "with_known_marks",
+]
 
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -54,7 +64,7 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> tuple[Any, bool]:
     if is_own and not ends and not any(value != [] for name, value in values.items() if name != "end_session"):
         # LangGraph would return None or what the thread has, and run nothing.
         raise SettingsError("the input is empty: send a message of the user, or None to go on with an unfinished turn")
-    if values.get("messages", []) == []:
+    if values.get("messages", []) == [] or not has_messages(graph):
         return values, False
     given = values["messages"] if isinstance(values["messages"], list) else [values["messages"]]
     messages = as_messages(given)
@@ -92,6 +102,28 @@ def with_known_marks(sent: Any, state: Mapping[str, Any]) -> Any:
         return marks(here) if here is not None and here.content == message.content else {}
 
     return {**sent, "messages": [marked_only(one, own(one)) for one in messages if not _was_recalled(one)]}
+
+
+def has_messages(graph: AnyGraph) -> bool:
+    """Tell whether `messages` of a graph are LangChain's; another app may call a list of texts so, and keeps it.
+
+    A channel that does not say what it holds counts as one of messages.
+    """
+    channel: Any = graph.channels.get("messages")
+    reducer = getattr(channel, "reducer", None) or getattr(channel, "operator", None)
+    if channel is None or reducer in (reduce_messages, add_messages):
+        return channel is not None
+    kinds = set(_kinds_in(channel.ValueType))
+    return not kinds or any(issubclass(kind, BaseMessage) for kind in kinds)
+
+
+def _kinds_in(hint: Any) -> Iterator[type]:
+    """Yield the types that an annotation names, without those that say nothing of what is in them."""
+    if inner := get_args(hint):
+        for one in inner:
+            yield from _kinds_in(one)
+    elif isinstance(hint, type) and hint not in (list, tuple, Sequence, NoneType, object, Any):
+        yield hint
 
 
 def answers_at_once(graph: AnyGraph) -> bool:

@@ -13,7 +13,7 @@ from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from everthread.errors import SettingsError
-from everthread.graph.inputs import answers_at_once, can_take_saved, check_values, with_known_marks
+from everthread.graph.inputs import answers_at_once, can_take_saved, check_values, has_messages, with_known_marks
 from everthread.graph.resend import arrival
 from everthread.graph.rest import ThreadsAtRest
 from everthread.graph.routing import AFTER_REPLY
@@ -115,7 +115,7 @@ class RunSteps:
         It edits the state too, to save the results of a turn that is given up. An input without messages is the only
         step, as it is.
         """
-        if not run.is_new or not isinstance(run.input, dict) or "messages" not in self.graph.channels:
+        if not run.is_new or not isinstance(run.input, dict) or not has_messages(self.graph):
             yield RunInput.of(run.input, config)
             return
         store = self.storage.store
@@ -267,13 +267,16 @@ class RunSteps:
         newest = self.storage.checkpointer.get_tuple({"configurable": {"checkpoint_ns": "", **latest["configurable"]}})
         if newest is None or newest.config["configurable"].get("checkpoint_id") == named:
             return
-        messages = snapshot.values.get("messages") or []
-        left = self.graph.get_state(latest).values.get("messages") or []
+        messages, left = map(self._messages, (snapshot, self.graph.get_state(latest)))
         self._keep_left(session.key, left, messages, session)
         here, earlier = sequence(messages[-1]) if messages else -1, session.value.get("shared")
         if earlier is None or earlier > here:
             value = {**session.value, "shared": here}
             self.storage.store.put(namespaces.SESSIONS, session.key, value, index=False)
+
+    def _messages(self, snapshot: StateSnapshot) -> list[BaseMessage]:
+        """Return the messages of a state; none where the graph calls other things so."""
+        return (snapshot.values.get("messages") or []) if has_messages(self.graph) else []
 
     def _keep_left(self, thread_id: str, before: Any, after: Any, session: Item | None) -> None:
         """Keep the messages of a state that the next one does not have, for the prompts that showed them."""
@@ -292,7 +295,7 @@ class RunSteps:
         edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
         thread_id = thread_of(config)
         session = self.storage.store.get(namespaces.SESSIONS, thread_id)
-        before, after = (one.values.get("messages") or [] for one in (snapshot, self.graph.get_state(edited)))
+        before, after = map(self._messages, (snapshot, self.graph.get_state(edited)))
         self._keep_left(thread_id, before, after, session)
         return edited
 
