@@ -291,6 +291,8 @@ class _History:
 
     @classmethod
     def read(cls, storage: Storage, thread_id: str, turns: tuple[int, int] | None = None) -> "_History":
+        # Runs take an id of any type, such as a UUID, by its text.
+        thread_id = str(thread_id)
         # The store of a run may be asked from any thread; so is the checkpointer.
         recorded: Sequence[Event] = (
             events_of_turns(storage.store, thread_id, *turns) if turns else events(storage.store, thread_id)

@@ -135,7 +135,7 @@ def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None 
         SettingsError: as for `preview`; or the last turn has no answer yet.
         ThreadBusyError: a run kept the thread for longer than the lock's timeout.
     """
-    with graph.storage.locks.hold(thread_id):
+    with graph.storage.locks.hold(str(thread_id)):
         _bring_up(graph, thread_id)
         thread = _Thread.read(graph, thread_id, context)
         planned, calls = thread.preview(), thread.compaction()
@@ -148,7 +148,7 @@ async def acompact_now(
 ) -> Preview:
     """Do what `compact_now` does without blocking the event loop."""
     worker = graph.storage.worker
-    async with graph.storage.locks.hold(thread_id):
+    async with graph.storage.locks.hold(str(thread_id)):
         await worker.call(_bring_up, graph, thread_id)
         thread = await worker.call(_Thread.read, graph, thread_id, context)
         planned, calls = await worker.call(thread.preview), thread.compaction()
@@ -184,6 +184,7 @@ class _Thread:
                 "only a graph of `build_graph` or `pipeline` and an agent with `EverthreadMiddleware` tell their next "
                 f"compaction, and {graph.name!r} is neither"
             )
+        thread_id = str(thread_id)  # a run takes one of any type, such as a UUID, by its text
         store = graph.storage.store
         session = store.get(namespaces.SESSIONS, thread_id)
         if session is None:

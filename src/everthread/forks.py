@@ -50,7 +50,7 @@ def fork(graph: GuardedGraph, thread_id: str, call: int | str, *, actor: str = "
             "only a thread of `build_graph` or `pipeline` forks from a call; other graphs fork by `checkpoint_id`, "
             "as LangGraph's documentation shows"
         )
-    storage = graph.storage
+    storage, thread_id = graph.storage, str(thread_id)
     name = prompt_at(storage, thread_id, call).name
     latest: Any = {"configurable": {"thread_id": thread_id}}
     left = str(graph.get_state(latest).values.get("call", ""))

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -19,13 +20,16 @@ from everthread import (
     Preview,
     acompact_now,
     apreview,
+    aprompt_at,
     build_graph,
     compact_now,
     open_storage,
     pipeline,
     preview,
+    prompt_at,
 )
 from everthread.errors import NotFoundError, SettingsError
+from everthread.forks import fork
 from everthread.graph.guard import GuardedGraph
 from everthread.ledger import events
 from everthread.models.scripted import CannedModel, ScriptedModel, Tools
@@ -309,3 +313,18 @@ def test_a_crash_before_the_state_is_cut_loses_and_repeats_nothing(monkeypatch: 
         every = [str(one.id) for one in storage.thread("t").messages]
         assert every[: len(said)] == said
         assert len(every) == len({*every})
+
+
+async def test_a_thread_id_of_another_type_is_taken_by_its_text_as_in_a_run() -> None:
+    thread_id: Any = UUID("12345678-1234-5678-1234-567812345678")
+    with open_storage("sqlite://") as storage:
+        graph = build_graph(AGENT, model=ScriptedModel(["hello"]), summarizer="offline", storage=storage)
+        graph.invoke({"messages": "hi"}, {"configurable": {"thread_id": thread_id}})
+
+        plans = [preview(graph, thread_id), await apreview(graph, thread_id)]
+        done = [compact_now(graph, thread_id), await acompact_now(graph, thread_id)]
+        prompts = [prompt_at(storage, thread_id), await aprompt_at(storage, thread_id)]
+
+        assert {one.thread_id for one in (*plans, *done, storage.thread(thread_id))} == {str(thread_id)}
+        assert [one.messages[-1].text for one in prompts] == ["hi", "hi"]
+        assert fork(graph, thread_id, 1).thread_id == str(thread_id)

@@ -57,7 +57,7 @@ class Storage:
         # Taken when called, as above: reading knows the storage.
         from everthread.storage.reading import read_thread
 
-        return read_thread(self, thread_id)
+        return read_thread(self, str(thread_id))
 
     def close(self) -> None:
         """Finish what async calls have asked for, and close the database; a forked child leaves it alone."""
