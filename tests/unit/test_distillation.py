@@ -73,6 +73,21 @@ def test_a_lasting_statement_becomes_a_durable_note(said: str, note: str | None)
 
 
 @pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ("I don't live in Rome, I live in Paris.", "Lives in Paris."),
+        ("Correction, I'm allergic to walnuts.", "Is allergic to walnuts."),
+        ("To begin with, I prefer trains.", "Prefers trains."),
+        ("My wife lives in Rome, I live in Paris.", "Lives in Paris."),
+        ("By train, I prefer window seats.", "Prefers window seats by train."),
+        ("Travelling with kids, I prefer trains.", "Prefers trains with kids."),
+    ],
+)
+def test_only_a_condition_ahead_of_a_statement_becomes_part_of_its_note(said: str, note: str) -> None:
+    assert only(said).text == note
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "My wife is vegetarian.",

@@ -195,7 +195,7 @@ def _stated(sentence: Sentence, stated: Sequence[Statement], rules: Rules) -> li
     further = [one.start - first.start for one in stated[1:] if one.start - first.start < len(clause)]
     clause = _without_remarks(clause, keep=max(further, default=0))
     ahead = cue("lead").search(sentence.text[: first.start].rstrip(", "))
-    lead = ahead.group() if ahead and len(ahead.group().split()) <= _LONGEST_LEAD else ""
+    lead = ahead["lead"] if ahead and len(ahead["lead"].split()) <= _LONGEST_LEAD else ""
     text = third_person(clause, lead) or quotation(f"{lead}, {clause}" if lead else clause)
     kind: NoteKind = "constraint" if any(one.kind == "constraint" for one in stated) else first.kind
     if kind == "constraint" and cue("nothing").match(text):
