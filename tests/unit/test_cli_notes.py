@@ -194,6 +194,7 @@ def test_why_tells_source_history_and_events(storage: Storage, run: Run) -> None
         (["edit", "n-prefers"], 2, "takes the note's new text"),
         (["retract", "n-none"], 1, "has no note 'n-none'"),
         (["edit", "n-prefers", AISLE], 2, "needs a new text"),
+        (["edit", "n-prefers", f"{'Aisle seats, ' * 32}except to Oslo."], 2, "at most 400 characters, not 431"),
     ],
 )
 def test_a_wrong_use_says_what_to_do(

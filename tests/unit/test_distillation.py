@@ -90,6 +90,25 @@ def test_only_a_condition_ahead_of_a_statement_becomes_part_of_its_note(said: st
 @pytest.mark.parametrize(
     "said",
     [
+        "Never book anything without asking me, and it does not matter how cheap it is, unless it is a tram ticket.",
+        "I never fly before 9 am, but you can ignore that for funerals.",
+        "I always take the bus, but with heavy bags a taxi is fine.",
+        "I never eat meat, but that does not hold at Christmas.",
+        "Remember that I never drink, but we may make an exception for weddings.",
+        "Buche nie etwas, ohne mich zu fragen, außer es ist ein Ticket für die Tram.",
+    ],
+)
+def test_a_note_keeps_the_exception_of_its_rule(said: str) -> None:
+    assert said.split(", ")[-1].rstrip(".") in only(said).text
+
+
+def test_an_exception_for_today_is_cut_off_what_lasts() -> None:
+    assert (only("I prefer trains, but you can book a flight today.").scope) == "durable"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
         "My wife is vegetarian.",
         "She thinks I prefer trains.",
         "He said I prefer trains.",

@@ -35,6 +35,14 @@ def test_a_retry_makes_the_same_note() -> None:
     assert captured("Likes tea") == captured("Likes tea")
 
 
+def test_a_note_that_is_cut_does_not_look_whole() -> None:
+    found = captured(f"Takes the aisle, {'window, ' * 60} except to Oslo.")
+
+    assert found is not None
+    assert len(found.text) <= 400
+    assert found.text.endswith("window, …")
+
+
 def test_wording_limits_a_note_to_the_session() -> None:
     found = captured("This time only: a window seat")
 

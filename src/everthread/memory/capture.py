@@ -84,10 +84,11 @@ def capture(
 
 
 def normalised(text: str) -> str:
-    """Return a note's text in one line, with a full stop, cut at a sentence or word below 400 characters."""
+    """Return a note's text in one line, with a full stop; one above 400 characters is cut at a word and ends in `…`."""
     text = " ".join(clean(text).split())
     if len(text) > LONGEST:
-        text = text[:LONGEST].rsplit(" ", 1)[0]
+        # What was cut off may be an exception, so the note must not look whole.
+        text = text[: LONGEST - 2].rsplit(" ", 1)[0] + " …"
     if text and text[-1].isalnum():
         text += "."
     return text

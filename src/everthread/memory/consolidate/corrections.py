@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from everthread.errors import SettingsError
-from everthread.memory.capture import kind_of, normalised
+from everthread.memory.capture import LONGEST, kind_of, normalised
 from everthread.memory.consolidate.plan import MOST_CONFIRMATIONS, unmarked
 from everthread.memory.consolidate.promotion import holds
 from everthread.memory.distill.attributes import subject_of
@@ -20,7 +20,7 @@ def edited(notes: Mapping[str, Note], note: Note, text: str, today: str) -> dict
     """Return the notes that change when a note gets other words: the new one, and the old one as history.
 
     Raises:
-        SettingsError: the text is empty, the same, or refused by the guard; or the note holds no longer.
+        SettingsError: the text is empty, too long, the same, or refused by the guard; or the note holds no longer.
     """
     _check_holds(note)
     if (text := _checked(text)) == note.text:
@@ -37,7 +37,7 @@ def written(notes: Mapping[str, Note], text: str, today: str) -> dict[str, Note]
     """Return the note that a person writes in their own words; one that says the same and holds is confirmed.
 
     Raises:
-        SettingsError: the text is empty, or refused by the guard.
+        SettingsError: the text is empty, too long, or refused by the guard.
     """
     text = _checked(text)
     same = next((note for note in notes.values() if note.text == text and note.status == "active"), None)
@@ -55,6 +55,8 @@ def written(notes: Mapping[str, Note], text: str, today: str) -> dict[str, Note]
 
 
 def _checked(text: str) -> str:
+    if (length := len(" ".join(text.split()))) > LONGEST:
+        raise SettingsError(f"a note has at most {LONGEST} characters, not {length}; shorten it, or write two notes")
     text = normalised(text)
     if not text:
         raise SettingsError("a note needs a text")

@@ -134,7 +134,7 @@ def _from_sentence(sentence: Sentence, rules: Rules, least: float) -> list[Candi
         return [_quoted(sentence, sentence.text, "session", rules)]
     if is_real and cue("budget").search(sentence.bare):
         is_default = cue("generally").search(sentence.bare) or sets_default(sentence)
-        text = quotation(_without_remarks(sentence.text))
+        text = quotation(_without_remarks(sentence.text, rules))
         return [Candidate(sentence.quote, text, "durable" if is_default else "session", "constraint", "budget")]
     if stated := statements(sentence, rules):
         return _stated(sentence, stated, rules)
@@ -181,7 +181,7 @@ def _quoted(sentence: Sentence, clause: str, scope: NoteScope, rules: Rules) -> 
 def _asked(sentence: Sentence, start: int, rules: Rules) -> Candidate:
     """Keep what the user asked to have kept, whatever it is."""
     clause = sentence.text[start:]
-    text = third_person(_without_remarks(clause)) or quotation(sentence.text)
+    text = third_person(_without_remarks(clause, rules)) or quotation(sentence.text)
     is_now = is_for_this_time(clause, rules) and not sets_default(sentence)
     kinds = {one.kind for one in statements(replace(sentence, text=clause, bare=sentence.bare[start:]), rules)}
     kind: NoteKind = "constraint" if "constraint" in kinds else kind_of(clause, rules)
@@ -193,7 +193,7 @@ def _stated(sentence: Sentence, stated: Sequence[Statement], rules: Rules) -> li
     first = stated[0]
     clause, exception = _split(sentence.text[first.start :], has_default=cue("generally"))
     further = [one.start - first.start for one in stated[1:] if one.start - first.start < len(clause)]
-    clause = _without_remarks(clause, keep=max(further, default=0))
+    clause = _without_remarks(clause, rules, keep=max(further, default=0))
     ahead = cue("lead").search(sentence.text[: first.start].rstrip(", "))
     lead = ahead["lead"] if ahead and len(ahead["lead"].split()) <= _LONGEST_LEAD else ""
     text = third_person(clause, lead) or quotation(f"{lead}, {clause}" if lead else clause)
@@ -236,15 +236,20 @@ def _split(text: str, *, has_default: re.Pattern[str] | None = None) -> tuple[st
     return text[: exception.start()], exception[1]
 
 
-def _without_remarks(clause: str, *, keep: int = 0) -> str:
+def _without_remarks(clause: str, rules: Rules, *, keep: int = 0) -> str:
     """Cut what follows a statement and is none: a question, a plan, a remark on the conversation.
+
+    A remark that says when the statement does not hold stays: `…, but you can ignore that for funerals`.
 
     Args:
         clause: from the statement's subject on.
+        rules: tell an exception for this time, which is no part of what lasts.
         keep: characters that are never cut, since further statements begin there.
     """
-    for name in ("asks-behind", "talks-on-behind"):
-        cut = cue(name).search(clause, keep + 2)
-        if cut and cut.start() > 0:
-            clause = clause[: cut.start()]
-    return clause
+    asks = cue("asks-behind").search(clause, keep + 2)
+    if asks and asks.start() > 0:
+        clause = clause[: asks.start()]
+    talks_on = cue("talks-on-behind").search(clause, keep + 2)
+    if talks_on is None or (cue("excepts").search(talks_on.group()) and not is_for_this_time(talks_on.group(), rules)):
+        return clause
+    return clause[: talks_on.start()]
