@@ -121,6 +121,8 @@ def test_an_exception_for_today_is_cut_off_what_lasts() -> None:
         "I like that idea.",
         "I prefer the second option.",
         "I never said that I like trains.",
+        "I'm not sure that I like trains.",
+        "Je ne crois pas que j'aime voler.",
         "My boss always flies business class.",
         "The brochure says: always book early.",
         "As a student I never paid more than 20 a night.",

@@ -313,7 +313,9 @@ def _by_one(part: str, evidence: Sequence[Evidence], today: date) -> bool | None
 def _has_words(note: Wording, evidence: Evidence) -> bool:
     """Tell whether a sentence has all words of a note, each denied as there."""
     own = evidence.wording
-    spoken = frozenset(root(word.lower()) for word in _WORD.findall(evidence.text))
+    # What the sentence only denies shows no word of the note either.
+    denied = own.denied - own.affirmed
+    spoken = frozenset(root(word.lower()) for word in _WORD.findall(evidence.text)) - denied
     has_content = False
     for word, is_denied in note.signed:
         if (word, is_denied) in own.signed:

@@ -54,3 +54,45 @@ def test_how_something_is_to_be_done_is_for_good(message: str) -> None:
 
     assert shown is not None
     assert shown.is_lasting
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("That's wrong, I never said I hate flying.", "Hates flying."),
+        ("I doubt that I prefer aisle seats.", "Prefers aisle seats."),
+        ("I prefer aisle seats, not trains.", "Prefers aisle seats and trains."),
+        ("Ich habe nie gesagt, dass ich Züge mag.", "Mag Züge."),
+        ("Ich mag Flugreisen nicht.", "Mag Flugreisen."),
+        ("Ich bin kein Vegetarier.", "Vegetarier."),
+        ("Ya no soy vegetariano.", "Soy vegetariano."),
+        ("Es mentira que odio volar.", "Odio volar."),
+        ("Je mange sans gluten.", "Mange gluten."),
+        ("Je ne suis plus végétarien.", "Végétarien."),
+        ("Não é verdade que odeio voar.", "Odeio voar."),
+        ("Como sem glúten.", "Como glúten."),
+        ("Vejetaryen değilim.", "Vejetaryen."),
+        ("Arabam yok.", "Arabam."),
+        ("私はベジタリアンではありません。", "ベジタリアンです。"),
+        ("我不吃肉。", "我吃肉。"),
+    ],
+)
+def test_what_the_user_denies_shows_no_note_of_the_opposite(message: str, note: str) -> None:
+    assert shown_by(note, [Said("m", message)]) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("I never said it before, but I hate flying.", "Hates flying."),
+        ("I live in Sans Souci.", "Lives in Sans Souci."),
+        ("Ich bin kein Vegetarier.", "Kein Vegetarier."),
+        ("Vejetaryen değilim, koridor severim.", "Vejetaryen değil, koridor severim."),
+        ("Prefiero pasillo, no ventana.", "Prefiero pasillo."),
+        ("Je ne mange pas de viande.", "Ne mange pas de viande."),
+        ("私はベジタリアンです。", "ベジタリアン。"),
+        ("我不吃肉。", "不吃肉。"),
+    ],
+)
+def test_what_the_user_says_shows_a_note_that_denies_the_same(message: str, note: str) -> None:
+    assert shown_by(note, [Said("m", message)]) is not None

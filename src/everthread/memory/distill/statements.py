@@ -95,8 +95,8 @@ def statements(sentence: Sentence, rules: Rules = BUILT_IN) -> list[Statement]:
 
 
 def is_hypothetical(text: str) -> bool:
-    """Tell whether a text talks of what is not so."""
-    return cue("unreal").search(text) is not None
+    """Tell whether a text talks of what is not so, or of what the user does not say."""
+    return cue("unreal").search(text) is not None or cue("disowned").search(text) is not None
 
 
 def is_own(before: str, after: str) -> bool:

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.dates import NUMBER_WORDS
-from everthread.memory.text.words import stem
+from everthread.memory.text.languages import is_english
+from everthread.memory.text.words import fold, stem
 
 __all__ = ["SLACK", "Wording", "are_opposed", "change_words", "is_change", "root", "unframed", "wording"]
 
@@ -21,6 +22,16 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _FRAME = re.compile(
     r"^\s*(?:the )?user (?:said|says|asked|wrote)(?: that)?\s*:?\s*|^\s*(?:note|memory)\s*:\s*", re.IGNORECASE
 )
+_ELISION = re.compile(r"(?<![\w'])([cdjlmnst]|qu)'(?=[^\W\d_]{2})", re.IGNORECASE)
+"""`n'aime` says `ne aime`."""
+
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_LONGEST_RUN = 80
+"""Characters without a space or mark that are read; more are no clause."""
+
+_PARTICLE = re.compile(r"(?<=[\u30a0-\u30ff\u3400-\u9fff])[はがをも]|[はがをも](?=[\u30a0-\u30ff\u3400-\u9fff])")
+"""Small words of Japanese between nouns and verbs; inside of a word in hiragana they are letters."""
+
 _SIGNS = {"$": " dollar ", "€": " euro ", "£": " pound ", "%": " percent ", "&": " and "}
 _SAME = {"usd": "dollar", "eur": "euro", "gbp": "pound", "dontcare": "any", "centre": "center", "favourite": "favorite"}
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety hundred".split()  # noqa: SIM905
@@ -37,6 +48,9 @@ def root(word: str) -> str:
     return stem(_SAME.get(word, word))
 
 
+_ELSEWHERE, _BEHIND, _LONGER, _IN_TURKISH = (
+    frozenset(map(fold, _PACK.words[name])) for name in ("negators_elsewhere", "negators_behind", "longer", "turkish")
+)
 SLACK = frozenset(map(root, _PACK.words["slack"]))
 """Roots that add nothing to a value: `the window, please`, `200 is fine`, `two bags are enough`."""
 
@@ -90,29 +104,47 @@ def change_words(text: str) -> frozenset[str]:
 @lru_cache(maxsize=8192)
 def wording(text: str) -> Wording:
     """Read a text."""
-    plain = unframed(text).replace("’", "'").replace("-", " ")
+    plain = _ELISION.sub(r"\1e ", unframed(text).replace("’", "'").replace("-", " "))
     for sign, word in _SIGNS.items():
         plain = plain.replace(sign, word)
     tokens = _TOKEN.findall(_THOUSANDS.sub("", _ORDINAL.sub(r"\1 ", plain)))
     lowered = [token.lower() for token in tokens]
+    is_elsewhere, is_turkish = not is_english(plain), not _IN_TURKISH.isdisjoint(map(fold, lowered))
     signed: list[tuple[str, bool]] = []
     numbers: list[str] = []
     names: set[str] = set()
     is_denied = False
+    clause, last = 0, -1  # Where the clause begins, and where a negator that may deny what is ahead of it stands.
     for place, (token, word) in enumerate(zip(tokens, lowered, strict=True)):
+        is_name = place > 0 and token[0].isupper()
         if word in _PACK.words["breaks"]:
-            is_denied = False
+            if last == len(signed):
+                _deny(signed, clause)
+            is_denied, clause, last = False, len(signed), -1
         elif word in _PACK.words["negators"] or word.endswith("n't"):
             is_denied = True
-        elif word == "longer" and is_denied:
+        elif is_elsewhere and not is_name and fold(word) in _ELSEWHERE:
+            is_denied, last = True, len(signed)
+        elif is_elsewhere and not is_name and fold(word) in _BEHIND:
+            _deny(signed, clause)
+            clause = len(signed)
+        elif is_denied and fold(word) in _LONGER:
             continue
         elif word[0].isdigit() or word in _NUMBERS:
             numbers.append(_NUMBERS.get(word, word))
             signed.append((numbers[-1], is_denied))
+        elif _UNSPACED.search(word):
+            signed += _unspaced(word)
+        elif is_turkish and not is_name and (verb := _PACK.match("verb", fold(word))):
+            signed.append((verb[1]["stem"], is_denied or verb[0].values["sign"] == "denied"))
+            if signed[-1][1]:
+                _deny(signed, clause)
         elif word.partition("'")[0] not in _PACK.words["filler"] and word[0].isalpha():
             signed.append((root(word), is_denied))
-            if place and token[0].isupper():
+            if is_name:
                 names.add(root(word))
+    if last == len(signed):
+        _deny(signed, clause)
     return Wording(
         signed=tuple(signed),
         numbers=tuple(sorted(numbers)),
@@ -120,6 +152,21 @@ def wording(text: str) -> Wording:
         particles=frozenset(lowered) & _OPPOSITE.keys(),
         names=frozenset(names),
     )
+
+
+def _deny(signed: list[tuple[str, bool]], start: int) -> None:
+    """Mark the words of a clause as denied."""
+    signed[start:] = [(word, True) for word, _ in signed[start:]]
+
+
+def _unspaced(run: str) -> list[tuple[str, bool]]:
+    """Return what a run of Japanese or Chinese says, and whether it denies that."""
+    found = _PACK.match("unspaced", run) if len(run) <= _LONGEST_RUN else None
+    if found is None:
+        return [(run, False)]
+    rule, match = found
+    said = "".join(filter(None, match.groups()))
+    return [(word, rule.values["sign"] == "denied") for word in _PARTICLE.sub(" ", said).split()]
 
 
 def are_opposed(one: Wording, other: Wording) -> bool:
