@@ -122,6 +122,7 @@ def test_an_exception_for_today_is_cut_off_what_lasts() -> None:
         "I prefer the second option.",
         "I never said that I like trains.",
         "I'm not sure that I like trains.",
+        "It's false that I love jazz.",
         "Je ne crois pas que j'aime voler.",
         "My boss always flies business class.",
         "The brochure says: always book early.",
@@ -151,6 +152,35 @@ def test_an_exception_for_today_is_cut_off_what_lasts() -> None:
 )
 def test_what_is_not_the_users_own_of_today_is_left_alone(said: str) -> None:
     assert candidates(said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please do not remember that I am vegetarian.",
+        "Just between us, don't store it: I'm pregnant.",
+        "I'm pregnant. Please don't save that.",
+        "Delete the note that I prefer aisle seats.",
+        "Bitte merk dir nicht, dass ich schwanger bin.",
+        "Olvida que soy vegetariano.",
+        "Je ne fume pas, mais ne le note pas.",
+        "Por favor, não guarde que sou vegetariano.",
+        "Lütfen hamile olduğumu kaydetme.",
+        "妊娠していることは覚えないでください。",
+        "忘掉我吃素。",
+    ],
+)
+def test_what_is_not_to_be_remembered_is_no_note(said: str) -> None:
+    assert candidates(said) == []
+
+
+@pytest.mark.parametrize("said", ["Don't forget that I'm vegetarian.", "I'm vegetarian, I never remember names."])
+def test_what_is_not_to_be_forgotten_is_a_note(said: str) -> None:
+    assert candidates(said) != []
+
+
+def test_an_answer_that_is_not_to_be_stored_is_no_note() -> None:
+    assert candidates("Peanuts, but don't store that.", question="Any food allergies?") == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from everthread.memory.distill.statements import asked_to_remember, cue, is_hypothetical, statements
+from everthread.memory.distill.statements import asked_to_remember, cue, is_hypothetical, rememberable, statements
 from everthread.memory.folding import folded, is_invisible
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.constraints import constraints_in
@@ -191,7 +191,10 @@ def tool_behind(text: str, results: Iterable[Said], said: Iterable[Said]) -> Sai
 
 def evidence_of(said: Said) -> list[Evidence]:
     """Return the sentences of a message that can show a note: the user's own, and the question that they agree to."""
-    own = own_sentences(said.text, at_semicolons=True)[-_MOST_SENTENCES:]
+    read = own_sentences(said.text, at_semicolons=True)[-_MOST_SENTENCES:]
+    own = rememberable(read)
+    if read and not own:
+        return []
     evidence: list[Evidence] = []
     before = ""
     for sentence in own:

@@ -96,3 +96,22 @@ def test_what_the_user_denies_shows_no_note_of_the_opposite(message: str, note: 
 )
 def test_what_the_user_says_shows_a_note_that_denies_the_same(message: str, note: str) -> None:
     assert shown_by(note, [Said("m", message)]) is not None
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        ("Forget that I'm vegetarian.", "Is vegetarian."),
+        ("Delete the note that I prefer aisle seats.", "Prefers aisle seats."),
+        ("I'm pregnant. Please don't save that.", "Is pregnant."),
+        ("Ich bin schwanger, aber speichere das nicht.", "Ich bin schwanger."),
+        ("Estoy embarazada, pero no lo guardes.", "Estoy embarazada."),
+        ("Oublie que je suis végétarien.", "Je suis végétarien."),
+        ("Estou grávida, mas não anote isso.", "Estou grávida."),
+        ("Hamileyim, bunu kaydetme.", "Hamileyim."),
+        ("私はベジタリアンです。これは保存しないでください。", "ベジタリアンです。"),
+        ("我怀孕了，别记录。", "怀孕"),
+    ],
+)
+def test_what_is_not_to_be_remembered_shows_no_note(message: str, note: str) -> None:
+    assert shown_by(note, [Said("m", message)]) is None

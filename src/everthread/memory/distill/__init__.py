@@ -23,6 +23,7 @@ from everthread.memory.distill.statements import (
     is_hypothetical,
     is_of_another,
     is_own,
+    rememberable,
     sets_default,
     statements,
     wishes,
@@ -77,7 +78,8 @@ def candidates(
     """Return what a user's message says that will matter later.
 
     Lasting statements come as `durable`; wishes of this trip or case come as `session`. Quoted, past,
-    hypothetical and other people's statements are left out, and so is text that was injected.
+    hypothetical and other people's statements are left out, and so is text that was injected and what the user asks
+    not to remember.
 
     Args:
         text: the message.
@@ -86,8 +88,10 @@ def candidates(
         rules: the agent's rules.
         is_strict: only forms of speech that the rules know count, not what is only built like a statement.
     """
-    own = [one for one in _readable(own_sentences(text)) if not is_reported(one)]
-    if question and not any(statements(one, rules) for one in own) and (answer := answered(text, question)):
+    read = [one for one in _readable(own_sentences(text)) if not is_reported(one)]
+    own = rememberable(read)
+    is_answer = question and own == read and not any(statements(one, rules) for one in own)
+    if is_answer and (answer := answered(text, question)):
         return [replace(answer, quote=text.strip())]
     injected = [words(note) for note in known]
     asks = any(sentence.is_question or is_of_a_case(sentence.bare, rules) for sentence in own)

@@ -1,6 +1,7 @@
 """Statements about the user: clauses that a form of speech in `rules/distill.yaml` fits, and whose words they are."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -20,6 +21,7 @@ __all__ = [
     "is_hypothetical",
     "is_of_another",
     "is_own",
+    "rememberable",
     "sets_default",
     "statements",
     "wishes",
@@ -124,6 +126,13 @@ def asked_to_remember(sentence: Sentence) -> int | None:
     return None if is_asking else match.end()
 
 
+def rememberable(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences that the user did not ask to forget; none where `don't store that` may be about any."""
+    if any(cue("unkept-around").search(one.bare) for one in sentences):
+        return []
+    return [one for one in sentences if not cue("unkept").search(one.bare)]
+
+
 def sets_default(sentence: Sentence) -> bool:
     """Tell whether the sentence sets a default for the time to come."""
     return cue("later-on").search(sentence.bare) is not None
@@ -131,7 +140,9 @@ def sets_default(sentence: Sentence) -> bool:
 
 def wishes(sentence: Sentence) -> list[Attribute]:
     """Return what a request asks for: it holds for this session, until the user says that it always does."""
-    if cue("indifferent").search(sentence.bare) or not cue("request").search(sentence.bare):
+    if any(cue(name).search(sentence.bare) for name in ("indifferent", "disowned")):
+        return []
+    if not cue("request").search(sentence.bare):
         return []
     is_question_of_fact = sentence.is_question and cue("fact-question").match(sentence.bare)
     return [] if is_question_of_fact else attributes(sentence.bare)
