@@ -3,6 +3,7 @@
 import pytest
 
 from everthread.memory.consolidate.conflicts import relation
+from everthread.memory.distill.third_person import quotation
 from everthread.state import Note
 
 
@@ -61,6 +62,46 @@ def note(text: str, **values: object) -> Note:
 )
 def test_another_value_of_one_subject_replaces(old: str, new: str) -> None:
     assert relation(note(old), note(new)) == "replaces"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ich bin Vegetarier.", "Ich bin kein Vegetarier mehr."),
+        ("Ich mag Flugreisen.", "Ich mag Flugreisen nicht mehr."),
+        ("Ich habe ein Auto.", "Ich habe kein Auto mehr."),
+        ("Soy vegetariano.", "Ya no soy vegetariano."),
+        ("Tengo un perro.", "Ya no tengo perro."),
+        ("Je suis végétarien.", "Je ne suis plus végétarien."),
+        ("J'aime les trains.", "Je n'aime plus les trains."),
+        ("Sou vegetariano.", "Já não sou vegetariano."),
+        ("Como carne.", "Não como mais carne."),
+        ("Vejetaryenim.", "Artık vejetaryen değilim."),
+        ("Et yiyorum.", "Artık et yemiyorum."),
+        ("私はベジタリアンです。", "もうベジタリアンではありません。"),
+        ("肉を食べます。", "もう肉は食べません。"),
+        ("我吃素。", "我不再吃素了。"),
+        ("我是素食者。", "我不是素食者了。"),
+    ],
+)
+def test_a_denial_replaces_what_it_denies_in_any_language(old: str, new: str) -> None:
+    assert relation(note(quotation(old)), note(quotation(new))) == "replaces"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ich habe ein Auto.", "Ich habe keinen Hund."),
+        ("Soy vegetariano.", "No soy fumador."),
+        ("J'aime les trains.", "Je n'aime pas les bus."),
+        ("Et yiyorum.", "Balık yemiyorum."),
+        ("Vejetaryenim.", "Artık sporcu değilim."),
+        ("えびが好きです。", "そばが好きではありません。"),
+        ("我吃肉。", "我不吃鱼。"),
+    ],
+)
+def test_a_denial_of_something_else_replaces_nothing(old: str, new: str) -> None:
+    assert relation(note(quotation(old)), note(quotation(new))) is None
 
 
 @pytest.mark.parametrize(

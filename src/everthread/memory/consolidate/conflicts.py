@@ -4,6 +4,8 @@ from typing import Literal
 
 from everthread.memory.consolidate.amounts import differ_in_number
 from everthread.memory.consolidate.claims import LONGEST_READ, Claim, claims, cue, is_of_many
+from everthread.memory.rules import BUILT_IN
+from everthread.memory.text.languages import is_english
 from everthread.memory.text.wording import SLACK, are_opposed, root, unframed, wording
 from everthread.memory.text.words import same_start
 from everthread.state.notes import Note
@@ -14,6 +16,8 @@ Relation = Literal["replaces", "doubt"]
 
 _LONGEST_VALUE = 3
 """Content words of a value that replaces another one in the same sentence."""
+
+_SMALL = frozenset(map(root, BUILT_IN.pack("consolidate").words["small"]))
 
 
 def relation(old: Note, new: Note) -> Relation | None:
@@ -49,6 +53,8 @@ def _can_meet(old: Note, new: Note) -> bool:
         return True
     if wording(old.text).words & wording(new.text).words:
         return True
+    if cue("turkish-denial").search(f"{old.text} {new.text}"):
+        return bool(_words(old.text, new.text) & _words(new.text, old.text))
     subjects = {claim.subject for claim in claims(old.text, old.subject)}
     return any(claim.subject in subjects for claim in claims(new.text, new.subject))
 
@@ -73,13 +79,30 @@ def _denies(old: str, new: str) -> bool:
     first, second = wording(old), wording(new)
     if not first.words or first.numbers != second.numbers or set(first.signed) == set(second.signed):
         return False
-    if first.words - SLACK == second.words - SLACK:
-        return bool((first.affirmed & second.denied | first.denied & second.affirmed) - SLACK)
+    if _words(old, new) == _words(new, old):
+        before, after = _said(old, new), _said(new, old)
+        return any((word, not is_denied) in after for word, is_denied in before)
     if not cue("gone").search(new) or not first.affirmed or not second.denied:
         return False
     # `No longer eats any meat` ends `eats meat`, and says a little more; it also ends `eats meat on Sundays`.
     head = wording(cue("case").split(old, maxsplit=1)[0])
     return first.affirmed <= second.words or head.affirmed == second.words - SLACK
+
+
+def _said(text: str, other: str) -> frozenset[tuple[str, bool]]:
+    """Return the words of a text that matter beside another one, each with whether it is denied.
+
+    In English `wording` leaves small words out; elsewhere a denial often changes them: `ein Auto`, `kein Auto`.
+    """
+    small = SLACK if is_english(text) or is_english(other) else SLACK | _SMALL
+    signed = frozenset(one for one in wording(text).signed if one[0] not in small)
+    if not cue("turkish-denial").search(f"{text} {other}"):
+        return signed
+    return frozenset((cue("turkish-person").sub("", word), is_denied) for word, is_denied in signed)
+
+
+def _words(text: str, other: str) -> frozenset[str]:
+    return frozenset(word for word, _ in _said(text, other))
 
 
 def _changes_one_place(old: str, new: str) -> bool:
