@@ -299,6 +299,14 @@ def test_a_long_message_is_read_fast_and_bounded(piece: str) -> None:
     assert len(candidates("I prefer tea number one. " * 2_000 + piece * (20_000 // len(piece)))) <= 12
 
 
+def test_a_long_list_of_statements_is_kept_whole() -> None:
+    foods = [f"{letter}nuts" for letter in "abcdefghijklmnopq"]
+
+    found = candidates(" ".join(f"I'm allergic to {food}." for food in foods))
+
+    assert [one.text for one in found] == [f"Is allergic to {food}." for food in foods]
+
+
 def test_a_long_question_is_not_searched_for_an_answer() -> None:
     assert candidates("Aisle.", question="Do you prefer " + "rather have or " * 3_000 + "a seat?") == []
 

@@ -39,8 +39,8 @@ from everthread.state.notes import Note, NoteKind, NoteScope
 
 __all__ = ["MOST_PER_MESSAGE", "Candidate", "candidates", "covers", "keywords", "share_meaning"]
 
-MOST_PER_MESSAGE = 12
-"""Notes from one message: a pasted page of wishes is no memory."""
+MOST_PER_MESSAGE = 60
+"""Notes from one message: a long list of allergies fits, a pasted page of wishes is no memory."""
 
 LONGEST_SENTENCE = 1_000
 """Characters above which a line is a paste, not a sentence."""
