@@ -207,3 +207,18 @@ def test_what_is_said_for_good_beside_an_errand_is_kept_for_good(storage: Storag
 
     (kept,) = session(storage)
     assert (kept.scope, kept.text) == ("durable", 'User said: "we never eat meat"')
+
+
+def test_what_the_user_asks_to_forget_is_not_even_kept_for_the_session(storage: Storage) -> None:
+    model = talk(storage, ("Forget that I'm vegetarian.", [saves("Is vegetarian."), "Done."]), end=False)
+
+    assert session(storage) == []
+    assert "asked not to remember it" in model.prompts[-1][-1].text
+
+
+async def test_what_is_not_to_be_saved_is_not_kept_under_ainvoke(storage: Storage) -> None:
+    graph = build_graph(AGENT, model=ScriptedModel([saves("Is pregnant."), "Done."]), storage=storage)
+
+    await graph.ainvoke({"messages": "I'm pregnant. Please don't save that."}, CONFIG, context=Context())
+
+    assert session(storage) == []

@@ -48,6 +48,7 @@ def test_the_users_own_words_are_taken(message: str, quote: str, text: str) -> N
         ("My wife is vegetarian.", "is vegetarian", "Is vegetarian.", "what another person is"),
         ("She hates trains.", "hates trains", "Hates trains.", "what another person is"),
         ("If I were rich I'd fly first.", "I'd fly first", "Flies first.", "a supposition"),
+        ("Forget that I'm vegan.", "I'm vegan", "Is vegan.", "what the user asked not to remember"),
         ("I used to smoke.", "I used to smoke", "Smokes.", "what others say, or what used to be"),
         ('The sign said "no dogs inside".', "no dogs inside", "No dogs inside.", "a quotation"),
         ("Are trains comfortable?", "trains comfortable", "Trains comfortable.", "a question"),

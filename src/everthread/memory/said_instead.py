@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from everthread.memory.capture import kind_of
 from everthread.memory.distill import Candidate, candidates, share_meaning
 from everthread.memory.distill.attributes import subject_of
+from everthread.memory.distill.statements import rememberable
 from everthread.memory.distill.third_person import quotation
 from everthread.memory.folding import folded
 from everthread.memory.provenance import Said, evidence_in, is_frame, is_same
@@ -94,7 +95,9 @@ def said_instead(
         # Endings and compounds of other languages are not known, so that one word may look like two.
         message = _read(said[0])
         stated = [one for one in candidates(message, rules=rules) if one.scope == "durable"]
-        quotes = [] if stated else [one for one in constraints_in(message, rules) if not is_for_this_time(one, rules)]
+        kept = {one.quote for one in rememberable(own_sentences(message))}
+        rule_quotes = [] if stated else [one for one in constraints_in(message, rules) if one in kept]
+        quotes = [one for one in rule_quotes if not is_for_this_time(one, rules)]
         stated += [Candidate(one, quotation(one), "durable", kind_of(one, rules), subject_of(one)) for one in quotes]
         return next(((said[0], one) for one in stated), None)
     return None
@@ -154,7 +157,7 @@ def _stated(message: str, note: str, *, is_answered: bool) -> list[_Statement]:
     found = []
     noted = _words(folded(note).text)
     telling = [word for word in noted if is_answered or not is_frame(word) or word[0].isdigit()]
-    for sentence in own_sentences(message):
+    for sentence in rememberable(own_sentences(message)):
         evidence = evidence_in(sentence)
         if evidence is None or not evidence.is_lasting or is_answer(sentence.bare) or sentence.has_quotation:
             continue

@@ -14,6 +14,7 @@ from langgraph.store.base import BaseStore, PutOp, SearchOp
 from everthread.ledger.events import Event, NoteBlocked, NoteSaved
 from everthread.ledger.record import now, record
 from everthread.memory.capture import capture
+from everthread.memory.distill.statements import asks_to_forget
 from everthread.memory.guard import Verdict, phrase
 from everthread.memory.guard.opinion import unanswered
 from everthread.memory.provenance import Said, Shown, own_keywords, shown_by, tool_behind
@@ -36,6 +37,9 @@ _REPEATING = ("save_memory_note", "recall_history")
 
 _STATED = 8
 """Newest messages of the user that are looked at for what they did say, when a note is not in their words."""
+
+_UNWANTED = "not-to-be-remembered"
+"""Rule in the event of a note that the user asked not to keep."""
 
 _SEARCHED = 20
 """Evicted messages that are looked at for the author of a note."""
@@ -165,6 +169,9 @@ def _drafted(
         if in_own_words[0] is not None:
             note, verdict, operations = in_own_words
             message_ids = (stated.id,)
+    if note is not None and note.origin == "assistant" and said is not None and asks_to_forget(said.text):
+        # Nobody said it but the model, which may say what the user wants forgotten in words of its own.
+        return _Draft(None, Verdict("block", rule=_UNWANTED), (), message_ids)
     return _Draft(note, verdict, operations, message_ids)
 
 
@@ -193,6 +200,8 @@ def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Context,
             f"Not saved: whether the note may be kept could not be checked ({verdict.rule}). "
             "Tell the user so and carry on without it."
         )
+    if note is None and verdict.rule == _UNWANTED:
+        return "Not saved: the user asked not to remember it. Carry on without it."
     if note is None:
         return (
             f"Not saved: the note looks like {phrase(verdict.category)}, which is never kept as a note. "

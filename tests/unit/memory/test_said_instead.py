@@ -37,6 +37,7 @@ def test_a_paraphrase_is_kept_in_the_users_own_words(message: str, note: str) ->
         "Is the Ilse receipt fine?",
         "Find me the receipts of Ilse.",
         "If I were Ilse, I would approve receipts.",
+        "Forget that Ilse approves my receipts.",
         "No, Ilse and the receipts.",
         'The form has "Ilse approves all receipts above 80 euros" on it.',
         "My colleague sends receipts late.",
@@ -163,3 +164,7 @@ def test_the_beginning_of_a_long_paste_is_not_cut_off() -> None:
     message = "What does this say?\n```\n" + "print('hello')\n" * 1_000 + "I prefer aisle seats.\n```\nok?"
 
     assert instead("The user prefers aisle seats.", message) == ""
+
+
+def test_what_is_not_to_be_remembered_is_not_kept_instead() -> None:
+    assert instead("Ist schwanger.", "Bitte merk dir nicht, dass ich schwanger bin.") == ""

@@ -19,6 +19,7 @@ from everthread.memory.distill.statements import (
     is_hypothetical,
     is_of_another,
     is_own,
+    rememberable,
     statements,
 )
 from everthread.memory.provenance import Said, evidence_of, is_frame
@@ -102,6 +103,9 @@ def accepted(proposal: Proposal, text: str, question: str = "", known: Iterable[
         return quoted
     if _plain(proposal.quote) in {_plain(note) for note in known}:
         return "known already"
+    kept = rememberable(own_sentences(text))
+    if any(sentence not in kept for sentence in quoted.sentences):
+        return "what the user asked not to remember"
     if problem := _not_own(quoted):
         return problem
     support = [wording(proposal.quote)]

@@ -8,7 +8,7 @@ from typing import Literal
 
 from everthread.memory.distill.attributes import Attribute, attributes
 from everthread.memory.rules import BUILT_IN, Rules
-from everthread.memory.text.own_words import Sentence
+from everthread.memory.text.own_words import Sentence, own_sentences
 from everthread.memory.text.words import content_words
 from everthread.state.notes import NoteKind, NoteScope
 
@@ -17,6 +17,7 @@ __all__ = [
     "Candidate",
     "Statement",
     "asked_to_remember",
+    "asks_to_forget",
     "cue",
     "is_hypothetical",
     "is_of_another",
@@ -131,6 +132,12 @@ def rememberable(sentences: Sequence[Sentence]) -> list[Sentence]:
     if any(cue("unkept-around").search(one.bare) for one in sentences):
         return []
     return [one for one in sentences if not cue("unkept").search(one.bare)]
+
+
+def asks_to_forget(text: str) -> bool:
+    """Tell whether a message asks not to remember something, or to forget it."""
+    read = own_sentences(text)
+    return rememberable(read) != read
 
 
 def sets_default(sentence: Sentence) -> bool:
