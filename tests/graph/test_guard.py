@@ -184,6 +184,46 @@ def test_a_message_that_is_sent_again_passes_no_breakpoint(storage: Storage) -> 
     assert graph.get_state(CONFIG).next == ("publish",)
 
 
+@pytest.mark.parametrize("breakpoint", [{"interrupt_before": ["publish"]}, {"interrupt_after": "*"}], ids=str)
+async def test_nor_one_of_its_own_run(storage: Storage, breakpoint: Any) -> None:
+    builder = StateGraph(Chat)
+    builder.add_node("answer", answer)
+    builder.add_node("publish", lambda state: {"seen": ["published"]})
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", "publish")
+    graph = storage.guard(builder.compile(checkpointer=storage.checkpointer))
+    sent = {"messages": [HumanMessage("one", id="1")]}
+    graph.invoke(sent, CONFIG, **breakpoint)
+
+    graph.invoke(sent, CONFIG, **breakpoint)
+    await graph.ainvoke(sent, CONFIG, **breakpoint)
+
+    assert graph.get_state(CONFIG).next == ("publish",)
+
+
+def test_a_turn_that_failed_elsewhere_goes_on_beside_a_breakpoint(storage: Storage) -> None:
+    calls: list[str] = []
+
+    def fails_once(state: Chat) -> Chat:
+        calls.append("call")
+        if len(calls) == 1:
+            raise ConnectionError("down")
+        return {"seen": ["published"]}
+
+    builder = StateGraph(Chat)
+    builder.add_node("answer", answer)
+    builder.add_node("publish", fails_once)
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", "publish")
+    graph = storage.guard(builder.compile(checkpointer=storage.checkpointer, interrupt_before=["answer"]))
+    sent = {"messages": [HumanMessage("one", id="1")]}
+    graph.invoke(sent, CONFIG)
+    with pytest.raises(ConnectionError):
+        graph.invoke(None, CONFIG)
+
+    assert graph.invoke(sent, CONFIG)["seen"] == ["answer", "published"]
+
+
 def fan_out(state: Chat) -> list[Send]:
     return [Send("tool", {"seen": [name]}) for name in ("quick", "asks")]
 

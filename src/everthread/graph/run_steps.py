@@ -127,8 +127,8 @@ class RunSteps:
         # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
         values, is_cut_off = self._values(snapshot, run), bool(snapshot.tasks)
         decision = arrival(run.input, values, store, run.thread_id, is_cut_off=is_cut_off)
-        if decision.continues and (self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes):
-            # It may wait at a breakpoint, and a message that is sent again is nobody's leave to go on.
+        if decision.continues and self._may_wait(run, snapshot):
+            # A message that is sent again is nobody's leave to pass a breakpoint.
             yield KnownAnswer(self._output_of(snapshot.values))
             return
         if decision.writes:
@@ -154,6 +154,12 @@ class RunSteps:
             yield RunInput.of(
                 graph_input, config if is_first and not decision.answer else run.latest, is_first=is_first
             )
+
+    def _may_wait(self, run: Run, snapshot: StateSnapshot) -> bool:
+        """Tell whether a turn may have stopped at a breakpoint, of the graph or of this run; a crash looks the same."""
+        before = run.options.get("interrupt_before") or self.graph.interrupt_before_nodes
+        after = run.options.get("interrupt_after") or self.graph.interrupt_after_nodes
+        return bool(after) or before == "*" or not set(before).isdisjoint(snapshot.next)
 
     def _drop_input(self, config: RunnableConfig, session: Item | None) -> None:
         """Give up an input that was saved and that the graph cannot take; it would stop every run of its thread."""
