@@ -11,6 +11,7 @@ from langgraph.types import Command, interrupt
 
 from conversation import call
 from everthread import Context, build_graph, open_storage
+from everthread.errors import SettingsError
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
 from everthread.storage.open import Storage
@@ -119,6 +120,30 @@ def test_a_fork_from_a_kept_turn_goes_on_from_there(storage: Storage) -> None:
 
     texts = [message.text for message in result["messages"] if message.type != "tool" and message.text]
     assert texts[-4:] == ["question 17", "answer 17", "another question", "another answer"]
+
+
+@pytest.mark.parametrize("sent", [{"messages": "back"}, None], ids=repr)
+async def test_a_run_from_a_checkpoint_that_is_gone_is_refused(storage: Storage, sent: Any) -> None:
+    graph = talk(storage, turns=2)
+    gone: Any = {"configurable": {"thread_id": "t", "checkpoint_id": "1f000000-0000-6000-8000-000000000000"}}
+    before = graph.get_state(CONFIG)
+
+    with pytest.raises(SettingsError, match=r"thread 't' has no checkpoint .* was pruned"):
+        graph.invoke(sent, gone, context=dials())
+    with pytest.raises(SettingsError, match=r"thread 't' has no checkpoint .* was pruned"):
+        await graph.ainvoke(sent, gone, context=dials())
+
+    assert graph.get_state(CONFIG) == before
+
+
+@pytest.mark.parametrize("thread", ["t", "new"])
+def test_an_edit_of_a_checkpoint_of_another_thread_is_refused(storage: Storage, thread: str) -> None:
+    graph = talk(storage, "hello", turns=1)
+    graph.invoke({"messages": "hi"}, {"configurable": {"thread_id": "other"}}, context=dials())
+    there = graph.get_state({"configurable": {"thread_id": "other"}}).config["configurable"]["checkpoint_id"]
+
+    with pytest.raises(SettingsError, match=f"thread '{thread}' has no checkpoint '{there}'"):
+        graph.update_state({"configurable": {"thread_id": thread, "checkpoint_id": there}}, {"turns": 7})
 
 
 def test_an_approval_that_waits_is_answered_after_pruning(storage: Storage) -> None:

@@ -204,9 +204,16 @@ class RunSteps:
         """Bring the state that a run or an edit goes on from to the keys that this graph has, and return it.
 
         Raises:
-            SettingsError: it is another graph's or a newer agent's, or a migration failed; nothing was changed.
+            SettingsError: it is another graph's or a newer agent's, a migration failed, or the config names a
+                checkpoint that the thread does not have; nothing was changed.
         """
         snapshot = self.graph.get_state(config)
+        if (named := config["configurable"].get("checkpoint_id")) and snapshot.metadata is None:
+            # LangGraph would go on from an empty state, and the next run from there.
+            raise SettingsError(
+                f"thread {thread_of(config)!r} has no checkpoint {named!r}: it is another thread's, or was pruned "
+                "(`keep_checkpoints`); `get_state_history` lists those that are left"
+            )
         if self._schema is None or snapshot.metadata is None:
             return snapshot
         if "checkpoint_id" in config["configurable"] or snapshot.metadata.get(OURS) != OWN_GRAPH:
