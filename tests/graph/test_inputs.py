@@ -1,6 +1,7 @@
 """Inputs that a graph cannot take: refused before anything is saved, and given up where one was saved."""
 
-from typing import Any
+import operator
+from typing import Annotated, Any
 
 import pytest
 from langchain.agents import create_agent
@@ -11,8 +12,9 @@ from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from conversation import call
 from everthread import build_graph, check_threads, pipeline
-from everthread.errors import SettingsError
+from everthread.errors import ModelError, SettingsError
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.run import is_own
 from everthread.ledger import events
@@ -20,7 +22,7 @@ from everthread.models.scripted import ScriptedModel
 from everthread.state import Conversation, namespaces
 from everthread.storage.open import Storage
 from everthread.storage.pruning import dial_metadata
-from small_agent import AGENT, CONFIG, graph_of
+from small_agent import AGENT, CONFIG, calls, graph_of
 
 NO_INPUTS = ["hi", "", [], [HumanMessage("hi")], HumanMessage("hi"), [("user", "hi")], ("user", "hi"), 42, b"hi"]
 
@@ -146,6 +148,46 @@ def test_what_a_reducer_refuses_is_refused_before_it_is_saved(storage: Storage) 
         graph.invoke({"messages": [RemoveMessage(id="nobody")]}, CONFIG)
 
     assert storage.store.get(namespaces.SESSIONS, "t") is None
+
+
+class Tagged(TypedDict, total=False):
+    tags: Annotated[list[str], operator.add]
+
+
+@pytest.mark.parametrize("sent", [{"messages": "two", "tags": "urgent"}, Command(update={"messages": 5})], ids=repr)
+async def test_so_is_one_that_comes_after_a_failed_turn(storage: Storage, sent: Any) -> None:
+    model = ScriptedModel([ConnectionError("down"), "hello"])
+    graph = build_graph(AGENT, model=model, state_schema=Tagged, storage=storage)
+    with pytest.raises(ModelError):
+        graph.invoke({"messages": "one"}, CONFIG)
+
+    with pytest.raises(SettingsError, match="of the input cannot be added to the state"):
+        graph.invoke(sent, CONFIG)
+    with pytest.raises(SettingsError, match="of the input cannot be added to the state"):
+        await graph.ainvoke(sent, CONFIG)
+
+    assert graph.invoke(None, CONFIG)["messages"][-1].text == "hello"
+
+
+def test_so_is_one_beside_an_answer_which_may_be_given_again(storage: Storage) -> None:
+    model = ScriptedModel([calls(call("approve", "c", what="it")), "done"])
+    graph = build_graph(AGENT, model=model, state_schema=Tagged, storage=storage)
+    graph.invoke({"messages": "one"}, CONFIG)
+
+    with pytest.raises(SettingsError, match="`tags` of the input cannot be added"):
+        graph.invoke(Command(resume="yes", update={"tags": "urgent"}), CONFIG)
+
+    assert graph.invoke(Command(resume="yes", update={"tags": ["urgent"]}), CONFIG)["tags"] == ["urgent"]
+
+
+def test_an_input_is_tried_on_a_state_that_has_the_saved_one(storage: Storage) -> None:
+    graph = stock_agent(storage, "hello")
+    first = {"messages": [HumanMessage("first", id="1")]}
+    next(graph.graph.stream(first, CONFIG, stream_mode="checkpoints", durability="sync"))
+
+    result = graph.invoke({"messages": [RemoveMessage(id="1"), HumanMessage("second")]}, CONFIG)
+
+    assert [message.text for message in result["messages"]] == ["second", "hello"]
 
 
 def test_an_object_with_the_keys_of_the_state_is_read_like_a_dict(storage: Storage) -> None:

@@ -155,13 +155,17 @@ def _was_recalled(message: BaseMessage) -> bool:
     return is_recalled(message) and message.id == recalled_id(marks(message).get("before"))
 
 
-def check_values(graph: AnyGraph, sent: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+def check_values(graph: AnyGraph, sent: Any, state: Mapping[str, Any]) -> None:
     """Let the reducers of a graph try an input on a state; nothing is written.
+
+    Args:
+        sent: keys of the state as a dict, or a `Command` with such an `update`; all else is not looked at.
 
     Raises:
         SettingsError: a reducer refuses its value.
     """
-    for name, value in sent.items():
+    update = sent.update if isinstance(sent, Command) else sent
+    for name, value in update.items() if isinstance(update, Mapping) else ():
         channel = graph.channels.get(name)
         if not isinstance(channel, BinaryOperatorAggregate | DeltaChannel):
             continue

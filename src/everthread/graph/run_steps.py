@@ -83,7 +83,8 @@ class RunSteps:
             yield KnownAnswer({"messages": []})
             return
         run = replace(run, input=with_known_marks(run.input, snapshot.values))
-        if run.is_new and isinstance(run.input, dict) and not snapshot.tasks:
+        has_saved_input = START in snapshot.next
+        if not (run.is_new and has_saved_input):
             check_values(self.graph, run.input, snapshot.values)
         self._claim(run, session)
         self._note_fork(run.config, snapshot, session)
@@ -92,13 +93,16 @@ class RunSteps:
             self._drop_input(config, session)
             config = run.latest
             snapshot = self.graph.get_state(config)
-        elif run.is_new and START in snapshot.next:
+        elif run.is_new and has_saved_input:
             # The last run died when its input was checkpointed but no node had consumed it, and a new input would
             # take its place. This puts it into the state; no node runs.
             for _ in self.graph.stream(None, config, **{**run.options, "interrupt_before": "*"}):
                 pass
             config = run.latest
             snapshot = self.graph.get_state(config)
+        if run.is_new and has_saved_input:
+            # Only now is the saved input in the state that the new one is added to.
+            check_values(self.graph, run.input, snapshot.values)
         if run.is_new and self._died_after_reply(snapshot) and "checkpoint_id" not in config["configurable"]:
             # The last run died behind its reply: notes of the turn and the summary are still to be made.
             yield RunInput.of(None, config, is_first=False, is_silent=True)
