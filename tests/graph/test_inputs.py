@@ -119,6 +119,28 @@ def test_an_answer_to_a_thread_that_nobody_began_is_refused(storage: Storage) ->
     assert storage.checkpointer.get_tuple(CONFIG) is None
 
 
+async def test_an_answer_that_nothing_waits_for_is_refused(graph: GuardedGraph) -> None:
+    graph.invoke({"messages": "hi"}, CONFIG)
+
+    with pytest.raises(SettingsError, match="nothing waits for an answer in thread 't'"):
+        graph.invoke(Command(resume="yes"), CONFIG)
+    with pytest.raises(SettingsError, match="nothing waits for an answer in thread 't'"):
+        await graph.ainvoke(Command(resume="yes"), CONFIG)
+
+
+@pytest.mark.parametrize("limit", [0, "many"])
+async def test_a_run_that_cannot_start_leaves_an_approval_open(storage: Storage, limit: Any) -> None:
+    graph, _ = graph_of(storage, calls(call("approve", "c", what="it")), "done")
+    graph.invoke({"messages": "one"}, CONFIG)
+
+    with pytest.raises(SettingsError, match="`recursion_limit` must be a number of steps, at least 1, got"):
+        graph.invoke({"messages": "two"}, {**CONFIG, "recursion_limit": limit})
+    with pytest.raises(SettingsError, match="`recursion_limit` must be a number of steps, at least 1, got"):
+        await graph.ainvoke({"messages": "two"}, {**CONFIG, "recursion_limit": limit})
+
+    assert graph.invoke(Command(resume="yes"), CONFIG)["messages"][-1].text == "done"
+
+
 def test_keys_of_ones_own_alone_begin_no_thread(storage: Storage) -> None:
     class Own(TypedDict, total=False):
         mood: str

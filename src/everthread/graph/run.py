@@ -93,6 +93,10 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
     merged = merge_configs(graph.config, ensure_config(config))
     configurable = merged.get("configurable", {})
     thread_id = thread_of(merged)
+    limit = merged.get("recursion_limit", 1)
+    if not isinstance(limit, int | float) or limit < 1:
+        # LangGraph says so when the run starts, and what waited on the thread is given up by then.
+        raise SettingsError(f"`recursion_limit` must be a number of steps, at least 1, got {limit!r}")
     context = _context(graph, options.get("context"), configurable)
     # Dials of `EverthreadMiddleware`: found wrong in the middle of a run, its message would be saved already.
     set_dials(configurable)

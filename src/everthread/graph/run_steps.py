@@ -227,10 +227,10 @@ class RunSteps:
         return self.graph.get_state(config) if is_changed else snapshot
 
     def _check_answer(self, run: Run, snapshot: StateSnapshot) -> None:
-        """Refuse an answer to a step that the graph no longer has; LangGraph would drop it without a word.
+        """Refuse an answer that no step waits for; LangGraph would drop it without a word.
 
         Raises:
-            SettingsError: there is such a step; nothing was changed.
+            SettingsError: nothing waits, or a step that the graph no longer has; nothing was changed.
         """
         if not isinstance(run.input, Command) or run.input.resume is None or snapshot.tasks:
             return
@@ -239,6 +239,10 @@ class RunSteps:
             raise SettingsError(
                 f"thread {run.thread_id!r} waits for an answer in a step that this graph no longer has; it was left as "
                 "it is: answer it with the version that asked, or send a message, which gives the question up"
+            )
+        if saved is not None and not run.input.goto:
+            raise SettingsError(
+                f"nothing waits for an answer in thread {run.thread_id!r}: its last turn is over; send a message"
             )
 
     def _is_nothing_to_do(self, run: Run) -> bool:
