@@ -396,6 +396,30 @@ def test_each_run_has_an_id_in_its_checkpoints_that_no_other_run_has(storage: St
     assert None not in runs
 
 
+@pytest.mark.parametrize("place", ["configurable", "metadata"])
+async def test_a_run_id_that_is_used_again_loses_no_message(storage: Storage, place: str) -> None:
+    graph = chat(storage)
+    config: Any = {**CONFIG, place: {**CONFIG["configurable"], "run_id": "job-7"}}
+    say(graph, "one", config=config)
+
+    assert say(graph, "two", "2", config=config)[2:] == ["two", "re: two"]
+    result = await graph.ainvoke({"messages": "three"}, config)
+
+    assert [message.text for message in result["messages"]][4:] == ["three", "re: three"]
+
+
+def test_a_new_run_id_loses_no_message_that_gives_up_a_turn(storage: Storage) -> None:
+    def asks_first(state: Chat) -> Chat:
+        return {"seen": [interrupt("sure?")]} if len(state["messages"]) == 1 else answer(state)
+
+    graph = chat(storage, asks_first)
+    say(graph, "one")
+    config: Any = {"configurable": {**CONFIG["configurable"], "run_id": "job-7"}}
+
+    assert say(graph, "two", config=config) == ["one", "two", "re: two"]
+    assert (graph.get_state(CONFIG).metadata or {}).get("run_id") == "job-7"
+
+
 def test_with_config_returns_a_guard(storage: Storage) -> None:
     graph = chat(storage).with_config({"configurable": {"thread_id": "t", "user_id": "ann"}})
 

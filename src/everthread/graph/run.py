@@ -44,6 +44,8 @@ class Run:
     ledger_turns: int | None
     has_new_ids: bool
     """It brings messages that no thread can have yet."""
+    run_id: str | None
+    """The `run_id` that the caller names; it is not in `config`, whose edits of the thread are no run of the caller."""
 
     @property
     def is_new(self) -> bool:
@@ -66,15 +68,13 @@ class RunInput:
     """It finishes an earlier turn: the caller shows nothing of it."""
 
     @classmethod
-    def of(cls, input: Any, config: RunnableConfig, *, is_first: bool = True, is_silent: bool = False) -> "RunInput":
-        """Give each run of the graph a `run_id` of its own; the first may have the caller's.
-
-        The id is in the metadata of its checkpoints. LangGraph takes a run with the `run_id` of the newest checkpoint
-        for a continuation of that one.
-        """
-        configurable = config["configurable"]
-        named = configurable.get("run_id") if is_first else None
-        return cls(input, {**config, "configurable": {**configurable, "run_id": str(named or uuid4())}}, is_silent)
+    def of(
+        cls, input: Any, config: RunnableConfig, run_id: str | None = None, *, is_silent: bool = False
+    ) -> "RunInput":
+        """Put the id of a run of the graph, a new one if there is none, where LangGraph takes it from."""
+        named = {"run_id": run_id or str(uuid4())}
+        configurable, metadata = {**config["configurable"], **named}, {**config["metadata"], **named}
+        return cls(input, {**config, "configurable": configurable, "metadata": metadata}, is_silent)
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,16 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
     # Tools have side effects: each step is saved before the next one starts, unless the caller wants otherwise.
     durability = options.get("durability") or "sync"
     sent, has_new_ids = read_input(graph, input, is_own=is_own(graph))
+    metadata = merged.get("metadata", {})
+    # The metadata goes first in LangGraph too.
+    run_id = metadata.get("run_id") or configurable.get("run_id")
+    configurable, metadata = ({k: v for k, v in part.items() if k != "run_id"} for part in (configurable, metadata))
     return Run(
         sent,
         {
             **(config or {}),
             "configurable": {**configurable, "thread_id": thread_id},
-            "metadata": {**merged.get("metadata", {}), **dial_metadata(keep, is_own=is_own(graph))},
+            "metadata": {**metadata, **dial_metadata(keep, is_own=is_own(graph))},
         },
         {**options, "context": context, "durability": durability},
         thread_id,
@@ -123,6 +127,7 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
         keep,
         getattr(context, "ledger_turns", Context.ledger_turns),
         has_new_ids,
+        str(run_id) if run_id else None,
     )
 
 

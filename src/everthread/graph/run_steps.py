@@ -66,7 +66,8 @@ class RunSteps:
         check_owner(session.value if session else None, run.thread_id, run.user_id)
         if session is not None and self._at_rest.includes(run):
             self._claim(run, session)
-            steps: Iterator[RunInput | KnownAnswer] = iter([RunInput.of(with_known_marks(run.input, {}), run.config)])
+            first = self._first(run, with_known_marks(run.input, {}), run.config)
+            steps: Iterator[RunInput | KnownAnswer] = iter([first])
         else:
             steps = self._steps_by_state(run, session)
         step = None
@@ -105,7 +106,7 @@ class RunSteps:
             check_values(self.graph, run.input, snapshot.values)
         if run.is_new and self._died_after_reply(snapshot) and "checkpoint_id" not in config["configurable"]:
             # The last run died behind its reply: notes of the turn and the summary are still to be made.
-            yield RunInput.of(None, config, is_first=False, is_silent=True)
+            yield RunInput.of(None, config, is_silent=True)
             snapshot = self.graph.get_state(config)
         for index, step in enumerate(self._carry_out(run, config, snapshot)):
             if index and isinstance(step, RunInput) and self.graph.get_state(run.latest).tasks:
@@ -120,7 +121,7 @@ class RunSteps:
         step, as it is.
         """
         if not run.is_new or not isinstance(run.input, dict) or not has_messages(self.graph):
-            yield RunInput.of(run.input, config)
+            yield self._first(run, run.input, config)
             return
         store = self.storage.store
         if self._is_own and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
@@ -148,16 +149,26 @@ class RunSteps:
             # beside a pending approval; a new input alone would drop them.
             self.graph.update_state(config, None, as_node=END)
         for index, graph_input in enumerate(decision.inputs):
-            is_first = index == 0
             if isinstance(graph_input, dict) and (sent := graph_input.get("messages")):
                 # What is sent may take the place of what the state has, such as an edited question.
                 ids = {message.id for message in sent}
                 replaced = [message for message in snapshot.values.get("messages") or () if message.id in ids]
                 if replaced:
                     self._keep_left(run.thread_id, replaced, sent, store.get(namespaces.SESSIONS, run.thread_id))
-            yield RunInput.of(
-                graph_input, config if is_first and not decision.answer else run.latest, is_first=is_first
-            )
+            start = run.latest if index or decision.answer else config
+            yield RunInput.of(graph_input, start) if index else self._first(run, graph_input, start)
+
+    def _first(self, run: Run, graph_input: Any, config: RunnableConfig) -> RunInput:
+        """Give the first run of the graph the `run_id` that the caller names; each other one has its own.
+
+        It is in the metadata of checkpoints. LangGraph takes a run with the one of the checkpoint that it begins at for
+        a continuation, and drops its input; such a run has its own, too.
+        """
+        run_id = run.run_id
+        if run_id is not None and run.is_new and graph_input is not None:
+            before = self.graph.get_state(config).metadata or {}
+            run_id = None if before.get("run_id") == run_id else run_id
+        return RunInput.of(graph_input, config, run_id)
 
     def _may_wait(self, run: Run, snapshot: StateSnapshot) -> bool:
         """Tell whether a turn may have stopped at a breakpoint, of the graph or of this run; a crash looks the same."""
