@@ -171,6 +171,24 @@ def test_a_turn_that_failed_goes_on_when_its_message_is_sent_again(storage: Stor
     assert say(graph, "a", "a") == ["a", "re: a"]
 
 
+async def test_a_question_without_an_answer_moves_to_the_end_and_is_answered_once(storage: Storage) -> None:
+    def fails_first(state: Chat) -> Chat:
+        if len(state["messages"]) == 1:
+            raise ConnectionError("down")
+        return answer(state)
+
+    graph = chat(storage, fails_first)
+    with pytest.raises(ConnectionError):
+        say(graph, "a", "a")
+    say(graph, "b", "b")
+
+    assert say(graph, "a", "a") == ["b", "re: b", "a", "re: a"]
+    again = await graph.ainvoke({"messages": [HumanMessage("a", id="a")]}, CONFIG)
+
+    assert again["messages"][-1].text == "re: a"
+    assert len(graph.get_state(CONFIG).values["messages"]) == 4
+
+
 def test_a_message_that_is_sent_again_passes_no_breakpoint(storage: Storage) -> None:
     builder = StateGraph(Chat)
     builder.add_node("answer", answer)

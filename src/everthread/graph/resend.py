@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage, messages_from_dict
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
 
 from everthread.ledger.record import now
@@ -29,7 +30,7 @@ from everthread.window.masking import mask
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import opens_turn, question_of
 
-__all__ = ["Arrival", "arrival", "unanswered"]
+__all__ = ["Arrival", "arrival", "rewritten", "unanswered"]
 
 Record = Mapping[str, Any]
 
@@ -44,6 +45,8 @@ class Arrival:
     """The messages up to the answer that exists already; the question is not asked again."""
     writes: tuple[PutOp, ...] = ()
     """Writes to the store that come first."""
+    is_moved: bool = False
+    """The first input removes the turn of an old question and writes it again, at the end of the thread."""
 
     @property
     def continues(self) -> bool:
@@ -76,6 +79,22 @@ def arrival(
         return Arrival((run_input,))
     ends_session = bool(run_input.get("end_session"))
     return Arrival((run_input,), writes=_leave_unanswered(working_set, sent, thread_id, ends_session=ends_session))
+
+
+def rewritten(messages: Sequence[BaseMessage], writes: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return writes that move a turn to the end (`Arrival.is_moved`) for a channel with LangGraph's `add_messages`.
+
+    That leaves a message in its place which one write removes and adds, so this writes all messages anew.
+
+    Args:
+        messages: of the state, oldest first; each one is written as it is.
+        writes: as `arrival` returns them.
+    """
+    here = {message.id: message for message in messages}
+    removed = {message.id for message in writes if isinstance(message, RemoveMessage)}
+    added = [one for one in writes if not isinstance(one, RemoveMessage) and (one.id in removed or one.id not in here)]
+    stays = [message for message in messages if message.id not in removed]
+    return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *stays, *(here.get(message.id, message) for message in added)]
 
 
 class _Question:
@@ -175,7 +194,8 @@ class _Question:
             leaves = _leave_unanswered(self.working_set, sent, self.thread_id, ends_session=bool(self.session_end))
         if moved is None:
             return Arrival((self.run_input,), writes=leaves)
-        return Arrival((_asking(self.run_input, moved), *self.session_end), writes=(*leaves, *closing))
+        inputs = (_asking(self.run_input, moved), *self.session_end)
+        return Arrival(inputs, writes=(*leaves, *closing), is_moved=True)
 
     def _continued(self) -> Arrival:
         """Let the turn go on; one whose own input ends the session does so then."""

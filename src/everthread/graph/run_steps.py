@@ -8,13 +8,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import EmptyInputError
-from langgraph.graph import END, START
+from langgraph.graph import END, START, add_messages
 from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from everthread.errors import SettingsError
 from everthread.graph.inputs import answers_at_once, can_take_saved, check_values, has_messages, with_known_marks
-from everthread.graph.resend import arrival
+from everthread.graph.resend import arrival, rewritten
 from everthread.graph.rest import ThreadsAtRest
 from everthread.graph.routing import AFTER_REPLY
 from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, latest_of, thread_of
@@ -55,6 +55,7 @@ class RunSteps:
         self._schema = StateSchema(graph) if self._is_own else None
         self._marks = self._schema.metadata if self._schema else {}
         self._at_rest = ThreadsAtRest(graph, storage.checkpointer)
+        self._replaces_in_place = getattr(graph.channels.get("messages"), "operator", None) is add_messages
 
     def steps(self, run: Run) -> Steps:
         """Claim the thread, yield what the caller has to run one by one, and prune at the end.
@@ -156,6 +157,9 @@ class RunSteps:
                 if replaced:
                     self._keep_left(run.thread_id, replaced, sent, store.get(namespaces.SESSIONS, run.thread_id))
             start = run.latest if index or decision.answer else config
+            if decision.is_moved and not index and self._replaces_in_place:
+                messages = self.graph.get_state(start).values["messages"]
+                graph_input = {**graph_input, "messages": rewritten(messages, graph_input["messages"])}
             yield RunInput.of(graph_input, start) if index else self._first(run, graph_input, start)
 
     def _first(self, run: Run, graph_input: Any, config: RunnableConfig) -> RunInput:
