@@ -4,19 +4,24 @@ import asyncio
 import gc
 import operator
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph, add_messages
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Send, interrupt
 from typing_extensions import TypedDict
 
 from everthread import Context, open_storage
 from everthread.errors import SettingsError, ThreadBusyError
 from everthread.graph.guard import GuardedGraph
+from everthread.middleware import EverthreadMiddleware
+from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
 
 CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "ann"}}
@@ -69,6 +74,17 @@ def test_a_graph_with_another_checkpointer_is_refused(storage: Storage) -> None:
         foreign = chat(other).graph
         with pytest.raises(SettingsError, match="another checkpointer"):
             storage.guard(foreign)
+
+
+@pytest.mark.parametrize("middleware", [[], [EverthreadMiddleware()]], ids=["bare", "ours"])
+def test_a_graph_whose_messages_would_go_to_another_store_is_refused(storage: Storage, middleware: Any) -> None:
+    model = ScriptedModel(["hello"])
+    agent: Any = create_agent(
+        model, [], middleware=middleware, checkpointer=storage.checkpointer, store=InMemoryStore()
+    )
+
+    with pytest.raises(SettingsError, match="in another store") if middleware else nullcontext():
+        storage.guard(agent)
 
 
 @pytest.mark.parametrize(

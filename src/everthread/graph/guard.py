@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from everthread.errors import SettingsError, StepLimitError
 from everthread.graph.holds import RunHold, hold_async
-from everthread.graph.run import KnownAnswer, Run, read_run, thread_of
+from everthread.graph.run import KnownAnswer, Run, has_middleware, is_own, read_run, thread_of
 from everthread.graph.run_steps import RunSteps
 from everthread.nodes.nested import OWN_STORE
 from everthread.state.schemas import declared_types
@@ -40,7 +40,7 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         graph: compiled with the checkpointer and the store of `storage`.
 
     Raises:
-        SettingsError: it is no compiled graph, or has another checkpointer.
+        SettingsError: it is no compiled graph, has another checkpointer, or is one of ours with another store.
     """
 
     def __init__(self, graph: CompiledStateGraph[Any, Any, Any, Any], storage: Storage) -> None:
@@ -52,6 +52,12 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
             raise SettingsError(
                 "the graph to guard has another checkpointer: compile it with `checkpointer=storage.checkpointer` "
                 "and `store=storage.store`"
+            )
+        is_elsewhere = graph.store is not None and graph.store is not storage.store
+        if is_elsewhere and (is_own(graph) or has_middleware(graph)):
+            # What leaves a prompt would be where nothing here reads it. The store of anybody else's graph is its own.
+            raise SettingsError(
+                "the graph to guard keeps what leaves its prompts in another store: give it `store=storage.store`"
             )
         # The graph's own types come back from a checkpoint as what they are.
         saved = (channel for channel in graph.channels.values() if not isinstance(channel, UntrackedValue))
