@@ -128,6 +128,38 @@ async def test_an_answer_that_nothing_waits_for_is_refused(graph: GuardedGraph) 
         await graph.ainvoke(Command(resume="yes"), CONFIG)
 
 
+@pytest.mark.parametrize("resume", ["yes", {"decisions": []}], ids=repr)
+async def test_one_answer_to_two_questions_is_refused(storage: Storage, resume: Any) -> None:
+    asked = calls(call("approve", "a", what="it"), call("approve", "b", what="that"))
+    graph, _ = graph_of(storage, asked, "done")
+    graph.invoke({"messages": "one"}, CONFIG)
+
+    with pytest.raises(SettingsError, match="2 steps of thread 't' wait for an answer each: answer by id"):
+        graph.invoke(Command(resume=resume), CONFIG)
+    with pytest.raises(SettingsError, match="2 steps of thread 't' wait for an answer each: answer by id"):
+        await graph.ainvoke(Command(resume=resume), CONFIG)
+
+    one, _ = graph.get_state(CONFIG).interrupts
+    graph.invoke(Command(resume={one.id: "yes"}), CONFIG)
+    assert graph.invoke(Command(resume="no"), CONFIG)["messages"][-1].text == "done"
+
+
+async def test_a_command_without_an_answer_is_refused(graph: GuardedGraph) -> None:
+    graph.invoke({"messages": "hi"}, CONFIG)
+
+    with pytest.raises(SettingsError, match="the command is empty"):
+        graph.invoke(Command(resume=None), CONFIG)
+    with pytest.raises(SettingsError, match="the command is empty"):
+        await graph.ainvoke(Command(), CONFIG)
+
+
+def test_an_id_that_cannot_be_stored_is_refused(graph: GuardedGraph, storage: Storage) -> None:
+    with pytest.raises(SettingsError, match="the id of a message has half of a surrogate pair"):
+        graph.invoke({"messages": [HumanMessage("hi", id="\ud800")]}, CONFIG)
+
+    assert storage.store.get(namespaces.SESSIONS, "t") is None
+
+
 @pytest.mark.parametrize("limit", [0, "many"])
 async def test_a_run_that_cannot_start_leaves_an_approval_open(storage: Storage, limit: Any) -> None:
     graph, _ = graph_of(storage, calls(call("approve", "c", what="it")), "done")

@@ -47,10 +47,12 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> tuple[Any, bool]:
         The input; and whether it brings messages and all of their ids are new, so that no thread can have them yet.
 
     Raises:
-        SettingsError: it is none of these, a key is none of the graph's inputs, or the messages are nothing that
-            LangChain reads as such.
+        SettingsError: it is none of these, a command is empty, a key is none of the graph's inputs, or the messages are
+            nothing that LangChain reads as such or have an id that cannot be stored.
     """
     taken = _taken(graph)
+    if isinstance(sent, Command) and sent.resume is None and not sent.update and not sent.goto:
+        raise SettingsError("the command is empty: give `resume` an answer other than None, or use `update` or `goto`")
     if sent is None or isinstance(sent, Command) or "__root__" in taken:
         return sent, False
     values = _as_dict(graph, sent)
@@ -226,6 +228,12 @@ def _kind(value: Any) -> str:
 
 
 def _identified(message: BaseMessage) -> BaseMessage:
+    try:
+        str(message.id).encode()
+    except UnicodeEncodeError as error:
+        raise SettingsError(
+            f"the id of a message has half of a surrogate pair, which no database stores, got {message.id!r}"
+        ) from error
     content = clean_content(message.content)
     if message.id is not None and content == message.content:
         return message

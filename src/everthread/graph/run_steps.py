@@ -242,12 +242,22 @@ class RunSteps:
         return self.graph.get_state(config) if is_changed else snapshot
 
     def _check_answer(self, run: Run, snapshot: StateSnapshot) -> None:
-        """Refuse an answer that no step waits for; LangGraph would drop it without a word.
+        """Refuse an answer that no step waits for, which LangGraph would drop without a word, or one to several steps.
 
         Raises:
-            SettingsError: nothing waits, or a step that the graph no longer has; nothing was changed.
+            SettingsError: nothing waits, several steps do, or one that the graph no longer has; nothing was changed.
         """
-        if not isinstance(run.input, Command) or run.input.resume is None or snapshot.tasks:
+        if not isinstance(run.input, Command) or run.input.resume is None:
+            return
+        if snapshot.tasks:
+            # At a checkpoint that the config names, those that were answered since are among them.
+            waiting = [] if run.config["configurable"].get("checkpoint_id") else [one.id for one in snapshot.interrupts]
+            answers = run.input.resume if isinstance(run.input.resume, dict) else {}
+            if len(waiting) > 1 and not any(name in answers for name in waiting):
+                raise SettingsError(
+                    f"{len(waiting):,} steps of thread {run.thread_id!r} wait for an answer each: answer by id, "
+                    "Command(resume={interrupt.id: answer, …}), with the ids of `get_state(…).interrupts`"
+                )
             return
         saved = self.storage.checkpointer.lenient().get_tuple(run.config)
         if saved is not None and pending_interrupts(saved):
