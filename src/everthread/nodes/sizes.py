@@ -1,6 +1,6 @@
 """Measure the next prompt against its budget; the one place where nodes and edges get their sizes from."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from everthread.state.marks import is_recalled, sequence
 from everthread.window.assembly import Parts, reserved
 from everthread.window.budget import Budget, reply_reserve, safety_fraction_for
 from everthread.window.calibration import Calibration
-from everthread.window.compaction import Limits
+from everthread.window.compaction import HEADINGS, Limits
 from everthread.window.eviction import UNANSWERED
 from everthread.window.masking import handles_in
 from everthread.window.policies import BY_COUNT
@@ -67,8 +67,11 @@ class PromptSize:
         """Tokens that the messages may take when the summary shrinks to the user's own rules."""
         if self.summary is None:
             return self.room
-        rules = sum(self.counter.text(rule) + 3 for rule in self.summary.constraints)
-        return self.room + max(self.counter.text(self.parts.summary) - rules - 40, 0)
+        return self.room + max(self.counter.text(self.parts.summary) - self.rules_tokens(self.summary.constraints), 0)
+
+    def rules_tokens(self, rules: Collection[str]) -> int:
+        """Return the tokens of a summary that has only rules of the user."""
+        return sum(self.counter.text(rule) + 3 for rule in rules) + HEADINGS
 
     @property
     def last_turn(self) -> int:

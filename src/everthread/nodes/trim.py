@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
@@ -84,6 +85,8 @@ class Shrinking:
     """The messages that stay, as the prompt will show them."""
     summary: Summary | None
     """The summary by rules, when it changes."""
+    lost_rules: int = 0
+    """Tokens of a summary with the user's rules that found no room beside the messages; 0 when none is lost so."""
 
 
 def plan_shrinking(run: NodeRun, plan: PromptPlan) -> Shrinking:
@@ -93,25 +96,45 @@ def plan_shrinking(run: NodeRun, plan: PromptPlan) -> Shrinking:
         BudgetError: what is pinned needs more than the budget.
     """
     try:
-        size, eviction, dropped = _fitted(run.size(plan), run.context)
+        shrinking = _planned(run, plan)
     except BudgetError as failure:
         if overflows := run.state.get("overflows", 0):
             raise BudgetError(
                 f"the provider refused the prompt as too long {overflows} times, and it cannot get smaller: {failure}"
             ) from failure
         raise
+    if shrinking.lost_rules:
+        # Messages that stay by their number may leave no room for the rules of those that go; then more give way.
+        try:
+            roomier = _planned(run, plan, aside=shrinking.lost_rules)
+        except BudgetError:
+            return shrinking
+        return roomier if roomier.lost_rules < shrinking.lost_rules else shrinking
+    return shrinking
+
+
+def _planned(run: NodeRun, plan: PromptPlan, *, aside: int = 0) -> Shrinking:
+    """Decide what leaves before a call.
+
+    Args:
+        aside: tokens to be left free beside the messages.
+    """
+    size, eviction, dropped = _fitted(run.size(plan), run.context, aside)
     gone = {message.id for message in dropped}
     remaining = eviction.remaining(message for message in run.messages if message.id not in gone)
-    summary = None
+    summary, lost_rules = None, 0
     if eviction.evicted or eviction.tokens_after > size.room:
         # By rules: there is no time for a model ahead of a call.
-        limits = size.limits_beside(eviction.tokens_after)
-        rules = run.deps.rules
-        summary = absorb(size.summary, eviction.evicted, remaining, limits=limits, counter=size.counter, rules=rules)
-    return Shrinking(size, eviction, dropped, remaining, summary)
+        fold = partial(absorb, size.summary, eviction.evicted, remaining, counter=size.counter, rules=run.deps.rules)
+        summary = fold(limits=size.limits_beside(eviction.tokens_after))
+        if summary.rules_left_out > (size.summary.rules_left_out if size.summary else 0):
+            kept = set(summary.constraints)
+            lost = [rule for rule in fold(limits=size.limits).constraints if rule not in kept]
+            lost_rules = size.rules_tokens([*kept, *lost]) if lost else 0
+    return Shrinking(size, eviction, dropped, remaining, summary, lost_rules)
 
 
-def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, EvictionPlan, list[BaseMessage]]:
+def _fitted(size: PromptSize, context: Context, aside: int) -> tuple[PromptSize, EvictionPlan, list[BaseMessage]]:
     """Plan what leaves. While it does not fit, more gives way, in this order.
 
     First what was recalled for earlier questions, then the summary, which shrinks to the user's own rules, then what
@@ -137,7 +160,7 @@ def _fitted(size: PromptSize, context: Context) -> tuple[PromptSize, EvictionPla
         for room in (planned.room, planned.room_without_story):
             try:
                 eviction = plan_trim(
-                    planned.parts.working_set, room=room - tokens_aside, context=context, counter=size.counter
+                    planned.parts.working_set, room=room - tokens_aside - aside, context=context, counter=size.counter
                 )
             except BudgetError as error:
                 failure = error

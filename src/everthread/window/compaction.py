@@ -35,7 +35,7 @@ CONSTRAINT_SHARE, CONSTRAINT_TOKENS = 0.10, 2_000
 SMALL_SHARE, SMALL_TOKENS = 0.20, 400
 """The same for a small budget, of which a tenth would be a handful of sentences."""
 
-_HEADINGS = 60
+HEADINGS = 60
 """Tokens that the headings of a summary, and what it says of rules without room, take at the most."""
 
 CONVERSATION = "Conversation"
@@ -109,7 +109,7 @@ class Limits:
 
     def within(self, tokens: int) -> "Limits":
         """Return limits that leave a summary of at most so many tokens; the constraints go last."""
-        left = tokens - _HEADINGS
+        left = tokens - HEADINGS
         constraints = max(min(self.constraints, left), 0)
         share = min(max(left - constraints, 0) / max(self.story + self.identifiers, 1), 1.0)
         return Limits(int(self.story * share), int(self.identifiers * share), constraints)
@@ -117,7 +117,7 @@ class Limits:
     @property
     def total(self) -> int:
         """Tokens of a rendered summary at the most, headings included."""
-        return self.story + self.identifiers + self.constraints + _HEADINGS
+        return self.story + self.identifiers + self.constraints + HEADINGS
 
 
 # The summary by rules.
