@@ -436,3 +436,18 @@ def test_a_day_ahead_of_a_statement_limits_it_and_an_amount_does_not(said: str, 
 )
 def test_a_rule_beyond_doubt_is_kept_for_later_sessions(rule: str) -> None:
     assert [(one.quote, one.scope) for one in candidates(rule)] == [(rule, "durable")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I'm vegan. Edit the deck, but don't save it.",
+        "Soy vegana. No lo guardes como PDF.",
+        "I'm not sure I mentioned it, but I'm allergic to peanuts.",
+        "Never tell anyone that we have a discount.",
+        "Nunca esqueça que eu sou vegetariano.",
+        "You must not, under any circumstances, forget that I'm allergic to nuts.",
+    ],
+)
+def test_a_file_that_is_not_to_be_saved_and_a_fact_that_is_not_to_be_forgotten_cost_no_note(said: str) -> None:
+    assert candidates(said)

@@ -115,3 +115,17 @@ def test_what_the_user_says_shows_a_note_that_denies_the_same(message: str, note
 )
 def test_what_is_not_to_be_remembered_shows_no_note(message: str, note: str) -> None:
     assert shown_by(note, [Said("m", message)]) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ("N'oublie pas que je suis végétarien.", "Je suis végétarien."),
+        ("Sin duda prefiero el tren.", "Prefiero el tren."),
+        ("Je ne bois que du thé vert.", "Thé vert."),
+        ("Como apenas comida vegetariana.", "Comida vegetariana."),
+        ("I'm not only vegan but also allergic to soy.", "Vegan, allergic to soy."),
+    ],
+)
+def test_a_word_that_denies_elsewhere_denies_nothing_in_an_idiom(said: str, note: str) -> None:
+    assert shown_by(note, [Said("m", said)]) is not None

@@ -99,7 +99,13 @@ def statements(sentence: Sentence, rules: Rules = BUILT_IN) -> list[Statement]:
 
 def is_hypothetical(text: str) -> bool:
     """Tell whether a text talks of what is not so, or of what the user does not say."""
-    return cue("unreal").search(text) is not None or cue("disowned").search(text) is not None
+    return cue("unreal").search(text) is not None or is_disowned(text)
+
+
+def is_disowned(text: str) -> bool:
+    """Tell whether the user says that they did not say something, and does not say behind a `but` what holds."""
+    match = cue("disowned").search(text)
+    return match is not None and cue("turn").search(text, match.end()) is None
 
 
 def is_own(before: str, after: str) -> bool:
@@ -131,7 +137,15 @@ def rememberable(sentences: Sequence[Sentence]) -> list[Sentence]:
     """Return the sentences that the user did not ask to forget; none where `don't store that` may be about any."""
     if any(cue("unkept-around").search(one.bare) for one in sentences):
         return []
-    return [one for one in sentences if not cue("unkept").search(one.bare)]
+    return [one for one in sentences if not _is_unkept(one.bare)]
+
+
+def _is_unkept(bare: str) -> bool:
+    match = cue("unkept").search(bare)
+    if match is None:
+        return False
+    # "You must not, under any circumstances, forget that I …"
+    return not (cue("forgetting").search(match.group()) and cue("not-ahead").search(bare, 0, match.start()))
 
 
 def asks_to_forget(text: str) -> bool:
@@ -147,7 +161,7 @@ def sets_default(sentence: Sentence) -> bool:
 
 def wishes(sentence: Sentence) -> list[Attribute]:
     """Return what a request asks for: it holds for this session, until the user says that it always does."""
-    if any(cue(name).search(sentence.bare) for name in ("indifferent", "disowned")):
+    if cue("indifferent").search(sentence.bare) or is_disowned(sentence.bare):
         return []
     if not cue("request").search(sentence.bare):
         return []

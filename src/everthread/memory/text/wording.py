@@ -105,6 +105,7 @@ def change_words(text: str) -> frozenset[str]:
 def wording(text: str) -> Wording:
     """Read a text."""
     plain = _ELISION.sub(r"\1e ", unframed(text).replace("’", "'").replace("-", " "))
+    plain = _PACK.pattern("no-denial").sub(r" \g<kept> ", plain)
     for sign, word in _SIGNS.items():
         plain = plain.replace(sign, word)
     tokens = _TOKEN.findall(_THOUSANDS.sub("", _ORDINAL.sub(r"\1 ", plain)))
@@ -139,6 +140,7 @@ def wording(text: str) -> Wording:
             signed.append((verb[1]["stem"], is_denied or verb[0].values["sign"] == "denied"))
             if signed[-1][1]:
                 _deny(signed, clause)
+                clause = len(signed)
         elif word.partition("'")[0] not in _PACK.words["filler"] and word[0].isalpha():
             signed.append((root(word), is_denied))
             if is_name:
