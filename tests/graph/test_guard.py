@@ -235,6 +235,40 @@ async def test_nor_one_of_its_own_run(storage: Storage, breakpoint: Any) -> None
     assert graph.get_state(CONFIG).next == ("publish",)
 
 
+def test_breakpoints_of_a_run_do_not_hide_those_of_the_graph(storage: Storage) -> None:
+    builder = StateGraph(Chat)
+    builder.add_sequence([("answer", answer), ("publish", lambda state: {"seen": ["published"]}), ("end", answer)])
+    builder.add_edge(START, "answer")
+    graph = storage.guard(builder.compile(checkpointer=storage.checkpointer, interrupt_before=["publish"]))
+    sent = {"messages": [HumanMessage("one", id="1")]}
+    graph.invoke(sent, CONFIG)
+
+    graph.invoke(sent, CONFIG, interrupt_before=["end"])
+
+    assert graph.get_state(CONFIG).next == ("publish",)
+
+
+def test_a_turn_that_failed_goes_on_beside_a_breakpoint_behind_a_later_node(storage: Storage) -> None:
+    failures = [ConnectionError("down")]
+
+    def fails_once(state: Chat) -> Chat:
+        if failures:
+            raise failures.pop()
+        return {"seen": ["published"]}
+
+    builder = StateGraph(Chat)
+    builder.add_sequence([("publish", fails_once), ("answer", answer)])
+    builder.add_edge(START, "publish")
+    graph = storage.guard(builder.compile(checkpointer=storage.checkpointer))
+    sent = {"messages": [HumanMessage("one", id="1")]}
+    with pytest.raises(ConnectionError):
+        graph.invoke(sent, CONFIG, interrupt_after=["answer"])
+
+    graph.invoke(sent, CONFIG, interrupt_after=["answer"])
+
+    assert graph.get_state(CONFIG).next == ()
+
+
 def test_a_turn_that_failed_elsewhere_goes_on_beside_a_breakpoint(storage: Storage) -> None:
     calls: list[str] = []
 
@@ -646,3 +680,20 @@ def test_a_list_that_may_hold_messages_gets_messages(storage: Storage, kind: Any
     done = guarded.invoke({"messages": "hello"}, CONFIG)
 
     assert [message.text for message in done["messages"]] == ["hello", "yes"]
+
+
+class Loose(TypedDict):
+    messages: Annotated[list[dict[str, Any]], lambda old, new: add_messages(old, new)]
+
+
+def test_a_message_of_a_loosely_typed_channel_is_answered_once(storage: Storage) -> None:
+    calls: list[int] = []
+    builder = StateGraph(Loose)
+    builder.add_node("say", lambda state: calls.append(1) or {"messages": [{"role": "assistant", "content": "paid"}]})
+    builder.add_edge(START, "say")
+    graph = storage.guard(builder.compile(checkpointer=storage.checkpointer))
+
+    for _ in range(2):
+        graph.invoke({"messages": [{"role": "user", "content": "pay", "id": "m1"}]}, CONFIG)
+
+    assert calls == [1]

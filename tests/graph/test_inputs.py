@@ -298,3 +298,20 @@ def test_a_check_of_threads_says_what_would_be_left_out(storage: Storage) -> Non
 
     assert checked.can_continue
     assert [one.kind for one in checked.problems] == ["input"]
+
+
+def taken_over(old: list[str], new: list[str]) -> list[str]:
+    """A reducer that takes from what it gets."""
+    return [*old, *(new.pop(0) for _ in range(len(new)))]
+
+
+class Moved(TypedDict, total=False):
+    items: Annotated[list[str], taken_over]
+
+
+def test_trying_an_input_takes_nothing_from_it(storage: Storage) -> None:
+    model = ScriptedModel([calls(call("approve", "c", what="it")), "done"])
+    graph = build_graph(AGENT, model=model, state_schema=Moved, storage=storage)
+    graph.invoke({"messages": "one"}, CONFIG)
+
+    assert graph.invoke(Command(resume="yes", update={"items": ["order 7"]}), CONFIG)["items"] == ["order 7"]

@@ -178,6 +178,7 @@ def test_a_comma_ahead_of_three_digits_parts_thousands(text: str, amount: float)
 
 def test_a_sign_names_the_currency_of_the_prices_or_no_amount() -> None:
     assert [amount_of(text, "EUR") for text in ("€5", "5 EUR", "5", "$5")] == [5, 5, 5, None]
+    assert amount_of("$5", "CAD") == 5
 
 
 def test_after_a_refusal_the_next_turn_asks_again(make: Make) -> None:

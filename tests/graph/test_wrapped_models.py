@@ -194,6 +194,13 @@ def test_a_model_that_cannot_call_tools_is_refused_when_the_graph_is_built() -> 
         build_graph(AGENT, model=model)
 
 
+def test_a_model_whose_own_bind_tools_is_set_from_outside_is_taken(storage: Storage) -> None:
+    model = FakeListChatModel(responses=["Hello."])
+    object.__setattr__(model, "bind_tools", lambda tools, **options: model)
+
+    assert ask(build_graph(AGENT, model=model, storage=storage), "Hi")["messages"][-1].text == "Hello."
+
+
 @pytest.mark.parametrize("model", [7, object()])
 def test_what_is_no_model_is_refused(model: Any) -> None:
     with pytest.raises(SettingsError, match="`model` must be a chat model or a text"):

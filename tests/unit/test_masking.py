@@ -70,5 +70,15 @@ def test_a_mask_cuts_the_text_alone_and_keeps_an_image() -> None:
     assert masked.content == [{"type": "text", "text": mask(_result(), 200, COUNTER).text}, IMAGE]
 
 
+def test_of_other_blocks_a_mask_says_that_they_left() -> None:
+    data = {"type": "json", "json": {"rows": ["word"] * 9_000}}
+    message = _with_image().model_copy(update={"content": [*_with_image().content, data]})
+
+    masked = mask(message, 200, COUNTER)
+
+    assert masked.content[1:] == [IMAGE]
+    assert masked.text.startswith("[1 attachment left out]\n")
+
+
 def test_a_stub_says_that_an_image_is_left_out() -> None:
     assert stub(as_text(_with_image()), COUNTER).text.startswith("[1 attachment left out]\n")

@@ -4,7 +4,7 @@ import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
@@ -106,22 +106,28 @@ def with_known_marks(sent: Any, state: Mapping[str, Any]) -> Any:
     return {**sent, "messages": [marked_only(one, own(one)) for one in messages if not _was_recalled(one)]}
 
 
+_PLAIN = frozenset({str, int, float, bool, bytes})
+"""What no message is read from, as part of a list."""
+
+
 def has_messages(graph: AnyGraph) -> bool:
     """Tell whether `messages` of a graph are LangChain's; another app may call a list of texts so, and keeps it.
 
-    A channel that does not say what it holds counts as one of messages.
+    A channel that does not say what it holds, or holds what may be a message as LangChain reads it, counts as one.
     """
     channel: Any = graph.channels.get("messages")
     reducer = getattr(channel, "reducer", None) or getattr(channel, "operator", None)
     if channel is None or reducer in (reduce_messages, add_messages):
         return channel is not None
     kinds = set(_kinds_in(channel.ValueType))
-    return not kinds or any(issubclass(kind, BaseMessage) for kind in kinds)
+    return not kinds or not kinds <= _PLAIN
 
 
 def _kinds_in(hint: Any) -> Iterator[type]:
     """Yield the types that an annotation names, without those that say nothing of what is in them."""
-    if inner := get_args(hint):
+    if get_origin(hint) in (tuple, dict):
+        yield get_origin(hint)
+    elif inner := get_args(hint):
         for one in inner:
             yield from _kinds_in(one)
     elif isinstance(hint, type) and hint not in (list, tuple, Sequence, NoneType, object, Any):
@@ -171,10 +177,10 @@ def check_values(graph: AnyGraph, sent: Any, state: Mapping[str, Any]) -> None:
         channel = graph.channels.get(name)
         if not isinstance(channel, BinaryOperatorAggregate | DeltaChannel):
             continue
-        # Shallow: a reducer may add to the list that it gets.
+        # Shallow copies: a reducer may add to the list that it gets, or take from it.
         tried = channel.from_checkpoint(copy.copy(state[name])) if name in state else channel.copy()
         try:
-            tried.update([value])
+            tried.update([copy.copy(value)])
         except Exception as error:
             raise SettingsError(f"`{name}` of the input cannot be added to the state: {reason(error)}") from error
 

@@ -175,10 +175,13 @@ class RunSteps:
         return RunInput.of(graph_input, config, run_id)
 
     def _may_wait(self, run: Run, snapshot: StateSnapshot) -> bool:
-        """Tell whether a turn may have stopped at a breakpoint, of the graph or of this run; a crash looks the same."""
-        before = run.options.get("interrupt_before") or self.graph.interrupt_before_nodes
-        after = run.options.get("interrupt_after") or self.graph.interrupt_after_nodes
-        return bool(after) or before == "*" or not set(before).isdisjoint(snapshot.next)
+        """Tell whether a turn may have stopped at a breakpoint, of the graph or of this run."""
+        of_run = [run.options.get(name) or () for name in ("interrupt_before", "interrupt_after")]
+        before, after = zip(of_run, (self.graph.interrupt_before_nodes, self.graph.interrupt_after_nodes), strict=True)
+        if "*" in before or any(not set(nodes).isdisjoint(snapshot.next) for nodes in before):
+            return True
+        # Behind which node it stands, a state does not say; that the next one failed, it does.
+        return any(after) and not any(task.error for task in snapshot.tasks)
 
     def _drop_input(self, config: RunnableConfig, session: Item | None) -> None:
         """Give up an input that was saved and that the graph cannot take; it would stop every run of its thread."""

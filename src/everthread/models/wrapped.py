@@ -16,6 +16,9 @@ ChatModel: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 """A chat model, or one with LangChain's wrappers around it."""
 
 
+_NO_TOOLS = BaseChatModel.bind_tools
+"""What a model has that cannot call tools."""
+
 ChatT = TypeVar("ChatT", bound=Runnable[Any, Any])
 
 OLLAMA_CONTEXT = 4_096
@@ -151,7 +154,7 @@ def check_takes_tools(model: ChatModel) -> ChatModel:
         SettingsError: LangChain's `bind_tools` is not implemented for it, as for its fake models.
     """
     for chat in chat_models(model):
-        if type(chat).bind_tools is BaseChatModel.bind_tools:
+        if getattr(chat.bind_tools, "__func__", None) is _NO_TOOLS:
             raise SettingsError(
                 f"`model` must be able to call tools, and {type(chat).__name__} has no `bind_tools`; every agent has "
                 "tools that save notes and read back what left the prompt. In tests, take `ScriptedModel`"

@@ -48,7 +48,7 @@ _AMOUNT = re.compile(
     r"(?:(?P<thousands>[1-9]\d{0,2}(?:,\d{3}){1,2}(?:\.\d{1,6})?)|(?P<plain>\d{1,9}(?:[.,]\d{1,6})?))"
     r"\s{0,3}(?P<after>[$€£]|[A-Za-z]{3})?"
 )
-_SIGNS = {"$": "USD", "€": "EUR", "£": "GBP"}
+_SIGNS = {"$": {"USD", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN"}, "€": {"EUR"}, "£": {"GBP"}}
 _SPANS = {"thread": "in this thread", "user_day": "today"}
 
 NodeT = TypeVar("NodeT", bound=Callable[..., ModelCalls[Any]])
@@ -326,8 +326,8 @@ def amount_of(text: str, currency: str) -> float | None:
     said = _AMOUNT.fullmatch(text.strip())
     if said is None:
         return None
-    named = {_SIGNS.get(name, name.upper()) for name in (said["before"], said["after"]) if name}
-    if not named <= {currency.upper()}:
+    named = [_SIGNS.get(name, {name.upper()}) for name in (said["before"], said["after"]) if name]
+    if not all(currency.upper() in one for one in named):
         return None
     return float(said["thousands"].replace(",", "") if said["thousands"] else said["plain"].replace(",", "."))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 
 from everthread.state.marks import was_refetched
-from everthread.window.masking import LONGEST_STUB, SMALLEST_STUB, is_attachment, mask, stub
+from everthread.window.masking import LONGEST_STUB, SMALLEST_STUB, is_attachment, left_out, mask, stub
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import Group, anchor_of, split
 
@@ -139,8 +139,7 @@ def as_text(message: BaseMessage) -> BaseMessage:
     """Return a message with text as content, which is what a mask can cut; it says how many attachments it had."""
     if isinstance(message.content, str):
         return message
-    text, attachments = str(message.text), sum(map(is_attachment, message.content))
-    note = f"[{attachments} attachment{'' if attachments == 1 else 's'} left out]" if attachments else ""
+    text, note = str(message.text), left_out(sum(map(is_attachment, message.content)))
     if isinstance(message, ToolMessage):
         # Ahead of the text, where the shortest stub shows it too.
         return message.model_copy(update={"content": f"{note}\n{text}".strip() if text else str(message.content)})

@@ -29,6 +29,10 @@ LONGEST_STUB = STUB_TOKENS + STUB_IDENTIFIERS + 44
 """Size of a stub at the most, with its marker; a tool result of no more tokens wins nothing as a stub."""
 
 
+_IMAGES = ("image", "image_url")
+"""Blocks whose tokens do not grow with their data."""
+
+
 def handles_in(messages: Sequence[BaseMessage]) -> list[str]:
     """Return the handles that a prompt shows."""
     return [str(marks(message)["handle"]) for message in messages if "handle" in marks(message)]
@@ -37,7 +41,8 @@ def handles_in(messages: Sequence[BaseMessage]) -> list[str]:
 def mask(message: MessageT, limit: int, counter: TokenCounter) -> MessageT:
     """Copy a message with its text cut to about `limit` tokens and a handle to the rest.
 
-    A message that was masked before is cut further and keeps its handle. Images and other blocks stay, behind the text.
+    A message that was masked before is cut further and keeps its handle. Images stay, behind the text; ahead of it
+    is said how many other blocks left.
     """
     handle, full_tokens = _reference(message, counter)
     text = masked_text(str(message.text), limit, counter, handle=handle, full_tokens=full_tokens)
@@ -59,9 +64,16 @@ def _reference(message: BaseMessage, counter: TokenCounter) -> tuple[str, int]:
 
 def _stand_in(message: MessageT, text: str, handle: str, full_tokens: int) -> MessageT:
     content: str | list[Any] = text
-    if isinstance(message.content, list) and (others := list(filter(is_attachment, message.content))):
-        content = [{"type": "text", "text": text}, *others]
+    if isinstance(message.content, list) and (attachments := sum(map(is_attachment, message.content))):
+        images = [one for one in message.content if not isinstance(one, str) and one.get("type") in _IMAGES]
+        shown = f"{left_out(attachments - len(images))}\n{text}".strip()
+        content = [{"type": "text", "text": shown}, *images] if images else shown
     return marked(message.model_copy(update={"content": content}), handle=handle, tokens=full_tokens)
+
+
+def left_out(attachments: int) -> str:
+    """Return what is said of attachments that a message had."""
+    return f"[{attachments} attachment{'' if attachments == 1 else 's'} left out]" if attachments else ""
 
 
 def is_attachment(block: str | Mapping[str, Any]) -> bool:
