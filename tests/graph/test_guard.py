@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -248,16 +248,21 @@ def test_breakpoints_of_a_run_do_not_hide_those_of_the_graph(storage: Storage) -
     assert graph.get_state(CONFIG).next == ("publish",)
 
 
-def test_a_turn_that_failed_goes_on_beside_a_breakpoint_behind_a_later_node(storage: Storage) -> None:
-    failures = [ConnectionError("down")]
+def failing_once(error: Exception, name: str) -> Callable[[Chat], Chat]:
+    """Return a node that fails when it is tried first."""
+    failures = [error]
 
-    def fails_once(state: Chat) -> Chat:
+    def node(state: Chat) -> Chat:
         if failures:
             raise failures.pop()
-        return {"seen": ["published"]}
+        return {"seen": [name]}
 
+    return node
+
+
+def test_a_turn_that_failed_goes_on_beside_a_breakpoint_behind_a_later_node(storage: Storage) -> None:
     builder = StateGraph(Chat)
-    builder.add_sequence([("publish", fails_once), ("answer", answer)])
+    builder.add_sequence([("publish", failing_once(ConnectionError("down"), "published")), ("answer", answer)])
     builder.add_edge(START, "publish")
     graph = storage.guard(builder.compile(checkpointer=storage.checkpointer))
     sent = {"messages": [HumanMessage("one", id="1")]}
@@ -270,19 +275,9 @@ def test_a_turn_that_failed_goes_on_beside_a_breakpoint_behind_a_later_node(stor
 
 
 def test_a_turn_that_failed_elsewhere_goes_on_beside_a_breakpoint(storage: Storage) -> None:
-    calls: list[str] = []
-
-    def fails_once(state: Chat) -> Chat:
-        calls.append("call")
-        if len(calls) == 1:
-            raise ConnectionError("down")
-        return {"seen": ["published"]}
-
     builder = StateGraph(Chat)
-    builder.add_node("answer", answer)
-    builder.add_node("publish", fails_once)
+    builder.add_sequence([("answer", answer), ("publish", failing_once(ConnectionError("down"), "published"))])
     builder.add_edge(START, "answer")
-    builder.add_edge("answer", "publish")
     graph = storage.guard(builder.compile(checkpointer=storage.checkpointer, interrupt_before=["answer"]))
     sent = {"messages": [HumanMessage("one", id="1")]}
     graph.invoke(sent, CONFIG)
@@ -303,19 +298,9 @@ def tool(state: Chat) -> Chat:
 
 
 def test_what_comes_after_a_reply_is_done_when_its_message_is_sent_again(storage: Storage) -> None:
-    tries: list[str] = []
-
-    def note(state: Chat) -> Chat:
-        tries.append("note")
-        if len(tries) == 1:
-            raise OSError("killed")
-        return {"seen": ["noted"]}
-
     builder = StateGraph(Chat)
-    builder.add_node("answer", answer)
-    builder.add_node("note", note)
+    builder.add_sequence([("answer", answer), ("note", failing_once(OSError("killed"), "noted"))])
     builder.add_edge(START, "answer")
-    builder.add_edge("answer", "note")
     graph = storage.guard(builder.compile(checkpointer=storage.checkpointer))
     with pytest.raises(OSError, match="killed"):
         say(graph, "one", "1")

@@ -85,8 +85,8 @@ class Shrinking:
     """The messages that stay, as the prompt will show them."""
     summary: Summary | None
     """The summary by rules, when it changes."""
-    lost_rules: int = 0
-    """Tokens of a summary with the user's rules that found no room beside the messages; 0 when none is lost so."""
+    needed_for_rules: int = 0
+    """Tokens that the user's rules would need beside the messages, where one of them found no room; 0 where all did."""
 
 
 def plan_shrinking(run: NodeRun, plan: PromptPlan) -> Shrinking:
@@ -103,13 +103,13 @@ def plan_shrinking(run: NodeRun, plan: PromptPlan) -> Shrinking:
                 f"the provider refused the prompt as too long {overflows} times, and it cannot get smaller: {failure}"
             ) from failure
         raise
-    if shrinking.lost_rules:
+    if shrinking.needed_for_rules:
         # Messages that stay by their number may leave no room for the rules of those that go; then more give way.
         try:
-            roomier = _planned(run, plan, aside=shrinking.lost_rules)
+            roomier = _planned(run, plan, aside=shrinking.needed_for_rules)
         except BudgetError:
             return shrinking
-        return roomier if roomier.lost_rules < shrinking.lost_rules else shrinking
+        return roomier if roomier.needed_for_rules < shrinking.needed_for_rules else shrinking
     return shrinking
 
 
@@ -122,7 +122,7 @@ def _planned(run: NodeRun, plan: PromptPlan, *, aside: int = 0) -> Shrinking:
     size, eviction, dropped = _fitted(run.size(plan), run.context, aside)
     gone = {message.id for message in dropped}
     remaining = eviction.remaining(message for message in run.messages if message.id not in gone)
-    summary, lost_rules = None, 0
+    summary, needed_for_rules = None, 0
     if eviction.evicted or eviction.tokens_after > size.room:
         # By rules: there is no time for a model ahead of a call.
         fold = partial(absorb, size.summary, eviction.evicted, remaining, counter=size.counter, rules=run.deps.rules)
@@ -130,8 +130,8 @@ def _planned(run: NodeRun, plan: PromptPlan, *, aside: int = 0) -> Shrinking:
         if summary.rules_left_out > (size.summary.rules_left_out if size.summary else 0):
             kept = set(summary.constraints)
             lost = [rule for rule in fold(limits=size.limits).constraints if rule not in kept]
-            lost_rules = size.rules_tokens([*kept, *lost]) if lost else 0
-    return Shrinking(size, eviction, dropped, remaining, summary, lost_rules)
+            needed_for_rules = size.rules_tokens([*kept, *lost]) if lost else 0
+    return Shrinking(size, eviction, dropped, remaining, summary, needed_for_rules)
 
 
 def _fitted(size: PromptSize, context: Context, aside: int) -> tuple[PromptSize, EvictionPlan, list[BaseMessage]]:

@@ -82,7 +82,7 @@ def plan(session: Sequence[Note], long_term: Sequence[Note], today: str = "", *,
 
 
 def in_order(session: Iterable[Note]) -> list[Note]:
-    """Return session notes by the day on which they were said, those of one day as they stand."""
+    """Return session notes by when they were said; where that is the same, as they stand."""
     return sorted(session, key=lambda note: note.when)
 
 

@@ -99,10 +99,10 @@ def statements(sentence: Sentence, rules: Rules = BUILT_IN) -> list[Statement]:
 
 def is_hypothetical(text: str) -> bool:
     """Tell whether a text talks of what is not so, or of what the user does not say."""
-    return cue("unreal").search(text) is not None or is_disowned(text)
+    return cue("unreal").search(text) is not None or _is_disowned(text)
 
 
-def is_disowned(text: str) -> bool:
+def _is_disowned(text: str) -> bool:
     """Tell whether the user says that they did not say something, and does not say behind a `but` what holds."""
     match = cue("disowned").search(text)
     return match is not None and cue("turn").search(text, match.end()) is None
@@ -161,7 +161,7 @@ def sets_default(sentence: Sentence) -> bool:
 
 def wishes(sentence: Sentence) -> list[Attribute]:
     """Return what a request asks for: it holds for this session, until the user says that it always does."""
-    if cue("indifferent").search(sentence.bare) or is_disowned(sentence.bare):
+    if cue("indifferent").search(sentence.bare) or _is_disowned(sentence.bare):
         return []
     if not cue("request").search(sentence.bare):
         return []
