@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from conversation import call, tool_round
-from everthread.evals.checks import PromptChecker, broken_pairs, compare, same_head
+from everthread.evals.checks import PromptChecker, broken_pairs, compare
 from everthread.state.marks import synthetic
 from everthread.window.masking import mask
 from everthread.window.tokens import counter_for
@@ -124,11 +124,6 @@ def test_the_largest_prompt_and_their_sum_are_counted() -> None:
 
     sizes = COUNTER.messages(large), COUNTER.messages(small)
     assert (made.max_prompt_tokens, made.prompt_tokens, made.calls) == (sizes[0], sum(sizes), 2)
-
-
-def test_same_head_stops_at_the_first_difference_and_at_the_shorter_end() -> None:
-    assert same_head("abcd", "abxd", str) == 2
-    assert same_head("ab", "abc", str) == 2
 
 
 def test_what_is_kept_may_differ_from_what_was_sent_in_nothing_but_the_ids_of_results() -> None:

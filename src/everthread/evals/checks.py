@@ -1,16 +1,18 @@
 """Check prompts by what is sent, independently of the code that assembles them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from everthread.memory.text.words import same_start
 from everthread.models.scripted import Tools
-from everthread.state.marks import is_masked, is_synthetic
+from everthread.state.marks import is_masked
 from everthread.state.reducer import clean
 from everthread.window.tokens import TokenCounter
+from everthread.window.turns import opens_turn
 
 OVERRUN = "overrun"
 ORPHAN = "orphan_tool_message"
@@ -111,7 +113,7 @@ class PromptChecker:
             yield MISPLACED_SYSTEM, "the prompt does not begin with the agent's instructions"
         if any(isinstance(message, SystemMessage) for message in messages[1:]):
             yield MISPLACED_SYSTEM, "a system message stands inside the conversation"
-        said = [message for message in messages if isinstance(message, HumanMessage) and not is_synthetic(message)]
+        said = list(filter(opens_turn, messages))
         if self._question is not None and not (said and _same(said[-1], self._question)):
             yield MISSING_QUESTION, f"the user's newest message {self._question.id!r} is not there word for word"
         if self._anchor is not None and not any(_stands_for(message, self._anchor) for message in said):
@@ -120,9 +122,9 @@ class PromptChecker:
     def _common(self, tools_before: Tools, before: list[BaseMessage]) -> int:
         """Return the tokens that open both prompts; tool schemas come first, as providers render them."""
         if self._tools == tools_before:
-            common = same_head(before, self._messages, _as_sent)
+            common = same_start(*(list(map(_as_sent, messages)) for messages in (before, self._messages)))
             return self._tool_tokens + sum(map(self._counter.message, self._messages[:common]))
-        common = same_head(tools_before, self._tools, lambda tool: tool)
+        common = same_start(tools_before, self._tools)
         return self._counter.tools(self._tools[:common]) if common else 0
 
 
@@ -146,14 +148,6 @@ def broken_pairs(messages: Iterable[BaseMessage]) -> tuple[list[str], list[str]]
     return orphans, unanswered + waiting
 
 
-def same_head(before: Sequence[Any], now: Sequence[Any], key: Callable[[Any], object]) -> int:
-    """Return how many items open both sequences."""
-    for place, (old, new) in enumerate(zip(before, now, strict=False)):
-        if key(old) != key(new):
-            return place
-    return min(len(before), len(now))
-
-
 def compare(sent: Sequence[BaseMessage], kept: Sequence[BaseMessage]) -> list[Violation]:
     """Return what a thread lost, repeats or has in another order than it was sent.
 
@@ -169,7 +163,7 @@ def compare(sent: Sequence[BaseMessage], kept: Sequence[BaseMessage]) -> list[Vi
         for kind, name, *_ in several.elements()
     ]
     if not violations and expected != actual:
-        place = same_head(expected, actual, lambda one: one)
+        place = same_start(expected, actual)
         violations.append(Violation(DISORDERED, 0, 0, f"from {expected[place][0]} message {expected[place][1]!r} on"))
     return violations
 

@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from everthread.errors import RecordError
 from everthread.evals.records import Record
 from everthread.memory.text.constraints import constraints_in
-from everthread.state.marks import is_masked, is_synthetic
+from everthread.state.marks import is_masked
+from everthread.window.turns import opens_turn
 
 __all__ = ["Rules", "behind_handles", "found_values", "full_texts", "needed_values", "shown_text"]
 
@@ -123,7 +124,7 @@ class Rules:
         """Check one prompt."""
         if not self._since:
             return
-        said = [str(one.id) for one in prompt if isinstance(one, HumanMessage) and not is_synthetic(one)]
+        said = [str(one.id) for one in filter(opens_turn, prompt)]
         newest = max((self._order.get(one, 0) for one in said), default=0)
         for sentence, since in self._since.items():
             if since > newest:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import Annotated, Any, Literal, TypeGuard
+from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
@@ -24,11 +24,11 @@ from everthread.memory.text.consent import agrees
 from everthread.memory.text.own_words import is_typed
 from everthread.models.calls import ModelCalls, amake_calls, make_calls
 from everthread.state import Context, State, namespaces
-from everthread.state.marks import is_synthetic
 from everthread.state.notes import Note, NoteOrigin, Source
 from everthread.storage.recall import passage_of
 from everthread.storage.refetches import restated_blocked
 from everthread.tools.runtime import thread_of
+from everthread.window.turns import opens_turn
 
 __all__ = ["Judge", "memory_tool", "save_memory_note"]
 
@@ -246,18 +246,14 @@ def _author(
     return ("tool", behind, True) if behind is not None else ("assistant", own[0] if own else None, True)
 
 
-def _is_users(message: BaseMessage) -> TypeGuard[HumanMessage]:
-    return isinstance(message, HumanMessage) and not is_synthetic(message)
-
-
 def _asked(messages: Sequence[BaseMessage]) -> HumanMessage | None:
     """Return the user's message of the current turn."""
-    return next(filter(_is_users, reversed(messages)), None)
+    return next(filter(opens_turn, reversed(messages)), None)
 
 
 def _has_results(messages: Sequence[BaseMessage]) -> bool:
     """Tell whether a tool has returned something in the current turn."""
-    turn = takewhile(lambda message: not _is_users(message), reversed(messages))
+    turn = takewhile(lambda message: not opens_turn(message), reversed(messages))
     return any(message.type == "tool" and message.name not in _REPEATING for message in turn)
 
 
@@ -268,7 +264,7 @@ def _own(messages: Sequence[BaseMessage]) -> list[Said]:
     for message in messages:
         if isinstance(message, AIMessage):
             asked = "" if message.tool_calls else str(message.text)
-        elif _is_users(message):
+        elif opens_turn(message):
             text = str(message.text)
             said.append(Said(str(message.id), text, asked if agrees(text, asked) else ""))
             asked = ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeGuard, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -72,10 +72,10 @@ class Turn:
     def question(self) -> HumanMessage | None:
         """The user's message that opened the turn."""
         first = self.groups[0].messages[0]
-        return first if opens_turn(first) and isinstance(first, HumanMessage) else None
+        return first if opens_turn(first) else None
 
 
-def opens_turn(message: BaseMessage) -> bool:
+def opens_turn(message: BaseMessage) -> TypeGuard[HumanMessage]:
     """Tell whether a message is the user's own and so begins a turn."""
     return isinstance(message, HumanMessage) and not is_synthetic(message)
 

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.memory.text.words import LONGEST_WORD, MOST_WORDS, content_words, index_words, query_words, stem, words
+from everthread.memory.text.words import (
+    LONGEST_WORD,
+    MOST_WORDS,
+    content_words,
+    index_words,
+    query_words,
+    same_start,
+    stem,
+    words,
+)
 
 
 @given(st.text(st.characters(), max_size=60))
@@ -104,3 +113,8 @@ def test_content_words_hold_a_subject() -> None:
 
 def test_words_of_other_scripts_have_no_english_stem() -> None:
     assert [stem(word) for word in ("straßen", "b2bs", "東京")] == ["straßen", "b2bs", "東京"]
+
+
+def test_a_common_beginning_stops_at_the_first_difference_and_at_the_shorter_end() -> None:
+    assert same_start("abcd", "abxd") == 2
+    assert same_start("ab", "abc") == 2
