@@ -164,7 +164,7 @@ class ThreadHistory:
         if item.kind != "note":
             return []
         note = self.note(item.id)
-        messages = [key for source in note.sources for key in source.message_ids] if note else []
+        messages = note.message_ids if note else []
         notes = []
         for event in self.note_events:
             if isinstance(event, NoteSaved) and event.note_id == item.id:

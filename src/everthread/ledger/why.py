@@ -276,7 +276,7 @@ def _place(history: ThreadHistory, note: Note) -> Fact:
             text = "It is in the prompt, ahead of the question that brought it, in the category `recalled`."
             return Fact("in_prompt", text, last.turn)
         return Fact("not_in_prompt", "It is a long-term note but was not in this thread's newest prompt.")
-    if any(message_id in history.working_set for source in note.sources for message_id in source.message_ids):
+    if not history.working_set.keys().isdisjoint(note.message_ids):
         return Fact("in_prompt", "It is a session note; the prompt still has the message that it came from.")
     if last is not None and note.id in last.session_note_ids:
         return Fact("in_prompt", "It is in the prompt, in the category `session_notes`.", last.turn)
@@ -315,8 +315,7 @@ def _of_entry(history: ThreadHistory, place: int) -> Iterator[Fact]:
     for event in history.note_events:
         if isinstance(event, NoteChanged) and f"summary {version}" in event.dependents:
             note = history.note(event.note_id)
-            origins = {key for source in (note.sources if note else ()) for key in source.message_ids}
-            if origins.intersection(entry.sources):
+            if note is not None and not set(entry.sources).isdisjoint(note.message_ids):
                 yield Fact("flagged", f"A note from the same message was changed on {event.at[:10]}.", event.turn)
 
 

@@ -75,6 +75,11 @@ class Note(BaseModel):
         """Tell whether it is shown to be made of what the user typed."""
         return self.origin == "user" and any(source.quote for source in self.sources)
 
+    @property
+    def message_ids(self) -> list[str]:
+        """The messages of all its sources."""
+        return [message_id for source in self.sources for message_id in source.message_ids]
+
     def value(self) -> dict[str, Any]:
         """Return the note as JSON for the store."""
         return self.model_dump(mode="json")

@@ -203,7 +203,7 @@ def _old_texts(storage: Storage, record: Mapping[str, Any], days: float, at: dat
     if not old:
         return []
     notes = session_notes(storage.store, thread_id)
-    noted = {name for note in notes for source in note.sources for name in source.message_ids}
+    noted = {name for note in notes for name in note.message_ids}
     # By the bytes of its id: a checkpoint that stays may go back to the message, and so may a branch or a subgraph. One
     # that names it as its neighbour alone keeps it a little longer.
     saved = [blob for _, _, blob in storage.tables.stored_values(thread_id)]

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from zlib import crc32
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from everthread.errors import BudgetError
 from everthread.memory.rendering import render_notes, render_pins, render_quotes
+from everthread.memory.text.words import same_start
 from everthread.state.marks import MARK, is_recalled, is_synthetic, synthetic
 from everthread.state.notes import Note
 from everthread.state.steering import Quote
@@ -66,7 +66,7 @@ def summary_pair(text: str) -> tuple[BaseMessage, ...]:
 def returning_notes(notes: Sequence[Note], working_set: Sequence[BaseMessage]) -> list[Note]:
     """Return the session notes whose source turn is no longer in the working set."""
     here = {message.id for message in working_set}
-    return [note for note in notes if not any(here.intersection(source.message_ids) for source in note.sources)]
+    return [note for note in notes if here.isdisjoint(note.message_ids)]
 
 
 def inserted(
@@ -128,7 +128,7 @@ def assemble(parts: Parts, budget: Budget, counter: TokenCounter, *, previous: b
         )
     checksums = [_checksum(tools), *map(message_checksum, messages)]
     before = [previous[place : place + CHECKSUM_BYTES] for place in range(0, len(previous), CHECKSUM_BYTES)]
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(checksums, before, strict=False)))
+    same = same_start(checksums, before)
     return Prompt(
         messages=messages,
         tokens=tokens,
