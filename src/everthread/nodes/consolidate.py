@@ -48,6 +48,7 @@ from everthread.memory.consolidate import (
     to_judge,
     validated,
 )
+from everthread.memory.distill.proposals import refusals
 from everthread.memory.guard import Verdict
 from everthread.models.calls import ModelCalls, make_calls
 from everthread.models.wrapped import ChatModel
@@ -276,8 +277,9 @@ def _blocked(fresh: NotesSnapshot, proposed: Proposed) -> list[Event]:
     for name, verdict in proposed.opinions.items():
         note = notes.get(name.partition("/")[0])
         if note is not None and not verdict.allowed:
-            ids = [message_id for source in note.sources for message_id in source.message_ids]
-            events.append(NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=ids, guard="model"))
+            events.append(
+                NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=note.message_ids, guard="model")
+            )
     return events
 
 
@@ -292,15 +294,7 @@ def _planned(fresh: NotesSnapshot, proposed: Proposed) -> tuple[Plan, str]:
     if proposed.failure:
         return by_rules, proposed.failure
     chosen = validated(proposed.steps, proposed.shown, fresh.session, fresh.long_term, today)
-    return chosen, _refusals(chosen)
-
-
-def _refusals(chosen: Plan) -> str:
-    """Say in one line how much of a proposal was refused, and why; empty when nothing was."""
-    if not chosen.refused:
-        return ""
-    reasons = ", ".join(sorted(set(chosen.refused.values())))
-    return f"{len(chosen.refused)} of the proposed steps refused: {reasons}"
+    return chosen, refusals("steps", chosen.refused.values())
 
 
 def _events(chosen: Plan, settled: Settled) -> list[Event]:

@@ -93,7 +93,7 @@ def _distill(run: NodeRun, read_due: Callable[[], "Due"]) -> ModelCalls[None]:
         if read.failure:
             events.append(FallbackUsed(step=_STEP, reason=read.failure, used=_RULES))
         if read.refused:
-            events.append(FallbackUsed(step=_STEP, reason=refusals(read.refused), used="the other notes"))
+            events.append(FallbackUsed(step=_STEP, reason=refusals("notes", read.refused), used="the other notes"))
         if unjudged := [verdict.rule for verdict in opinions.values() if verdict.category == "unreadable"]:
             events.append(FallbackUsed(step=_STEP, reason=f"guard: {unjudged[0]}", used=_NOTHING))
     except Exception as error:  # noqa: BLE001 - a note is never worth a turn

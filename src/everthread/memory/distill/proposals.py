@@ -207,8 +207,8 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def refusals(reasons: Collection[str]) -> str:
-    """Say in one line how many proposals were refused, and why; empty when none was."""
+def refusals(what: str, reasons: Collection[str]) -> str:
+    """Say in one line how much of what a model proposed was refused, and why; empty when nothing was."""
     if not reasons:
         return ""
-    return f"{len(reasons)} of the proposed notes refused: {', '.join(sorted(set(reasons)))}"
+    return f"{len(reasons)} of the proposed {what} refused: {', '.join(sorted(set(reasons)))}"
