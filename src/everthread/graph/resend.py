@@ -22,7 +22,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
 from everthread.ledger.record import now
 from everthread.nodes.tools import result_id
 from everthread.state import Context, namespaces
-from everthread.state.marks import MARK, is_answer, is_masked, is_recalled, marked, marks, sequence
+from everthread.state.marks import is_answer, is_masked, is_recalled, marked, marked_only, marks, sequence
 from everthread.state.messages import reduce_messages
 from everthread.state.reducer import clean_content
 from everthread.storage.transcript import transcript
@@ -227,7 +227,8 @@ class _Question:
         behind = next((message for message in working_set if marks(message).get("previous") == last), None)
         writes: list[BaseMessage] = [RemoveMessage(id=str(message.id)) for message in turn if message.id in here]
         writes += [marked(behind, previous=previous)] if behind is not None else []
-        writes += [_asked_now(message) if opens_turn(message) else message for message in turn]
+        # Asked now: without a date a question would be new and count as one more turn.
+        writes += [marked_only(one, {"at": now()}) if opens_turn(one) else one for one in turn]
         after = {message.id: marks(message) for message in reduce_messages(working_set, [writes])}
         masked = [str(message.id) for message in turn if is_masked(message)]
         places = {name: {mark: after[name].get(mark) for mark in ("seq", "previous")} for name in masked}
@@ -347,11 +348,6 @@ def _relinked(record: Record, change: Record) -> dict[str, Any]:
     data = {**record["message"]["data"], "additional_kwargs": message.additional_kwargs}
     value = {**record, **change, "message": {**record["message"], "data": data}}
     return {name: kept for name, kept in value.items() if kept is not None}
-
-
-def _asked_now(message: BaseMessage) -> BaseMessage:
-    """Return a message as asked now; without a date it would be new and count as one more turn."""
-    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MARK: {"at": now()}}})
 
 
 def _renamed(message: BaseMessage, seq: int) -> BaseMessage:

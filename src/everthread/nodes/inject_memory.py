@@ -23,7 +23,7 @@ from everthread.nodes.sizes import is_evicted
 from everthread.nodes.steering import steer
 from everthread.state import Context, PromptPlan, State, Update, namespaces
 from everthread.state.agent import OTHERS
-from everthread.state.marks import MARK, is_new, marks, was_counted
+from everthread.state.marks import is_new, marked_only, marks, was_counted
 from everthread.storage.refetches import restated, restated_reads
 from everthread.storage.said import said_operations, said_since_question
 from everthread.window.turns import beginning, opens_turn
@@ -144,8 +144,7 @@ def _session(before: Mapping[str, Any], run: NodeRun, *, is_inside: bool) -> dic
 def _dated(message: BaseMessage) -> BaseMessage:
     """Return a message that arrived with its date, and without marks that only we may give."""
     ours = {key: value for key, value in marks(message).items() if key in ("seq", "previous")}
-    kwargs = {**message.additional_kwargs, MARK: {**ours, "at": now()}}
-    return message.model_copy(update={"additional_kwargs": kwargs})
+    return marked_only(message, {**ours, "at": now()})
 
 
 def _blocked(memory: StoredMemory, rules: Rules) -> list[Event]:
@@ -154,8 +153,7 @@ def _blocked(memory: StoredMemory, rules: Rules) -> list[Event]:
     for note in (*memory.long_term, *memory.session):
         if note.status == "active" and not is_safe(note.text, rules, is_own=note.quotes_user):
             verdict = check(note.text, rules=rules, is_own=note.quotes_user)
-            ids = [name for source in note.sources for name in source.message_ids]
-            events.append(NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=ids))
+            events.append(NoteBlocked(category=verdict.category, rule=verdict.rule, message_ids=note.message_ids))
     return events
 
 
