@@ -1,10 +1,13 @@
-"""Whether a text is in English, the language that the rules read."""
+"""Which language a text is in: English, which the rules read, or another one."""
 
 import re
 
 from everthread.memory.rules import BUILT_IN
 
-__all__ = ["is_english", "is_foreign"]
+__all__ = ["UNSPACED", "is_english", "is_foreign"]
+
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+"""A sign of Japanese or Chinese, which have no spaces and say in a sign what others say in a word."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _LATIN = re.compile(r"[A-Za-z]")

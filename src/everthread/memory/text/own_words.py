@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from everthread.memory.rules import BUILT_IN
-from everthread.memory.text.languages import is_foreign
+from everthread.memory.text.languages import UNSPACED, is_foreign
 from everthread.memory.text.sentences import sentences
 from everthread.memory.text.voice import Part, are_own
 
@@ -96,9 +96,6 @@ _SHORTEST_QUOTATION = 3 * _BLANK
 
 _LONG_QUOTATION = 25 * _BLANK
 _LONG_QUOTATION_UNSPACED = 8 * _BLANK
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-"""Japanese and Chinese, which say in a sign what others say in a word."""
-
 _OF_THE_ASSISTANT = re.compile(r"\b(?:you|your|yours)\b[^.!?\n\"“”]{0,60}$", re.IGNORECASE)
 _YES = re.compile(
     r"\W{1,4}(?:(?:and|then)\s)?(?:i\s(?:say|think)\s)?(?:yes|yep|yeah|sure|agreed|go\sfor\sit|please\sdo|do\s(?:it|that)|exactly|"
@@ -152,7 +149,7 @@ class Sentence:
     @property
     def has_quotation(self) -> bool:
         """Tell whether it quotes more than a word or two, so that it is not all the user's."""
-        return (_LONG_QUOTATION_UNSPACED if _UNSPACED.search(self.quote) else _LONG_QUOTATION) in self.bare
+        return (_LONG_QUOTATION_UNSPACED if UNSPACED.search(self.quote) else _LONG_QUOTATION) in self.bare
 
 
 def own_sentences(text: str, *, at_semicolons: bool = False, is_users: bool = True) -> list[Sentence]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.dates import NUMBER_WORDS
-from everthread.memory.text.languages import is_english
+from everthread.memory.text.languages import UNSPACED, is_english
 from everthread.memory.text.words import fold, stem
 
 __all__ = ["SLACK", "Wording", "are_opposed", "change_words", "is_change", "root", "unframed", "wording"]
@@ -25,7 +25,6 @@ _FRAME = re.compile(
 _ELISION = re.compile(r"(?<![\w'])([cdjlmnst]|qu)'(?=[^\W\d_]{2})", re.IGNORECASE)
 """`n'aime` says `ne aime`."""
 
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _LONGEST_RUN = 80
 """Characters without a space or mark that are read; more are no clause."""
 
@@ -134,7 +133,7 @@ def wording(text: str) -> Wording:
         elif word[0].isdigit() or word in _NUMBERS:
             numbers.append(_NUMBERS.get(word, word))
             signed.append((numbers[-1], is_denied))
-        elif _UNSPACED.search(word):
+        elif UNSPACED.search(word):
             signed += _unspaced(word)
         elif is_turkish and not is_name and (verb := _PACK.match("verb", fold(word))):
             signed.append((verb[1]["stem"], is_denied or verb[0].values["sign"] == "denied"))
