@@ -21,7 +21,7 @@ from everthread.state.records import items
 from everthread.state.steering import Steering, steer_id, steering_of
 from everthread.storage.adoption import state_messages
 from everthread.storage.open import Storage
-from everthread.storage.reading import record_of, role_of
+from everthread.storage.reading import record_of, role_of, unknown
 from everthread.storage.transcript import archived_by_id, message_text
 from everthread.window.tokens import counter_for
 
@@ -219,7 +219,7 @@ async def awithdraw(storage: Storage, thread_id: str, steer_id: str, *, actor: s
 def _session(storage: Storage, thread_id: str) -> dict[str, Any]:
     session = record_of(storage.store, thread_id)
     if session is None:
-        raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
+        raise unknown(thread_id)
     return session
 
 

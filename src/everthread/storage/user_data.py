@@ -13,6 +13,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from everthread.errors import NotFoundError
 from everthread.state import namespaces
 from everthread.storage.decoded import checkpoint_values
+from everthread.storage.reading import unknown
 from everthread.storage.tables import Tables, Undecoded
 from everthread.storage.unreadable import FAULTS, leave_out, record_name
 
@@ -105,7 +106,7 @@ def of_thread(tables: Tables, serde: SerializerProtocol, thread_id: str) -> User
         and not tables.row_counts([thread_id]).get("checkpoints")
         and next(_below(tables, prefix), None) is None
     ):
-        raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread threads` lists them")
+        raise unknown(thread_id)
     user_id = _owner(tables, session) if session else None
     rows: list[tuple[str, str]] = [(sessions, thread_id)] if session else []
     kept: list[Record] = []
