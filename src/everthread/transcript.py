@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage, MessageLikeRepresentation, Syst
 from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.errors import SettingsError
+from everthread.ledger.record import now
 from everthread.memory.recall import Question
 from everthread.state import namespaces
 from everthread.state.context import RecallThreads
@@ -62,7 +63,7 @@ class Transcript:
         Raises:
             SettingsError: the thread is another user's, or one of an Everthread graph.
         """
-        session, at = self._session(), at or datetime.now(UTC).isoformat(timespec="milliseconds")
+        session, at = self._session(), at or now()
         if session["turns"] and "tail" not in session:
             raise SettingsError(f"thread {self.thread_id!r} is run by Everthread, which keeps its transcript itself")
         given = as_messages(messages)
@@ -146,8 +147,7 @@ class Transcript:
         """
         item = self.store.get(namespaces.SESSIONS, self.thread_id)
         if item is None:
-            began = datetime.now(UTC).isoformat(timespec="milliseconds")
-            return {"thread_id": self.thread_id, "user_id": self.user_id, "began": began, "turns": 0}
+            return {"thread_id": self.thread_id, "user_id": self.user_id, "began": now(), "turns": 0}
         session = dict(item.value)
         if session.get("user_id") != self.user_id:
             raise SettingsError(

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 
 from langgraph.store.base import PutOp
 
 from everthread.ledger.events import NoteChanged
+from everthread.ledger.record import now
 from everthread.ledger.record import record as record_events
 from everthread.memory.consolidate import confirmed_by_hand, edited, field_of, retracted, written
 from everthread.nodes.consolidate import changed_by_hand
@@ -48,7 +48,7 @@ def add_note(storage: Storage, user_id: str, text: str) -> Note:
     Raises:
         SettingsError: the text is empty, or refused by the guard.
     """
-    today = datetime.now(UTC).date().isoformat()
+    today = now()[:10]
     with storage.locks.hold(namespaces.user_key(user_id)):
         by_id = {one.id: one for one in long_term_notes(storage.store, user_id)}
         added = written(by_id, text, today)
@@ -70,7 +70,7 @@ def change_note(
         NotFoundError: the user has no such note.
         SettingsError: the note cannot be changed so.
     """
-    today = datetime.now(UTC).date().isoformat()
+    today = now()[:10]
     with storage.locks.hold(namespaces.user_key(user_id)):
         subject, thread_id = one_note(storage.store, user_id, note_id)
         if action == "confirm":
@@ -95,7 +95,7 @@ def forget_note(storage: Storage, user_id: str, note_id: str, *, actor: str = ""
         NotFoundError: the user has no such note.
         SettingsError: several notes begin so.
     """
-    today = datetime.now(UTC).date().isoformat()
+    today = now()[:10]
     with storage.locks.hold(namespaces.user_key(user_id)):
         subject, thread_id = one_note(storage.store, user_id, note_id)
         by_id = {one.id: one for one in _siblings(storage, user_id, thread_id)}

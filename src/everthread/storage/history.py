@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from everthread.ledger.events import Injected, PromptAssembled
 from everthread.ledger.lineage import ThreadHistory
-from everthread.ledger.record import readable_events
+from everthread.ledger.record import now, readable_events
 from everthread.state import Note, Summary, namespaces
 from everthread.storage.reader import Reader
 from everthread.storage.reading import ThreadView, long_term_notes, records
@@ -81,7 +80,7 @@ def note_history(reader: Reader, user_id: str, note: Note, thread_id: str | None
     return NoteHistory(
         note=note,
         thread_id=thread_id,
-        confidence=confidence_on(note, datetime.now(UTC).date().isoformat()),
+        confidence=confidence_on(note, now()[:10]),
         field=field_of(note) or "",
         successor=long_term.get(note.superseded_by or ""),
         replaced=[one for one in long_term.values() if one.superseded_by == note.id],
