@@ -15,6 +15,7 @@ from everthread.evals.picking import playable
 from everthread.evals.records import Record, read_records
 from everthread.evals.replay import OURS, Result, total
 from everthread.evals.replay import replay as replay_record
+from everthread.evals.suites import share
 from everthread.state import Context
 from everthread.window.tokens import counter_for
 
@@ -155,10 +156,10 @@ def _narrowed(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _cells(result: Result) -> list[str]:
-    share = result.cacheable_prefix_tokens / result.prompt_tokens if result.prompt_tokens else 0.0
+    cached = share(result.cacheable_prefix_tokens, result.prompt_tokens)
     numbers = (
         *(result.turns, result.calls, result.max_prompt_tokens),
         *(result.evicted_messages, result.masked_results, result.compactions),
     )
     verdict = counted(len(result.violations), "violation") if result.violations else result.outcome
-    return [result.id, *(f"{number:,}" for number in numbers), f"{share:.0%}", f"{result.seconds:.1f}", verdict]
+    return [result.id, *(f"{number:,}" for number in numbers), f"{cached:.0%}", f"{result.seconds:.1f}", verdict]

@@ -73,10 +73,6 @@ def play_baseline(
     return Trace(result, tuple(checker.sizes))
 
 
-def _everything(history: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
-    return list(history)
-
-
 def _newest(history: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
     def size(messages: Sequence[BaseMessage]) -> int:
         return sum(counter.sizes(messages))
@@ -84,15 +80,11 @@ def _newest(history: Sequence[BaseMessage], budget: int, counter: TokenCounter) 
     if size(history) <= budget:
         return list(history)
     newest = trim_messages(history, max_tokens=budget, token_counter=size, strategy="last", start_on="human")
-    return newest or _current(history, budget, counter)
-
-
-def _current(history: Sequence[BaseMessage], budget: int, counter: TokenCounter) -> list[BaseMessage]:
-    return list(split(history)[-1].messages)
+    return newest or split(history)[-1].messages
 
 
 _CHOICES: dict[str, Callable[[Sequence[BaseMessage], int, TokenCounter], list[BaseMessage]]] = {
-    FULL: _everything,
+    FULL: lambda history, *_: list(history),
     TRUNCATE: _newest,
-    NOTHING: _current,
+    NOTHING: lambda history, *_: split(history)[-1].messages,
 }

@@ -121,9 +121,9 @@ MEASURES: dict[str, Measure] = {
     "cost": lambda case, prices: prices.cost(case.sizes, case.output_tokens).total,
     "largest_prompt": lambda case, prices: float(case.largest_prompt),
     "over_window": lambda case, prices: float(case.prompts_over_budget),
-    "needed_kept": lambda case, prices: share(case.in_prompt, case.needed) if case.needed else 1.0,
+    "needed_kept": lambda case, prices: share(case.in_prompt, case.needed, empty=1.0),
     "recalls_needed": lambda case, prices: float(case.by_handle + case.by_search),
-    "rules_kept": lambda case, prices: share(case.rules_kept, case.rules) if case.rules else 1.0,
+    "rules_kept": lambda case, prices: share(case.rules_kept, case.rules, empty=1.0),
 }
 """What is compared, for one conversation each."""
 

@@ -16,7 +16,7 @@ from everthread.evals.parallel import spread
 from everthread.evals.picking import playable
 from everthread.evals.records import Record
 from everthread.evals.replay import OURS, Result, trace
-from everthread.evals.suites import Options, Report, Table, Tick
+from everthread.evals.suites import Options, Report, Table, Tick, share
 from everthread.state import Context
 from everthread.state.context import POLICIES
 from everthread.window.tokens import counter_for
@@ -61,7 +61,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
         (
             name,
             *(counts["replayed"], counts["refused"], counts["failed"], counts["calls"], largest[name]),
-            counts["cacheable"] / counts["tokens"] if counts["tokens"] else 0.0,
+            share(counts["cacheable"], counts["tokens"]),
             *(counts[kind] for kind in _KINDS),
         )
         for name, counts in totals.items()
