@@ -94,7 +94,7 @@ class PostgresIndex:
         values = self._rows(
             "SELECT s.prefix, s.key, s.value::text FROM store s JOIN unnest(%s::text[], %s::text[]) AS o (prefix, key)"
             " ON o.prefix = s.prefix AND o.key = s.key",
-            _columns(places, 2),
+            columns(places, 2),
         )
         found = {(prefix, key): read_json(value) for prefix, key, value in values}
         self.update({place: found.get(place) for place in places})
@@ -115,7 +115,7 @@ class PostgresIndex:
         """
         counts: dict[int, list[int]] = {}
         known = {}
-        for prefix, key, doc, ns, length, paths in self._rows(_ENTRIES, _columns(sorted(values), 2)):
+        for prefix, key, doc, ns, length, paths in self._rows(_ENTRIES, columns(sorted(values), 2)):
             known[prefix, key] = doc, paths
             count = counts.setdefault(ns, [0, 0, 0])
             count[0] -= 1
@@ -137,7 +137,7 @@ class PostgresIndex:
             self._add(fresh, counts)
         if counts:
             rows = [(ns, *counts[ns]) for ns in sorted(counts)]
-            self._rows(_COUNT, _columns(rows, 4))
+            self._rows(_COUNT, columns(rows, 4))
         if known:
             # An erased user's id must not stay behind in the name of an empty namespace.
             self._rows("DELETE FROM everthread_spaces WHERE ns = ANY(%s) AND docs <= 0", (sorted(counts),))
@@ -188,7 +188,7 @@ class PostgresIndex:
             (numbers[prefix], key, length, paths, " ".join(_bounded(entries(_sampled(key, words), numbers[prefix]))))
             for prefix, key, length, paths, words in fresh
         ]
-        added = self._rows(_ADD, _columns(rows, 5))
+        added = self._rows(_ADD, columns(rows, 5))
         if len(added) != len(rows):
             raise StorageError("the full-text index is damaged; `everthread compact` builds it again")
         for ns, doc in added:
@@ -207,7 +207,8 @@ def below(prefix: str, column: str = "prefix") -> tuple[str, tuple[str, ...]]:
     return f"({column} = %s OR ({column} ~>~ %s AND {column} ~<~ %s))", (prefix, f"{prefix}.", f"{prefix}/")
 
 
-def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
+def columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
+    """Return rows as columns, each an array for `unnest`."""
     return [[row[place] for row in rows] for place in range(width)]
 
 

@@ -10,7 +10,7 @@ from langgraph.store.base import Op, PutOp, SearchItem, SearchOp
 
 from everthread.storage.locks import Locks
 from everthread.storage.postgres.database import PostgresDatabase
-from everthread.storage.postgres.index import PostgresIndex, below
+from everthread.storage.postgres.index import PostgresIndex, below, columns
 from everthread.storage.postgres.texts import read_json, text_in, text_out, written_json
 from everthread.storage.store import Place, SearchStore, StoredRow, item_or_none
 from everthread.storage.worker import Worker
@@ -29,7 +29,7 @@ _PUT = (
 _IF_UNINDEXED = (
     " WHERE NOT EXISTS (SELECT 1 FROM n JOIN everthread_spaces USING (prefix) JOIN everthread_docs USING (ns, key))"
 )
-_STORED = "SELECT s.prefix, s.key, s.value::text, s.created_at, s.updated_at, s.expires_at, s.ttl_minutes FROM store s"
+_STORED = f"SELECT {_COLUMNS}, s.expires_at, s.ttl_minutes FROM store s"
 _RESTORE = (
     "INSERT INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)"
     " SELECT prefix, key, value::jsonb, created, updated, expires, ttl FROM unnest(%s::text[], %s::text[], %s::text[],"
@@ -81,19 +81,19 @@ class PostgresSearchStore(SearchStore):
     def stored_at(self, places: Sequence[Place]) -> dict[Place, StoredRow]:
         """Return the rows that are at these places."""
         sql = f"{_STORED} JOIN unnest(%s::text[], %s::text[]) AS o (prefix, key) USING (prefix, key)"
-        rows = self.database.rows(sql, [[text_in(place[column]) for place in places] for column in range(2)])
+        rows = self.database.rows(sql, columns([[*map(text_in, place)] for place in places], 2))
         return {(row := _stored(one)).place: row for one in rows}
 
     def restore(self, rows: Sequence[StoredRow]) -> None:
         """Write rows with the times that they have, and index them."""
         stored = [(text_in(row.prefix), text_in(row.key), written_json(row.value or {}), *row[3:]) for row in rows]
-        self.database.rows(_RESTORE, [[row[column] for row in stored] for column in range(7)])
+        self.database.rows(_RESTORE, columns(stored, 7))
         self._index.update({(text_in(row.prefix), text_in(row.key)): row.value for row in rows})
 
     def _rows_at(self, places: Sequence[Place]) -> list[Sequence[Any]]:
         wanted = "unnest(%s::text[], %s::text[]) AS o (prefix, key)"
         sql = f"SELECT {_COLUMNS} FROM store s JOIN {wanted} USING (prefix, key)"
-        return self._read(sql, [[text_in(place[column]) for place in places] for column in range(2)])
+        return self._read(sql, columns([[*map(text_in, place)] for place in places], 2))
 
     def _listed(self, op: SearchOp) -> list[SearchItem]:
         under, prefixes = below(text_in(".".join(op.namespace_prefix)), "s.prefix")
@@ -131,7 +131,7 @@ class PostgresSearchStore(SearchStore):
         # In one order everywhere: two batches that change the same items wait for each other, and not in a circle.
         stored = {(text_in(prefix), text_in(key)): op for (prefix, key), op in sorted(ops.items(), key=lambda o: o[0])}
         if gone := [place for place, op in stored.items() if op.value is None]:
-            self.database.rows(_DELETE, [[prefix for prefix, _ in gone], [key for _, key in gone]])
+            self.database.rows(_DELETE, columns(gone, 2))
         kept = [(*place, written_json(op.value), op.ttl) for place, op in stored.items() if op.value is not None]
         if kept:
             self._insert(kept)
@@ -152,7 +152,7 @@ class PostgresSearchStore(SearchStore):
         return bool(self.database.write_one(self._insert, rows, _IF_UNINDEXED))
 
     def _insert(self, rows: Sequence[Sequence[Any]], where: str = "") -> list[Any]:
-        return self.database.rows(_PUT.format(where=where), [[row[column] for row in rows] for column in range(4)])
+        return self.database.rows(_PUT.format(where=where), columns(rows, 4))
 
     def _sweep(self) -> int:
         swept = self.database.rows("DELETE FROM store WHERE expires_at < now() RETURNING prefix, key")
