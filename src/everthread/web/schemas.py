@@ -41,6 +41,9 @@ __all__ = [
 
 _MOST = 200
 
+ThreadStatus = Literal["idle", "running", "interrupted", "unfinished"]
+RunStatus = Literal["running", "interrupted", "unfinished", "done"]
+
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=_MOST)]
 Document = dict[str, Any]
@@ -104,7 +107,7 @@ class ThreadSummary(_Response):
     began: str
     last_activity: str
     session: Literal["open", "ended"]
-    status: Literal["idle", "running", "interrupted", "unfinished"]
+    status: ThreadStatus
     """`interrupted`: it waits for answers; `unfinished`: its last message has none, and no run goes on."""
 
 
@@ -220,7 +223,7 @@ class Run(_Response):
     id: str
     """That of the message."""
     thread_id: str
-    status: Literal["running", "interrupted", "unfinished", "done"]
+    status: RunStatus
     """`interrupted`: it waits for answers; `unfinished`: it was cut off, and `resume` goes on with it."""
     reply: str | None
     reply_id: str | None

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from uuid import uuid4
 
 from anyio import to_thread
@@ -16,7 +16,7 @@ from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.ending import is_open
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.note_changes import Change, change_note, forget_note
-from everthread.graph.run import is_own
+from everthread.graph.run import dials_type, is_own
 from everthread.graph.turn_parts import STREAM_MODES, Part, TurnReader
 from everthread.ledger.record import now
 from everthread.ledger.why import Explanation, explain_closest
@@ -34,11 +34,10 @@ from everthread.storage.unreadable import readable
 from everthread.web.auth import Identity
 from everthread.web.problems import Problem
 from everthread.web.runs import LiveRun, Runs
-from everthread.web.schemas import Answers, Interrupt, NewRun, Run, Thread, ThreadSummary
+from everthread.web.schemas import Answers, Interrupt, NewRun, Run, RunStatus, Thread, ThreadStatus, ThreadSummary
 
 __all__ = ["OwnThread", "Service", "in_thread"]
 
-ThreadStatus = Literal["idle", "running", "interrupted", "unfinished"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -147,8 +146,8 @@ class OwnThread:
         Raises:
             SettingsError: one of them is none, or fixed, or the agent takes none.
         """
-        schema: Any = self.graph.context_schema
-        if isinstance(schema, type) and issubclass(schema, Context):
+        schema = dials_type(self.graph.graph)
+        if schema is not None:
             return schema.from_mapping({**dials, "user_id": self.user_id})
         if dials:
             raise SettingsError(f"`context`: the agent {self.record['agent']!r} takes no dials")
@@ -392,7 +391,7 @@ def _run(own: OwnThread, run_id: str, is_busy: bool) -> Run:
     reply = next((one for one in reversed(turn) if is_answer(one)), None)
     newest = last_question(messages)
     is_last = newest is not None and any(one.id == newest.id for one in turn)
-    status: Literal["running", "interrupted", "unfinished", "done"] = "done" if reply is not None else "unfinished"
+    status: RunStatus = "done" if reply is not None else "unfinished"
     if is_last and snapshot.interrupts:
         status = "interrupted"
     if is_last and is_busy and reply is None:
