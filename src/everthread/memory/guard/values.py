@@ -110,7 +110,7 @@ class _Detector:
                     yield Finding("secret", name, self.view.span(*match.span()))
         yield from self.matches("said_secrets", self._is_said_secret)
         yield from self.matches(
-            "bare_secrets", lambda match: _is_secret(self._value(match)) and not self._follows("no pass", match, 12)
+            "bare_secrets", lambda match: _is_secret(self._value(match)) and not self._follows("no pass", match)
         )
         chosen = self.pack.pattern("chosen").search
         yield from self.matches("chosen_words", lambda match: chosen(self._value(match).lower()) is not None)
@@ -236,10 +236,7 @@ class _Detector:
     def _is_code(self, match: _Match) -> bool:
         start, end = match.span(match.lastindex or 0)
         return not (
-            self._follows("no code", match, 12)
-            or _is_year(match)
-            or self._is_time(start, end)
-            or self._is_counted_off(end)
+            self._follows("no code", match) or _is_year(match) or self._is_time(start, end) or self._is_counted_off(end)
         )
 
     def _is_near_login(self, match: _Match) -> bool:
@@ -280,9 +277,9 @@ class _Detector:
         end = len(self.low) if end is None else end
         return self.pack.pattern(name).search(self.low, max(0, start), end) is not None
 
-    def _follows(self, name: str, match: _Match, reach: int) -> bool:
+    def _follows(self, name: str, match: _Match) -> bool:
         """Tell whether the words right ahead of a match are those of a rule."""
-        return self._is_said(name, match.start() - reach, match.start())
+        return self._is_said(name, match.start() - 12, match.start())
 
 
 def _runs(
