@@ -30,6 +30,7 @@ from everthread.storage.left_messages import left_messages
 from everthread.storage.open import Storage
 from everthread.storage.owners import check_owner
 from everthread.storage.pruning import Pruner, edit_metadata
+from everthread.storage.reading import turns_of
 from everthread.window.turns import question_of
 
 __all__ = ["RunSteps"]
@@ -92,7 +93,7 @@ class RunSteps:
         self._note_fork(run.config, snapshot, session)
         config = run.config
         if not can_take_saved(self.graph, snapshot):
-            self._drop_input(config, session)
+            self._drop_input(config)
             config = run.latest
             snapshot = self.graph.get_state(config)
         elif run.is_new and has_saved_input:
@@ -155,7 +156,7 @@ class RunSteps:
                 ids = {message.id for message in sent}
                 replaced = [message for message in snapshot.values.get("messages") or () if message.id in ids]
                 if replaced:
-                    self._keep_left(run.thread_id, replaced, sent, store.get(namespaces.SESSIONS, run.thread_id))
+                    self._keep_left(run.thread_id, replaced, sent)
             start = run.latest if index or decision.answer else config
             if decision.is_moved and not index and self._replaces_in_place:
                 messages = self.graph.get_state(start).values["messages"]
@@ -183,15 +184,14 @@ class RunSteps:
         # Behind which node it stands, a state does not say; that the next one failed, it does.
         return any(after) and not any(task.error for task in snapshot.tasks)
 
-    def _drop_input(self, config: RunnableConfig, session: Item | None) -> None:
+    def _drop_input(self, config: RunnableConfig) -> None:
         """Give up an input that was saved and that the graph cannot take; it would stop every run of its thread."""
         thread_id = thread_of(config)
         logger.warning("left out: the input that thread %r was left with is none that its graph can take", thread_id)
         self.graph.update_state(config, None, as_node=END)
         reason = "the saved input is none that the graph can take"
-        turn = int(session.value.get("turns") or 0) if session else 0
         event = FallbackUsed(step="input", reason=reason, used="the thread without it")
-        record(self.storage.store, thread_id, [event], turn=turn)
+        record(self.storage.store, thread_id, [event], turn=turns_of(self.storage.store, thread_id))
 
     def _values(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
         """Return the state with the places of its messages, which only our own graph and reducer write into it."""
@@ -317,7 +317,7 @@ class RunSteps:
         if newest is None or newest.config["configurable"].get("checkpoint_id") == named:
             return
         messages, left = map(self._messages, (snapshot, self.graph.get_state(latest)))
-        self._keep_left(session.key, left, messages, session)
+        self._keep_left(session.key, left, messages)
         here, earlier = sequence(messages[-1]) if messages else -1, session.value.get("shared")
         if earlier is None or earlier > here:
             value = {**session.value, "shared": here}
@@ -327,11 +327,10 @@ class RunSteps:
         """Return the messages of a state; none where the graph calls other things so."""
         return (snapshot.values.get("messages") or []) if has_messages(self.graph) else []
 
-    def _keep_left(self, thread_id: str, before: Any, after: Any, session: Item | None) -> None:
+    def _keep_left(self, thread_id: str, before: Any, after: Any) -> None:
         """Keep the messages of a state that the next one does not have, for the prompts that showed them."""
-        turn = int(session.value.get("turns") or 0) if session else 0
         old, new = ([one for one in messages if isinstance(one, BaseMessage)] for messages in (before, after))
-        if writes := left_messages(thread_id, old, new, turn):
+        if writes := left_messages(thread_id, old, new, turns_of(self.storage.store, thread_id)):
             self.storage.store.batch(writes)
 
     def edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
@@ -342,10 +341,8 @@ class RunSteps:
             self._note_fork(config, snapshot, session)
         metadata = {**config.get("metadata", {}), **edit_metadata(is_own=self._is_own), **self._marks}
         edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
-        thread_id = thread_of(config)
-        session = self.storage.store.get(namespaces.SESSIONS, thread_id)
         before, after = map(self._messages, (snapshot, self.graph.get_state(edited)))
-        self._keep_left(thread_id, before, after, session)
+        self._keep_left(thread_of(config), before, after)
         return edited
 
 

@@ -28,6 +28,7 @@ from everthread.state.records import items
 from everthread.storage.adoption import state_keys
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.open import Storage
+from everthread.storage.reading import turns_of
 from everthread.storage.unreadable import readable
 
 __all__ = ["SchemaChange", "StateSchema"]
@@ -157,15 +158,13 @@ class StateSchema:
         if not (change.kept or change.restored or version < len(self.migrations)):
             storage.store.batch(writes)
             return
-        session = storage.store.get(namespaces.SESSIONS, thread_id)
-        turn = int(session.value.get("turns") or 0) if session else 0
         event = Migrated(
             from_version=version,
             to_version=len(self.migrations),
             kept=sorted(change.kept),
             restored=list(change.restored),
         )
-        record(storage.store, thread_id, [event], turn=turn, operations=writes)
+        record(storage.store, thread_id, [event], turn=turns_of(storage.store, thread_id), operations=writes)
 
     def _write(self, saved: CheckpointTuple, change: SchemaChange) -> None:
         """Write a checkpoint anew with the values of a change."""

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 from everthread.errors import StorageError
 from everthread.ledger import retention
-from everthread.state import Context, namespaces
+from everthread.state import Context
 from everthread.storage.call_records import prune_calls
 from everthread.storage.kept_checkpoints import OTHER_GRAPH, OURS, OWN_GRAPH
 from everthread.storage.open import Storage
+from everthread.storage.reading import turns_of
 from everthread.storage.summaries import prune_summaries
 
 __all__ = ["Pruner", "dial_metadata", "dial_of", "edit_metadata"]
@@ -82,8 +83,7 @@ class Pruner:
                 prune_summaries(self._storage.store, thread_id, travelable)
                 prune_calls(self._storage.store, thread_id, travelable)
             if keep_events is not None and runs % retention.RUNS_BETWEEN == 0:
-                session = self._storage.store.get(namespaces.SESSIONS, thread_id)
-                turns = int(session.value.get("turns") or 0) if session else 0
+                turns = turns_of(self._storage.store, thread_id)
                 retention.prune(self._storage.store, thread_id, turns - keep_events)
         except StorageError as error:
             logger.warning("could not prune thread %r: %s", thread_id, error)

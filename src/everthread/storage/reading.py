@@ -37,6 +37,7 @@ __all__ = [
     "role_of",
     "session_notes",
     "thread_view",
+    "turns_of",
     "unknown",
     "unrecorded",
     "user_notes",
@@ -173,6 +174,12 @@ def record_of(store: RecordReader, thread_id: str) -> dict[str, Any] | None:
         return None if item is None else session_record(item)
     except FAULTS as error:
         raise described(record_name(namespaces.SESSIONS, thread_id), error) from error
+
+
+def turns_of(store: RecordReader, thread_id: str) -> int:
+    """Return how many turns a thread's record counts; 0 when it has none."""
+    session = store.get(namespaces.SESSIONS, thread_id)
+    return int(session.value.get("turns") or 0) if session else 0
 
 
 def or_none(read: Callable[[], T]) -> T | None:

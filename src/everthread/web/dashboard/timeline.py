@@ -21,8 +21,8 @@ from everthread.ledger.events import (
 )
 from everthread.ledger.why import NEEDS
 from everthread.plain import counted
-from everthread.state import namespaces
 from everthread.storage.open import Storage
+from everthread.storage.reading import turns_of
 
 __all__ = ["BAR", "bar_of", "changes_of", "newest_turn", "timeline", "timeline_values"]
 
@@ -205,7 +205,4 @@ def timeline_values(storage: Storage, record: Mapping[str, Any], before: int = 0
 
 def newest_turn(storage: Storage, thread_id: str, turn: int) -> Sequence[Event]:
     """Return the events of a turn and of all behind it; of the thread's newest turn for 0."""
-    if not turn:
-        session = storage.store.get(namespaces.SESSIONS, thread_id)
-        turn = int(session.value.get("turns") or 0) if session else 0
-    return events_of_turns(storage.store, thread_id, turn, _LAST)
+    return events_of_turns(storage.store, thread_id, turn or turns_of(storage.store, thread_id), _LAST)
