@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from everthread.memory.distill.statements import asked_to_remember, cue, is_hypothetical, rememberable, statements
+from everthread.memory.distill.statements import cue, is_hypothetical, is_stated, rememberable
 from everthread.memory.folding import folded, is_invisible
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.constraints import constraints_in
@@ -230,7 +230,7 @@ def evidence_in(sentence: Sentence) -> Evidence | None:
         return None
     if cue("past").search(sentence.bare) and not cue("since-changed").search(sentence.bare):
         return None
-    stated = bool(statements(sentence)) or asked_to_remember(sentence) is not None
+    stated = is_stated(sentence)
     is_rule = bool(constraints_in(sentence.quote))
     text = sentence.bare
     if sentence.is_question:

@@ -15,12 +15,11 @@ from everthread.memory.consolidate.support import unsupported
 from everthread.memory.distill import MOST_PER_MESSAGE, Candidate, share_meaning
 from everthread.memory.distill.attributes import subject_of
 from everthread.memory.distill.statements import (
-    asked_to_remember,
     is_hypothetical,
     is_of_another,
     is_own,
+    is_stated,
     rememberable,
-    statements,
 )
 from everthread.memory.provenance import Said, evidence_of, is_frame
 from everthread.memory.replies import json_of, valid_items
@@ -186,13 +185,9 @@ def _not_own(quoted: _Quoted) -> str:
         return "what another person is"
     if not is_own(quoted.before, quoted.words):
         return "what others say, or what used to be"
-    if all(sentence.is_question and not _states(sentence) for sentence in quoted.sentences):
+    if all(sentence.is_question and not is_stated(sentence) for sentence in quoted.sentences):
         return "a question"
     return ""
-
-
-def _states(sentence: Sentence) -> bool:
-    return bool(statements(sentence)) or asked_to_remember(sentence) is not None
 
 
 def _asked(answer: str, question: str) -> list[Wording]:

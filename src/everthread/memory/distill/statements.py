@@ -22,6 +22,7 @@ __all__ = [
     "is_hypothetical",
     "is_of_another",
     "is_own",
+    "is_stated",
     "rememberable",
     "sets_default",
     "statements",
@@ -131,6 +132,11 @@ def asked_to_remember(sentence: Sentence) -> int | None:
         return None
     is_asking = sentence.is_question and not re.search(r"\byou\b", match.group(), re.IGNORECASE)
     return None if is_asking else match.end()
+
+
+def is_stated(sentence: Sentence) -> bool:
+    """Tell whether a sentence states something about the user, or asks to have something kept."""
+    return bool(statements(sentence)) or asked_to_remember(sentence) is not None
 
 
 def rememberable(sentences: Sequence[Sentence]) -> list[Sentence]:
