@@ -20,7 +20,7 @@ from everthread.graph.routing import AFTER_REPLY
 from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, latest_of, thread_of
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import FallbackUsed
-from everthread.ledger.record import now, record
+from everthread.ledger.record import record
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
 from everthread.state.marks import is_answer, sequence
@@ -28,7 +28,7 @@ from everthread.storage.adoption import pending_interrupts, refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
 from everthread.storage.left_messages import left_messages
 from everthread.storage.open import Storage
-from everthread.storage.owners import check_owner
+from everthread.storage.owners import check_owner, claimed
 from everthread.storage.pruning import Pruner, edit_metadata
 from everthread.storage.reading import turns_of
 from everthread.window.turns import question_of
@@ -294,10 +294,7 @@ class RunSteps:
         """Make a new thread the user's, ahead of its first checkpoint, and have its session end when it stays idle."""
         known: Mapping[str, Any] = session.value if session else {}
         if session is None or known.get("user_id") != run.user_id:
-            at = now()
-            new = {"agent": self.graph.name, "began": at, "turns": 0, "consolidated_turns": 0}
-            value = {"shared": None, "last_activity": at, **(known or new)}
-            value |= {"thread_id": run.thread_id, "user_id": run.user_id}
+            value = claimed(known, self.graph.name, run.thread_id, run.user_id)
             self.storage.store.put(namespaces.SESSIONS, run.thread_id, value, index=False)
         # A session begins when all turns before it are consolidated.
         if self.storage.timers is not None and known.get("consolidated_turns", 0) >= known.get("turns", 0):

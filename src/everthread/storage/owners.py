@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from everthread.errors import SettingsError
+from everthread.ledger.record import now
 from everthread.state import namespaces
 from everthread.storage.unreadable import described, record_name
 
-__all__ = ["check_owner", "owner_of"]
+__all__ = ["check_owner", "claimed", "owner_of"]
 
 
 def owner_of(record: Mapping[str, Any] | None, thread_id: str) -> str | None:
@@ -41,3 +42,10 @@ def check_owner(record: Mapping[str, Any] | None, thread_id: str, user_id: str |
             "in the context or in `configurable`"
         )
     raise SettingsError(f"thread {thread_id!r} belongs to another user than {user_id!r}; use a thread of their own")
+
+
+def claimed(record: Mapping[str, Any], agent: str, thread_id: str, user_id: str | None) -> dict[str, Any]:
+    """Return the record of a thread as a user's own, before their first run on it; it may be empty."""
+    at = now()
+    new = {"agent": agent, "began": at, "turns": 0, "consolidated_turns": 0}
+    return {"shared": None, "last_activity": at, **(record or new), "thread_id": thread_id, "user_id": user_id}

@@ -23,11 +23,11 @@ from everthread.ledger.why import Explanation, explain_closest
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, Note, namespaces
 from everthread.state.marks import is_answer, is_synthetic, sequence
-from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage
 from everthread.storage.adoption import state_messages
 from everthread.storage.history import NoteHistory, note_history, thread_history
 from everthread.storage.open import Storage
+from everthread.storage.owners import claimed
 from everthread.storage.reading import ThreadView, one_note, read_thread, reader_of, record_of
 from everthread.storage.recall import passage_of, search_of
 from everthread.storage.unreadable import readable
@@ -35,6 +35,7 @@ from everthread.web.auth import Identity
 from everthread.web.problems import Problem
 from everthread.web.runs import LiveRun, Runs
 from everthread.web.schemas import Answers, Interrupt, NewRun, Run, RunStatus, Thread, ThreadStatus, ThreadSummary
+from everthread.window.turns import question_of
 
 __all__ = ["OwnThread", "Service", "in_thread"]
 
@@ -198,24 +199,15 @@ class Service:
         name = agent or next(iter(self.graphs))
         if name not in self.graphs:
             raise Problem(422, f"`agent`: there is no {name!r} here; choose one of {', '.join(self.graphs)}")
-        at, thread_id = now(), f"t-{uuid4().hex}"
-        record = {
-            "agent": name,
-            "began": at,
-            "turns": 0,
-            "consolidated_turns": 0,
-            "shared": None,
-            "last_activity": at,
-            "thread_id": thread_id,
-            "user_id": identity.user_id,
-        }
+        thread_id = f"t-{uuid4().hex}"
+        record = claimed({}, name, thread_id, identity.user_id)
         await self.storage.store.aput(namespaces.SESSIONS, thread_id, record, index=False)
         return ThreadSummary(**summary_of(record), status="idle")
 
     async def thread(self, own: OwnThread) -> Thread:
         """Return a thread and its state."""
         snapshot = await in_thread(own.snapshot)
-        question = last_question(snapshot.values.get("messages") or [])
+        question = question_of(snapshot.values.get("messages") or [])
         statuses = await in_thread(self.statuses, [own.id])
         return Thread(
             **summary_of(own.record),
@@ -280,7 +272,7 @@ class Service:
         if self.runs.is_live(own.id):
             raise Problem(409, "a run goes on; follow it, or try again when it is over", Retry_After="1")
         snapshot = await in_thread(own.snapshot)
-        question = last_question(snapshot.values.get("messages") or [])
+        question = question_of(snapshot.values.get("messages") or [])
         if question is None or not is_open(snapshot):
             raise Problem(409, "nothing waits: every message has its answer")
         asked = [one.id for one in snapshot.interrupts]
@@ -345,11 +337,6 @@ def summary_of(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def last_question(messages: Sequence[Message]) -> Message | None:
-    """Return the user's newest message."""
-    return next((one for one in reversed(messages) if _is_question(one)), None)
-
-
 def _is_question(message: Any) -> bool:
     return bool(message.type == "human") and not is_synthetic(message)
 
@@ -389,7 +376,7 @@ def _run(own: OwnThread, run_id: str, is_busy: bool) -> Run:
     if not turn:
         raise Problem(404, "there is no such run of yours")
     reply = next((one for one in reversed(turn) if is_answer(one)), None)
-    newest = last_question(messages)
+    newest = question_of(messages)
     is_last = newest is not None and any(one.id == newest.id for one in turn)
     status: RunStatus = "done" if reply is not None else "unfinished"
     if is_last and snapshot.interrupts:
