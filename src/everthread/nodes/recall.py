@@ -162,7 +162,7 @@ def _question(messages: Sequence[BaseMessage], today: date) -> Question:
     while first and opens_turn(messages[first - 1]):
         first -= 1
     text = "\n".join(str(message.text) for message in messages[first : last + 1])
-    earlier = next((message for message in reversed(messages[:first]) if opens_turn(message)), None)
+    earlier = question_of(messages[:first])
     return Question.read(text, today, before=str(earlier.text) if earlier else "")
 
 

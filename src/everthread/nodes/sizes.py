@@ -162,9 +162,9 @@ def has_readers(state: State) -> bool:
 
 def is_evicted(messages: Sequence[BaseMessage]) -> bool:
     """Tell whether messages of the thread have left the working set."""
-    newest = next((message for message in reversed(messages) if not is_recalled(message)), None)
+    own = [message for message in messages if not is_recalled(message)]
     # Places count from 0: a thread that has lost nothing has as many messages as its newest place says, or more.
-    return newest is not None and sequence(newest) >= sum(not is_recalled(message) for message in messages)
+    return bool(own) and sequence(own[-1]) >= len(own)
 
 
 def input_limit(context: Context, model: ModelWithTools) -> int:

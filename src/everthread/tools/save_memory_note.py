@@ -6,7 +6,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any, Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import ToolRuntime
 from langgraph.store.base import BaseStore, PutOp, SearchOp
@@ -28,7 +28,7 @@ from everthread.state.notes import Note, NoteOrigin, Source
 from everthread.storage.recall import passage_of
 from everthread.storage.refetches import restated_blocked
 from everthread.tools.runtime import thread_of
-from everthread.window.turns import opens_turn
+from everthread.window.turns import opens_turn, question_of
 
 __all__ = ["Judge", "memory_tool", "save_memory_note"]
 
@@ -191,7 +191,7 @@ def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Context,
         saved = NoteSaved(note_id=note.id, scope=note.scope, kind=note.kind, by="tool", message_ids=ids, guard=guard)
         events.append(saved)
     thread_id, messages = thread_of(runtime), runtime.state.get("messages", [])
-    if note is None and (asked := _asked(messages)) is not None:
+    if note is None and (asked := question_of(messages)) is not None:
         events += filter(None, [restated_blocked(store, thread_id, asked, messages)])
     turn, operations = int(runtime.state.get("turns", 0)), draft.operations if note else ()
     record(store, thread_id, events, write=runtime.stream_writer, turn=turn, operations=operations)
@@ -244,11 +244,6 @@ def _author(
     behind = tool_behind(text, results, own)
     # A note comes back to the prompt when its source has left it: the turn in which it was saved.
     return ("tool", behind, True) if behind is not None else ("assistant", own[0] if own else None, True)
-
-
-def _asked(messages: Sequence[BaseMessage]) -> HumanMessage | None:
-    """Return the user's message of the current turn."""
-    return next(filter(opens_turn, reversed(messages)), None)
 
 
 def _has_results(messages: Sequence[BaseMessage]) -> bool:
