@@ -50,7 +50,7 @@ def run(paths: Sequence[Path], options: Options, tick: Tick) -> Report:
             totals[name] += counts
             largest[name] = max(largest[name], most)
     figures: dict[str, float] = {
-        "violations": sum(_violations(totals[name]) for name in POLICIES),
+        "violations": sum(totals[name][kind] for name in POLICIES for kind in _KINDS),
         "failed": sum(totals[name]["failed"] for name in POLICIES),
         "replayed": min(totals[name]["replayed"] for name in POLICIES),
         "calls": sum(totals[name]["calls"] for name in POLICIES),
@@ -94,7 +94,3 @@ def _counted(result: Result) -> "Counter[str]":
     counts = {name: sum(seen[what] for what in whats) for name, whats in _KINDS.items()}
     sizes = {"tokens": result.prompt_tokens, "cacheable": result.cacheable_prefix_tokens}
     return Counter({**counts, **sizes, "calls": result.calls, result.outcome: 1})
-
-
-def _violations(counts: "Counter[str]") -> int:
-    return sum(counts[kind] for kind in _KINDS)

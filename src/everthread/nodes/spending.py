@@ -266,7 +266,7 @@ class Account:
         more = " and ".join(f"{amount:,.2f} {self._currency} more {_SPANS[name]}" for name, amount in grants.items())
         return {
             "type": "spend",
-            "summary": f"{_sentence(reason)}. Spend up to {more}? Answer yes, no or an amount.",
+            "summary": f"{reason[:1].upper()}{reason[1:]}. Spend up to {more}? Answer yes, no or an amount.",
             "reason": reason,
             "limits": [one.as_json() for one in over],
             "next_call": dict(call),
@@ -359,7 +359,3 @@ def _told(over: Sequence[Over], most: float, currency: str) -> str:
 def _money(amount: float) -> str:
     """Write an amount; a small one with the digits that tell something."""
     return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

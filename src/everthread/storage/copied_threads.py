@@ -163,7 +163,7 @@ def _saved(found: CheckpointTuple, paths: Mapping[str, str], serde: SerializerPr
         # A regular write has its place among those of its task.
         digest_of([task_id, path, None if channel in WRITES_IDX_MAP else number, channel, value], serde)
         for task_id, (path, parts) in writes.items()
-        for number, (channel, value) in enumerate(_regular_first(parts))
+        for number, (channel, value) in enumerate(sorted(parts, key=lambda part: part[0] in WRITES_IDX_MAP))
     ]
     return _Saved(found, parent, writes, digest_of([checkpoint, found.metadata, parent], serde), sorted(written))
 
@@ -173,10 +173,6 @@ def _packable(value: Any) -> Any:
     if type(value) is int and value.bit_length() > 63 and Decimal(value) == Decimal(repr(float(value))):
         return float(value)
     return value
-
-
-def _regular_first(parts: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return sorted(parts, key=lambda part: part[0] in WRITES_IDX_MAP)
 
 
 def _is_same(mine: _Saved, theirs: _Saved) -> bool:

@@ -3,7 +3,7 @@
 A row that cannot be read stops neither: it belongs to whom its namespace names, or else whose id is in its bytes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,13 +160,11 @@ def _jobs(tables: Tables, serde: SerializerProtocol, ids: set[str]) -> Iterator[
         if thread_id in talked or thread_id in ids:
             continue
         values = list(checkpoint_values(tables, serde, thread_id))
-        is_conversation = any(name == "messages" or "messages" in _keys(value) for name, value in values)
+        is_conversation = any(
+            name == "messages" or (isinstance(value, Mapping) and "messages" in value) for name, value in values
+        )
         if not is_conversation and any(_names(value, ids) for _, value in values):
             yield thread_id
-
-
-def _keys(value: Any) -> Iterable[Any]:
-    return value.keys() if isinstance(value, Mapping) else ()
 
 
 def _names(value: Any, ids: set[str]) -> bool:

@@ -199,12 +199,8 @@ def _row(article: Article) -> tuple[str, ...]:
     tags, products = " ".join(article.tags), " ".join(article.products)
     body = "\n".join((article.cause, *article.steps, article.verify, article.escalate_when))
     everything = "\n".join((article.title, tags, products, article.symptoms, body))
-    compounds = [_joined(chunk) for chunk in everything.split() if "-" in chunk]
+    compounds = ["".join(_WORD.findall(chunk)) for chunk in everything.split() if "-" in chunk]
     return article.id, article.title, tags, products, article.symptoms, " ".join(compounds), body
-
-
-def _joined(chunk: str) -> str:
-    return "".join(_WORD.findall(chunk))
 
 
 def _terms(query: str) -> list[str]:

@@ -113,7 +113,9 @@ class Tickets:
             SettingsError: title or description is empty or too long.
         """
         title, description = redact(title), redact(description)
-        ticket_id = _ticket_id(self._thread_id, call_id, title, description, priority)
+        # 40 bits in base32 are eight characters: short enough to read out, and no two meet within one user.
+        digest = _digest(self._thread_id, call_id, title, description, priority)[:5]
+        ticket_id = f"INC-{base64.b32encode(digest).decode()}"
         now = self._clock().astimezone(UTC)
         with _lock:
             ticket = self._read(ticket_id)
@@ -247,11 +249,6 @@ def _check_change(ticket: Ticket, status: Status | None, priority: Priority | No
     allowed = ", ".join(sorted(TRANSITIONS[ticket.status]))
     advice = f"allowed are {allowed}" if allowed else f"open a new ticket that names {ticket.id}"
     raise SettingsError(f"ticket {ticket.id} is {ticket.status!r} and cannot become {status!r}; {advice}")
-
-
-def _ticket_id(*parts: str) -> str:
-    # 40 bits in base32 are eight characters: short enough to read out, and no two meet within one user.
-    return "INC-" + base64.b32encode(_digest(*parts)[:5]).decode()
 
 
 def _digest(*parts: str | None) -> bytes:

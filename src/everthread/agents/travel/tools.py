@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import ToolRuntime
 from langgraph.store.base import BaseStore
 from langgraph.types import interrupt
@@ -48,7 +48,9 @@ def travel_tools(*, today: Callable[[], date] = date.today) -> tuple[BaseTool, .
     )
     # `getdoc` takes the indentation away, which Python itself does only from 3.13 on.
     return tuple(
-        StructuredTool.from_function(call, description=inspect.getdoc(call), handle_tool_error=_error_text)
+        StructuredTool.from_function(
+            call, description=inspect.getdoc(call), handle_tool_error=lambda error: f"Error: {error}."
+        )
         for call in calls
     )
 
@@ -214,7 +216,3 @@ def _store(runtime: Runtime) -> BaseStore:
     if runtime.store is None:
         raise TravelError("this conversation has no store, so bookings can be neither kept nor listed; tell the user")
     return runtime.store
-
-
-def _error_text(error: ToolException) -> str:
-    return f"Error: {error}."

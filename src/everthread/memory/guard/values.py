@@ -117,7 +117,9 @@ class _Detector:
         yield from self.matches("odd_words")
         yield from self.matches("near_secrets", self._is_near_login, text=self.view.text)
         function_words = self.pack.words["function_words"]
-        yield from self.matches("phrases", lambda match: not function_words & set(_words(self._value(match))))
+        yield from self.matches(
+            "phrases", lambda match: function_words.isdisjoint(re.findall(r"[a-z]+", self._value(match).lower()))
+        )
         yield from self.matches("codes", self._is_code)
         yield from self.matches(
             "spelled_codes", lambda match: self._is_said("lock", match.start() - _REACH, match.end() + _REACH)
@@ -325,10 +327,6 @@ def _is_year(match: _Match) -> bool:
     # "the PIN 2024" may be a code; "goals to pin 2026" has no word for a code that fits.
     is_code = re.search(r"code|cv[vc]|is |[:=]", match.group())
     return re.fullmatch(r"(?:19|20)\d\d", value) is not None and not is_code
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"[a-z]+", text.lower())
 
 
 def _is_possible_phone(text: str) -> bool:

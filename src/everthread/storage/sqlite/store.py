@@ -59,7 +59,9 @@ class SqliteSearchStore(SearchStore):
     def __init__(self, database: SqliteDatabase, worker: Worker, locks: Locks) -> None:
         super().__init__(database, worker, locks)
         self._has_unreadable = False
-        database.connection.create_function("everthread_readable", 5, _is_readable, deterministic=True)
+        database.connection.create_function(
+            "everthread_readable", 5, lambda *row: item_or_none(row) is not None, deterministic=True
+        )
         self._connection = database.connection
         self._index = Index(database.connection)
         database.write(self._prepare)
@@ -227,7 +229,3 @@ def _aware(time: datetime) -> datetime:
 def _utc(time: datetime) -> str:
     """Return a time as SQLite writes it, with a fraction where it has one."""
     return time.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-
-
-def _is_readable(*row: Any) -> bool:
-    return item_or_none(row) is not None
