@@ -4,18 +4,20 @@ import html
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
 from conversation import call
+from everthread import Context
 from everthread.ledger import events
 from everthread.storage.open import Storage
 from everthread.web import ApiKeys, LocalUser
 from everthread.web.auth import new_key
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.render import with_code
-from small_agent import calls
+from small_agent import calls, graph_of
 from web_worker import MakeWorker, Worker, new_thread, say
 
 LONG = [calls(call("look", f"c{n}", n=90)) if n % 2 == 0 else f"That was table {n}." for n in range(16)]
@@ -49,6 +51,19 @@ async def test_the_list_has_the_callers_threads_with_their_sizes(worker: MakeWor
     assert "Show table 0, please." in own
     assert 'aria-label="newest prompt:' in own
     assert thread not in others
+
+
+@pytest.mark.parametrize("thread_id", ["a/b", "a%2Fb", "😀 ?#"])
+async def test_the_list_leads_to_a_thread_whatever_its_id(worker: MakeWorker, storage: Storage, thread_id: str) -> None:
+    graph, _ = graph_of(storage, "Hello.")
+    config: Any = {"configurable": {"thread_id": thread_id}}
+    await graph.ainvoke({"messages": "Hi."}, config, context=Context(user_id="ada"))
+    client = worker().client()
+
+    link = re.findall(r'href="(/dashboard/threads/[^"]*)"', (await client.get("/dashboard")).text)[0]
+
+    assert (await client.get(link)).status_code == 200
+    assert (await client.get(f"/threads/{quote(thread_id, safe='')}")).json()["id"] == thread_id
 
 
 async def test_a_list_without_threads_counts_those_of_other_users_for_who_can_choose_one(worker: MakeWorker) -> None:

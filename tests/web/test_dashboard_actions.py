@@ -4,17 +4,18 @@ import asyncio
 import html
 import re
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
 from conversation import call
-from everthread import set_profile
+from everthread import Context, set_profile
 from everthread.errors import ModelError
 from everthread.ledger import events
 from everthread.storage.open import Storage
 from everthread.web.dashboard import PREFIX, VIEWS
-from small_agent import calls
+from small_agent import calls, graph_of
 from web_worker import MakeWorker, new_thread, say
 
 APPROVALS = calls(call("approve", "c1", what="tea"), call("approve", "c2", what="cake"))
@@ -43,6 +44,19 @@ async def test_a_message_is_sent_and_its_answer_shown(worker: MakeWorker) -> Non
 
     assert sent.headers["location"] == PREFIX + chat
     assert "Good day." in await until(client, chat, "Hello, Ada.")
+
+
+@pytest.mark.parametrize("thread_id", ["a/b", "a%2Fb", "a?b#c"])
+async def test_a_form_leads_back_to_its_thread_whatever_its_id(
+    worker: MakeWorker, storage: Storage, thread_id: str
+) -> None:
+    graph, _ = graph_of(storage, "Hello.")
+    await graph.ainvoke({"messages": "Hi."}, {"configurable": {"thread_id": thread_id}}, context=Context(user_id="ada"))
+    client, page = worker().client(), f"/threads/{quote(thread_id, safe='')}/messages"
+
+    pinned = await post(client, page, page.replace("messages", "steer/pin"), text="Be brief.")
+
+    assert pinned.headers["location"] == PREFIX + page
 
 
 async def test_a_blank_message_is_refused_with_a_sentence(worker: MakeWorker) -> None:

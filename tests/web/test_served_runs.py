@@ -12,7 +12,7 @@ from everthread import EverthreadMiddleware
 from everthread.errors import ModelError
 from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
-from everthread.web.runs import Event
+from everthread.web.runs import Event, LiveRun
 from small_agent import calls, look
 from web_worker import MakeWorker, events_of, new_thread, say
 
@@ -188,6 +188,27 @@ async def test_a_stream_goes_on_behind_the_last_event(worker: MakeWorker, monkey
 
     assert rest == every[-len(rest) :]
     assert [data["text"] for _, kind, data in rest if kind == "token"] == [" two", " three."]
+
+
+async def test_a_run_is_followed_from_its_beginning_behind_an_event_that_it_does_not_have() -> None:
+    live = LiveRun("m-1", "t")
+    live.emit("run", {})
+    live.is_over = True
+    attempt = live.events[0].id.partition(".")[0]
+
+    followed = [event async for event in live.follow(f"{attempt}.{'9' * 5_000}")]
+
+    assert followed == live.events
+
+
+@pytest.mark.parametrize("run_id", ["a/b", "a%2Fb", "a b?c#d", "😀", "a\r\nX-Other: 1"])
+async def test_the_place_of_a_run_leads_to_it_whatever_its_id(worker: MakeWorker, run_id: str) -> None:
+    client = worker("Hello.").client()
+    thread = await new_thread(client)
+
+    answered = await say(client, thread, message_id=run_id)
+
+    assert (await client.get(answered.headers["location"])).json() == answered.json()
 
 
 async def test_a_run_in_the_background_can_be_read_later(worker: MakeWorker) -> None:

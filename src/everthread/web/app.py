@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -178,6 +180,7 @@ class _Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope = {**scope, "path": _path_of(scope)}
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -210,6 +213,16 @@ class _Gate:
         if seconds := self._rate.wait_seconds(identity.credential):
             raise Problem(429, "too many requests; wait a little", Retry_After=str(int(seconds) + 1))
         request.state.identity = identity
+
+
+def _path_of(scope: Scope) -> str:
+    """Return a path in which `/` and `%` of an id stay encoded, so that it is one part; `Call.path` decodes them."""
+    raw = scope.get("raw_path")
+    if raw is None:
+        return str(scope["path"]).replace("%", "%25")
+    # Some servers leave the query behind it.
+    kept = re.split("(%2[Ff]|%25)", raw.partition(b"?")[0].decode("latin-1"))
+    return "".join(part if number % 2 else unquote(part) for number, part in enumerate(kept))
 
 
 def _is_page(scope: Scope) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect, Request
@@ -35,7 +36,7 @@ class Call:
     @property
     def path(self) -> Mapping[str, str]:
         """Return the parts of the path by their names."""
-        return self.request.path_params
+        return {name: unquote(value) for name, value in self.request.path_params.items()}
 
     async def own_thread(self) -> OwnThread:
         """Return the caller's thread that the path names.

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any
+from urllib.parse import quote
 
 from starlette.responses import StreamingResponse
 
@@ -268,7 +269,7 @@ async def _change(call: Call, action: str, text: str = "") -> NoteChange:
 
 async def _answered(call: Call, live: LiveRun) -> Any:
     """Answer in the way that the client wants."""
-    place = {"location": f"/threads/{live.thread_id}/runs/{live.run_id}"}
+    place = {"location": f"/threads/{live.thread_id}/runs/{quote(live.run_id, safe='')}"}
     if call.body.background:
         run = Run(id=live.run_id, thread_id=live.thread_id, status="running", reply=None, reply_id=None, interrupts=[])
         return Answer(run, 202, place)

@@ -94,9 +94,8 @@ class LiveRun:
             await self._more.wait()
 
     async def follow(self, last_id: str = "") -> AsyncIterator[Event]:
-        """Yield the events behind the one of this id, as they come; all of them when it is of another run."""
-        attempt, _, place = last_id.partition(".")
-        seen = int(place) + 1 if attempt == self._attempt and place.isdecimal() else 0
+        """Yield the events behind the one of this id, as they come; all of them when this run has none like it."""
+        seen = next((number for number, one in enumerate(self.events, 1) if one.id == last_id), 0)
         while True:
             while seen < len(self.events):
                 seen += 1

@@ -31,7 +31,7 @@ _YES, _NO = "yes", "no"
 async def create(visit: Visit) -> Response:
     """Begin a thread."""
     thread = await visit.service.create(visit.identity, visit.body.get("agent") or None)
-    return see_other(f"/threads/{thread.id}/chat")
+    return see_other("threads", thread.id, "chat")
 
 
 async def chat(visit: Visit) -> Response:
@@ -104,12 +104,12 @@ async def stop(visit: Visit) -> Response:
     thread = await visit.service.thread(own)
     if thread.run_id is not None:
         await visit.service.cancel(own, thread.run_id)
-    return see_other(f"/threads/{own.id}/chat")
+    return see_other("threads", own.id, "chat")
 
 
 async def _begun(own: OwnThread, live: LiveRun) -> Response:
     await live.begun()
-    return see_other(f"/threads/{own.id}/chat")
+    return see_other("threads", own.id, "chat")
 
 
 def _log(own: OwnThread) -> dict[str, Any]:

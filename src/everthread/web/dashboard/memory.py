@@ -62,7 +62,7 @@ async def save_note(visit: Visit) -> Response:
     """Save a long-term note in the caller's own words."""
     text = visit.body.get("text", "")
     saved = await in_thread(add_note, visit.service.storage, visit.identity.user_id, text)
-    return see_other(f"/notes/{saved.id}")
+    return see_other("notes", saved.id)
 
 
 async def change(visit: Visit) -> Response:
@@ -73,9 +73,9 @@ async def change(visit: Visit) -> Response:
     note_id, text = visit.path["note_id"], visit.body.get("text", "")
     changed = await in_thread(visit.service.change_note, visit.identity, note_id, action, text)
     if action == "forget":
-        return see_other("/notes")
+        return see_other("notes")
     active = [one.id for one in changed.notes if one.status == "active"]
-    return see_other(f"/notes/{active[-1] if active else note_id}")
+    return see_other("notes", active[-1] if active else note_id)
 
 
 async def why(visit: Visit) -> Response:
@@ -124,11 +124,11 @@ async def compact(visit: Visit) -> Response:
     """Compact the thread now."""
     own = await visit.own_thread()
     await in_thread(compact_now, own.graph, own.id)
-    return see_other(f"/threads/{own.id}/compaction")
+    return see_other("threads", own.id, "compaction")
 
 
 async def end(visit: Visit) -> Response:
     """End the session: what lasts becomes long-term."""
     own = await visit.own_thread()
     await in_thread(end_thread, own.graph_here, own.storage, own.id, own.user_id)
-    return see_other("/notes")
+    return see_other("notes")

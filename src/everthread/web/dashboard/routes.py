@@ -139,7 +139,7 @@ async def part(visit: Visit) -> Response:
 
 async def sign_out(visit: Visit) -> Response:
     """Forget the key or token of this browser."""
-    response = see_other("/sign-in")
+    response = see_other("sign-in")
     visit.request.app.state.sessions.end(response)
     return response
 

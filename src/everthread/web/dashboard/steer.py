@@ -35,11 +35,11 @@ async def steer(visit: Visit) -> Response:
     what = visit.body.get("text" if action == "pin" else "id", "")
     if action == "fork":
         await in_thread(fork, own.graph, own.id, what, actor=own.user_id)
-        return see_other(f"/threads/{own.id}/chat")
+        return see_other("threads", own.id, "chat")
     if action not in ACTIONS:
         raise Problem(404, "nothing like this can be done with a thread")
     await in_thread(ACTIONS[action], own.storage, own.id, what, actor=own.user_id)
-    return see_other(f"/threads/{own.id}/messages")
+    return see_other("threads", own.id, "messages")
 
 
 def _values(own: OwnThread, before: int) -> dict[str, Any]:

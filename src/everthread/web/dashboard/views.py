@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from everthread.errors import EverthreadError
-from everthread.web.dashboard.render import page
+from everthread.web.dashboard.render import page, segment
 from everthread.web.operations import Call, Endpoint, read_body
 from everthread.web.problems import Problem, problem_of
 from everthread.web.service import OwnThread, summary_of
@@ -94,6 +94,6 @@ def refused(problem: Problem) -> Response:
     return response
 
 
-def see_other(path: str) -> Response:
-    """Send a browser to a page after a form."""
-    return RedirectResponse(PREFIX + path, 303)
+def see_other(*parts: str) -> Response:
+    """Send a browser to a page after a form; an id is one part of its path, whatever is in it."""
+    return RedirectResponse("/".join([PREFIX, *map(segment, parts)]), 303)
