@@ -1,6 +1,8 @@
 """Runs over HTTP: answers, streams, approvals, resends, cancellation."""
 
 import asyncio
+import itertools
+import threading
 from typing import Any
 from unittest.mock import Mock
 
@@ -13,6 +15,7 @@ from everthread.errors import ModelError
 from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
 from everthread.web.runs import Event, LiveRun
+from everthread.web.service import OwnThread
 from small_agent import calls, look
 from web_worker import MakeWorker, events_of, new_thread, say
 
@@ -80,6 +83,66 @@ async def test_an_id_of_another_message_is_refused(worker: MakeWorker) -> None:
     refused = await say(client, thread, "Something else?", message_id="m-1")
 
     assert refused.status_code == 409
+
+
+async def test_an_id_of_another_message_is_refused_while_that_one_is_answered(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+    one = worker("First.", gate=gate)
+    client = one.client()
+    thread = await new_thread(client)
+    first = asyncio.create_task(say(client, thread, "One?", message_id="m-1"))
+    await one.until(lambda: bool(one.model.prompts))
+
+    async with asyncio.timeout(5):  # a run that was joined would wait for the gate
+        refused = await say(client, thread, "Something else?", message_id="m-1")
+    gate.set()
+
+    assert (refused.status_code, (await first).json()["reply"]) == (409, "First.")
+
+
+async def test_an_id_of_a_message_with_other_blocks_is_refused(worker: MakeWorker) -> None:
+    client = worker("First.").client()
+    thread = await new_thread(client)
+    one, two = ([{"type": "text", "text": text}] for text in ("One?", "Something else?"))
+    await client.post(f"/threads/{thread}/runs", json={"message": one, "message_id": "m-1"})
+
+    again, refused = [
+        await client.post(f"/threads/{thread}/runs", json={"message": blocks, "message_id": "m-1"})
+        for blocks in (one, two)
+    ]
+
+    assert (again.json()["reply"], refused.status_code) == ("First.", 409)
+
+
+async def test_of_two_answers_at_once_one_is_refused(worker: MakeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = worker(calls(call("approve", "c1", what="tea")), "Tea it is.").client()
+    thread = await new_thread(client)
+    asked = (await say(client, thread)).json()["interrupts"][0]["id"]
+    barrier, reads, snapshot = threading.Barrier(2, timeout=10), itertools.count(), OwnThread.snapshot
+
+    def both_at_once(own: OwnThread) -> Any:
+        if next(reads) < 2:
+            barrier.wait()
+        return snapshot(own)
+
+    monkeypatch.setattr(OwnThread, "snapshot", both_at_once)
+    resume = f"/threads/{thread}/resume"
+
+    answered = await asyncio.gather(*(client.post(resume, json={"answers": {asked: one}}) for one in ("yes", "no")))
+
+    assert sorted(one.status_code for one in answered) == [200, 409]
+
+
+async def test_an_answer_may_be_a_number_of_any_size(worker: MakeWorker) -> None:
+    one = worker(calls(call("approve", "c1", what="tea")), "Tea it is.")
+    client = one.client()
+    thread = await new_thread(client)
+    asked = (await say(client, thread)).json()["interrupts"][0]["id"]
+
+    answered = await client.post(f"/threads/{thread}/resume", json={"answers": {asked: {"sum": 10**30}}})
+
+    assert answered.json()["status"] == "done"
+    assert str(10**30) in one.model.prompts[-1][-1].text
 
 
 async def test_several_approvals_get_different_answers(worker: MakeWorker) -> None:

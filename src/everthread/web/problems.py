@@ -19,7 +19,7 @@ from everthread.errors import (
     ThreadBusyError,
 )
 
-__all__ = ["Problem", "invalid", "problem_of"]
+__all__ = ["Problem", "invalid", "other_message", "problem_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +87,11 @@ def problem_of(error: Exception) -> Problem:
         case _:
             logger.error("unexpected error", exc_info=error)
     return Problem(500, "the server failed, and its log says why; what was acknowledged is kept")
+
+
+def other_message() -> Problem:
+    """Return what is said of a known `message_id` with other words."""
+    return Problem(409, "`message_id` is that of another message; choose a new one")
 
 
 def invalid(error: ValidationError) -> Problem:

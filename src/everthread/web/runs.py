@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from everthread.graph.turn_parts import Asked, Call, Decision, NodeDone, Part, Result, Text
 from everthread.ledger.record import now
 from everthread.state.reducer import clean_content
-from everthread.web.problems import Problem, problem_of
+from everthread.web.problems import Problem, other_message, problem_of
 from everthread.web.schemas import Run
 
 __all__ = ["Event", "LiveRun", "Runs"]
@@ -59,6 +59,8 @@ class LiveRun:
 
     run_id: str
     thread_id: str
+    message: Any = None
+    """What is answered; None of a turn that goes on."""
     events: list[Event] = field(default_factory=list)
     began: str = field(default_factory=now)
     result: Run | None = None
@@ -146,6 +148,7 @@ class Runs:
         run_id: str,
         parts: Callable[[], AsyncIterator[Part]],
         outcome: Callable[[], Awaitable[Run]],
+        message: Any = None,
     ) -> LiveRun:
         """Begin a run, or return the one of the same id that goes on already.
 
@@ -154,17 +157,21 @@ class Runs:
             run_id: id of the message that is answered.
             parts: runs the graph, and tells what happens.
             outcome: reads afterwards what became of the run.
+            message: what is answered; None goes on with a turn.
 
         Raises:
-            Problem: 503, the server is stopping or has too many runs.
+            Problem: 409, the run that goes on answers another message; 503, the server is stopping or has too many
+                runs.
         """
         if (live := self.find(thread_id, run_id)) is not None:
+            if live.message is not None and live.message != message:
+                raise other_message()
             return live
         if self.is_closed:
             raise Problem(503, _STOPPING, Retry_After="1")
         if len(self._live) >= self._most:
             raise Problem(503, f"this worker has {self._most:,} runs already; try again", Retry_After="5")
-        live = self._live[thread_id, run_id] = LiveRun(run_id, thread_id)
+        live = self._live[thread_id, run_id] = LiveRun(run_id, thread_id, message)
         live.emit("run", {"id": run_id, "thread_id": thread_id})
         live._task = asyncio.create_task(self._run(live, parts, outcome))
         # Not in the task itself: one that is cancelled before its first step runs no line of it.

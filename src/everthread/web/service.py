@@ -23,6 +23,7 @@ from everthread.ledger.why import Explanation, explain_closest
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, Note, namespaces
 from everthread.state.marks import is_answer, is_synthetic, sequence
+from everthread.state.reducer import Message, clean_content
 from everthread.state.stored import StoredMessage
 from everthread.storage.adoption import state_messages
 from everthread.storage.history import NoteHistory, note_history, thread_history
@@ -32,7 +33,7 @@ from everthread.storage.reading import ThreadView, one_note, read_thread, reader
 from everthread.storage.recall import passage_of, search_of
 from everthread.storage.unreadable import readable
 from everthread.web.auth import Identity
-from everthread.web.problems import Problem
+from everthread.web.problems import Problem, other_message
 from everthread.web.runs import LiveRun, Runs
 from everthread.web.schemas import Answers, Interrupt, NewRun, Run, RunStatus, Thread, ThreadStatus, ThreadSummary
 from everthread.window.turns import question_of
@@ -264,14 +265,15 @@ class Service:
         if body.message_id is not None and self.runs.find(own.id, run_id) is None:
             await in_thread(_check_same, own, run_id, body.message)
         message = {"role": "user", "content": body.message, "id": run_id}
-        return self._begin(own, run_id, {"messages": [message]}, context)
+        return self._begin(own, run_id, {"messages": [message]}, context, body.message)
 
     async def resume(self, own: OwnThread, body: Answers) -> LiveRun:
         """Go on with a turn that waits for answers or was cut off."""
         context = own.context(body.context)
+        snapshot = await in_thread(own.snapshot)
+        # Behind the reading: of two answers at once, the second would be taken for the first one sent again.
         if self.runs.is_live(own.id):
             raise Problem(409, "a run goes on; follow it, or try again when it is over", Retry_After="1")
-        snapshot = await in_thread(own.snapshot)
         question = question_of(snapshot.values.get("messages") or [])
         if question is None or not is_open(snapshot):
             raise Problem(409, "nothing waits: every message has its answer")
@@ -280,10 +282,12 @@ class Service:
             raise Problem(409, f"nothing with the id {unknown[0]!r} waits for an answer; it may have one already")
         if asked and not body.answers:
             raise Problem(422, f"`answers`: the run waits for {', '.join(asked)}")
-        command: Command[Any] | None = Command(resume=dict(body.answers)) if body.answers else None
+        command: Command[Any] | None = Command(resume=clean_content(body.answers)) if body.answers else None
         return self._begin(own, str(question.id), command, context)
 
-    def _begin(self, own: OwnThread, run_id: str, payload: Any, context: Context | None) -> LiveRun:
+    def _begin(
+        self, own: OwnThread, run_id: str, payload: Any, context: Context | None, message: Any = None
+    ) -> LiveRun:
         async def parts() -> AsyncIterator[Part]:
             reader = TurnReader()
             stream: Any = own.graph.astream(payload, own.config, context=context, stream_mode=STREAM_MODES)
@@ -292,7 +296,7 @@ class Service:
                     for one in reader.read(mode, part):
                         yield one
 
-        return self.runs.begin(own.id, run_id, parts, lambda: in_thread(_run, own, run_id, False))
+        return self.runs.begin(own.id, run_id, parts, lambda: in_thread(_run, own, run_id, False), message)
 
     async def run(self, own: OwnThread, run_id: str) -> Run:
         """Read what became of a run, whichever worker it was on."""
@@ -400,8 +404,10 @@ def _check_same(own: OwnThread, run_id: str, content: str | list[dict[str, Any]]
         Problem: 409.
     """
     turn = _turn(own.snapshot().values.get("messages") or [], run_id) or _turn(own.view().messages, run_id)
-    if turn and is_answer(turn[-1]) and isinstance(content, str) and str(turn[0].text).strip() != content:
-        raise Problem(409, "`message_id` is that of another message, which was answered; choose a new one")
+    if turn and is_answer(turn[-1]):
+        known = turn[0].content
+        if clean_content(content) != (known.strip() if isinstance(known, str) else known):
+            raise other_message()
 
 
 def _cancels(thread_id: str) -> namespaces.Namespace:
