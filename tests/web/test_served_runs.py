@@ -319,13 +319,14 @@ async def test_a_run_of_another_worker_is_cancelled(worker: MakeWorker) -> None:
     await asyncio.gather(request)
 
 
-async def test_a_thread_that_is_busy_elsewhere_is_a_conflict(worker: MakeWorker) -> None:
+@pytest.mark.parametrize("way", [{}, {"stream": True}, {"background": True}])
+async def test_a_thread_that_is_busy_elsewhere_is_a_conflict(worker: MakeWorker, way: dict[str, bool]) -> None:
     one = worker("Hello.")
     client = one.client()
     thread = await new_thread(client)
 
     with one.storage.locks.hold(thread):
-        refused = await say(client, thread)
+        refused = await say(client, thread, **way)
         shown = (await client.get(f"/threads/{thread}")).json()
 
     assert (refused.status_code, refused.headers["retry-after"]) == (409, "5")

@@ -270,12 +270,13 @@ async def _change(call: Call, action: str, text: str = "") -> NoteChange:
 async def _answered(call: Call, live: LiveRun) -> Any:
     """Answer in the way that the client wants."""
     place = {"location": f"/threads/{live.thread_id}/runs/{quote(live.run_id, safe='')}"}
+    if call.body.background or call.body.stream:
+        # A refusal has to become a status: nobody hears of one behind it, and its message is not kept.
+        await live.begun()
     if call.body.background:
         run = Run(id=live.run_id, thread_id=live.thread_id, status="running", reply=None, reply_id=None, interrupts=[])
         return Answer(run, 202, place)
     if call.body.stream:
-        # A refusal has to become a status before a stream begins.
-        await live.begun()
         return _stream(live.follow())
     await live.over()
     if live.problem is not None:

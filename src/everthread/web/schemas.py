@@ -184,7 +184,7 @@ class _RunRequest(_Request):
     stream: bool = False
     """Answer with server-sent events."""
     background: bool = False
-    """Answer at once with status 202."""
+    """Answer with status 202 as soon as the run has begun."""
 
     @model_validator(mode="after")
     def _is_one_way(self) -> "_RunRequest":
