@@ -352,6 +352,22 @@ def test_what_postgres_cannot_hold_stays_behind_and_the_others_are_copied(
     assert result.threads_copied == 5
 
 
+@POSTGRES
+def test_a_record_that_postgres_cannot_index_stays_behind_and_the_others_are_copied(
+    template: Path, postgres_url: str, tmp_path: Path
+) -> None:
+    key, path = "".join(map(chr, range(0x4E00, 0x5200))), shutil.copy(template, tmp_path)
+    with open_storage(f"sqlite:///{path}") as source, open_storage(postgres_url) as target:
+        for name in (key, "short"):
+            source.store.put(("app", "carts"), name, {"items": 1})
+        result, again = copied(source, target), copied(source, target)
+        kept = target.store.search(("app", "carts"))
+
+    assert [one.name for one in result.not_copied] == [f"app.carts.{key}"]
+    assert "an id is longer than Postgres can index" in result.not_copied[0].reason
+    assert ([one.key for one in kept], again.records, again.records_copied) == (["short"], result.records, 0)
+
+
 class Odd(TypedDict, total=False):
     text: str
     number: float

@@ -38,6 +38,11 @@ class Digest:
         self.count += 1
         self._sum = (self._sum + int.from_bytes(one)) % (1 << 256)
 
+    def merge(self, other: "Digest") -> None:
+        """Add what another one took."""
+        self.count += other.count
+        self._sum = (self._sum + other._sum) % (1 << 256)
+
     @property
     def value(self) -> bytes:
         """The hash of all."""

@@ -150,9 +150,7 @@ def _copy_threads(copy: _Copy, threads: Sequence[str]) -> None:
             with holds[0], holds[1]:
                 every.add(hashlib.sha256(thread_id.encode() + _copy_thread(copy, thread_id)).digest())
         except StorageError as error:
-            # A database that does not answer any more is not a matter of this thread.
-            for storage in (copy.source, copy.target):
-                storage.database.read(storage.checkpointer.rows.namespaces, "")
+            _check_alive(copy)
             text = str(error)
             reason = text if isinstance(error, RefusedError) else f"thread {thread_id!r} was not copied: {text}"
             copy.result.not_copied.append(NotCopied(thread_id, reason))
@@ -198,16 +196,41 @@ def _copy_records(copy: _Copy, own: tuple[set[str], set[str]], stamped: datetime
 
 
 def _copy_top(copy: _Copy, rows: Sequence[StoredRow], digest: Digest, is_known: Callable[[StoredRow], bool]) -> None:
-    before = digest.count
+    """Copy a page of records in one transaction; of one that the target refuses, each by itself."""
+    page = Digest()
 
     def work() -> int:
-        copied = _copy_page(copy, rows, digest, is_known, leave_out=True)
+        copied = _copy_page(copy, rows, page, is_known, leave_out=True)
         if copied:
             copy.target.store.set_stamp(copy.stamp, _now())
         return copied
 
-    copy.result.records_copied += copy.write(work)
-    copy.result.records += digest.count - before
+    objections = len(copy.result.not_copied)
+    try:
+        copied = copy.write(work)
+    except StorageError as error:
+        _check_alive(copy)
+        del copy.result.not_copied[objections:]
+        if len(rows) == 1:
+            reason = f"{record_name(rows[0].prefix, rows[0].key)} was not copied: {error}"
+            copy.result.not_copied.append(NotCopied(".".join(rows[0].place), reason))
+            return
+        for row in rows:
+            _copy_top(copy, [row], digest, is_known)
+        return
+    copy.result.records_copied += copied
+    copy.result.records += page.count
+    digest.merge(page)
+
+
+def _check_alive(copy: _Copy) -> None:
+    """Tell a record or a thread that is refused from a database that does not answer any more.
+
+    Raises:
+        StorageError: it does not.
+    """
+    for storage in (copy.source, copy.target):
+        storage.database.read(storage.checkpointer.rows.namespaces, "")
 
 
 def _copy_page(
