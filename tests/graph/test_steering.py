@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain.agents import create_agent
@@ -296,3 +297,16 @@ def test_the_holder_and_the_size_of_a_thread_are_told(storage: Storage) -> None:
     with storage.locks.hold("t"):
         assert storage.locks.holders(["t", "none"]).keys() == {"t"}
     assert storage.locks.holders(["t"]) == {}
+
+
+def test_a_thread_is_steered_by_an_id_such_as_a_uuid(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "Hello.")
+    thread_id: Any = UUID("12345678-1234-5678-1234-567812345678")
+    graph.invoke({"messages": "Hi."}, {"configurable": {"thread_id": thread_id}}, context=Context())
+
+    pinned = pin_sentence(storage, thread_id, "Never book before I approve.")
+
+    assert steering(storage, thread_id) == steering(storage, str(thread_id)) == [pinned]
+    assert withdraw(storage, thread_id, pinned.id) == pinned
+    assert events(storage.store, thread_id) == events(storage.store, str(thread_id))
+    assert [one.thread_id for one in events(storage.store, thread_id)][-2:] == [str(thread_id)] * 2

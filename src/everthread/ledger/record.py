@@ -92,8 +92,8 @@ def recorded(
 
     from everthread.ledger import telemetry
 
-    at = now()
-    values = [{**event.model_dump(mode="json"), "at": at, "turn": turn, "thread_id": thread_id} for event in events]
+    stamp = {"at": now(), "turn": turn, "thread_id": str(thread_id)}
+    values = [{**event.model_dump(mode="json"), **stamp} for event in events]
 
     def tell() -> None:
         for value in values:

@@ -21,6 +21,7 @@ def label(identifier: str) -> str:
     Stores refuse labels that are empty or hold a dot, and `%`, `*` or `[` mean something to some
     of them. A plain id never starts with `~`, so a digest can never collide with one.
     """
+    identifier = str(identifier)  # a run takes one of any type, such as a UUID, by its text
     if _PLAIN.fullmatch(identifier):
         return identifier
     return "~" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()

@@ -169,7 +169,7 @@ def record_of(store: RecordReader, thread_id: str) -> dict[str, Any] | None:
     Raises:
         UnreadableError: it cannot be read, so nobody knows whose the thread is.
     """
-    item = store.get(namespaces.SESSIONS, thread_id)
+    item = store.get(namespaces.SESSIONS, str(thread_id))
     try:
         return None if item is None else session_record(item)
     except FAULTS as error:
