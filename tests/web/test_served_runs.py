@@ -6,8 +6,11 @@ import threading
 from typing import Any
 from unittest.mock import Mock
 
+import httpx
 import pytest
 from langchain.agents import create_agent
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from conversation import call
 from everthread import EverthreadMiddleware
@@ -17,7 +20,7 @@ from everthread.storage.open import Storage
 from everthread.web.runs import Event, LiveRun
 from everthread.web.service import OwnThread
 from small_agent import calls, look
-from web_worker import MakeWorker, events_of, new_thread, say
+from web_worker import MakeWorker, events_of, new_thread, say, token
 
 APPROVALS = calls(call("approve", "c1", what="tea"), call("approve", "c2", what="cake"))
 
@@ -320,7 +323,7 @@ async def test_a_run_of_another_worker_is_cancelled(worker: MakeWorker) -> None:
 
 
 @pytest.mark.parametrize("way", [{}, {"stream": True}, {"background": True}])
-async def test_a_thread_that_is_busy_elsewhere_is_a_conflict(worker: MakeWorker, way: dict[str, bool]) -> None:
+async def test_a_thread_that_is_busy_elsewhere_is_a_conflict(worker: MakeWorker, way: dict[str, Any]) -> None:
     one = worker("Hello.")
     client = one.client()
     thread = await new_thread(client)
@@ -469,3 +472,27 @@ async def test_a_graph_of_ones_own_is_served(worker: MakeWorker, storage: Storag
 
 def test_an_event_with_half_of_a_surrogate_pair_is_sent_all_the_same() -> None:
     assert b"data: " in Event("1", "token", {"text": "bad \ud83d"}).encode()
+
+
+async def test_a_mounted_app_is_healthy_without_a_key_and_says_where_its_runs_are(worker: MakeWorker) -> None:
+    one = worker("Hello.")
+    outer = httpx.ASGITransport(Starlette(routes=[Mount("/agents", one.app)]))
+    async with httpx.AsyncClient(transport=outer, base_url="http://testserver") as client:
+        healthy, stranger = await client.get("/agents/healthz"), await client.get("/agents/me")
+        client.headers["authorization"] = f"Bearer {token('ada')}"
+        made = await client.post("/agents/threads")
+        thread = made.headers["location"]
+        answered = await client.post(f"{thread}/runs", json={"message": "Hi.", "message_id": "a/b"})
+
+    assert (healthy.status_code, stranger.status_code) == (200, 401)
+    assert (thread, answered.headers["location"]) == (f"/agents/threads/{made.json()['id']}", f"{thread}/runs/a%2Fb")
+
+
+async def test_a_path_that_was_changed_on_the_way_here_is_the_one_that_counts(worker: MakeWorker) -> None:
+    app = worker().app
+
+    async def outer(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "path": scope["path"].removeprefix("/api")}, receive, send)
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(outer), base_url="http://testserver") as client:
+        assert (await client.get("/api/healthz")).status_code == 200

@@ -191,7 +191,7 @@ class _Gate:
             await send(message)
 
         try:
-            if scope["path"] not in self._public:
+            if scope["path"].removeprefix(scope.get("root_path", "")) not in self._public:
                 await self._let_in(Request(scope))
         except Problem as problem:
             response = refused(problem) if _is_page(scope) else problem.response()
@@ -217,11 +217,12 @@ class _Gate:
 
 def _path_of(scope: Scope) -> str:
     """Return a path in which `/` and `%` of an id stay encoded, so that it is one part; `Call.path` decodes them."""
-    raw = scope.get("raw_path")
-    if raw is None:
-        return str(scope["path"]).replace("%", "%25")
     # Some servers leave the query behind it.
-    kept = re.split("(%2[Ff]|%25)", raw.partition(b"?")[0].decode("latin-1"))
+    raw = (scope.get("raw_path") or b"").partition(b"?")[0].decode("latin-1")
+    if unquote(raw) != scope["path"]:
+        # There is none, or the path was changed on the way here.
+        return str(scope["path"]).replace("%", "%25")
+    kept = re.split("(%2[Ff]|%25)", raw)
     return "".join(part if number % 2 else unquote(part) for number, part in enumerate(kept))
 
 
