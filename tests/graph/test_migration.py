@@ -429,6 +429,12 @@ def test_a_dry_run_makes_no_file(template: Path, tmp_path: Path, capsys: pytest.
     assert not (tmp_path / "new.db").exists()
 
 
+def test_a_database_in_memory_is_no_target(template: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["migrate", f"sqlite:///{template}", "sqlite://"]) == 2
+
+    assert "a database in memory keeps nothing" in capsys.readouterr().err
+
+
 def test_what_cannot_be_read_stays_behind(template: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(template, tmp_path))
     with open_storage(f"sqlite:///{path}") as source, open_storage(f"sqlite:///{tmp_path}/new.db") as target:

@@ -37,9 +37,12 @@ def migrate(
     what is there already is not copied twice.
     """
     # Taken when called: both bring LangGraph.
+    from everthread.storage.locations import is_postgres, locate
     from everthread.storage.migration import migrate as copy
     from everthread.storage.open import open_storage
 
+    if not is_postgres(target) and locate(target).path is None:
+        raise SettingsError("a database in memory keeps nothing; name a file or a Postgres database to copy to")
     types = [_type(name) for name in allow_type or ()]
     began = time.monotonic()
     with open_storage(source, create=False, lock_timeout_seconds=WAIT_SECONDS, allowed_types=types) as old:
