@@ -23,7 +23,7 @@ from everthread.ledger.why import Explanation, explain_closest
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, Note, namespaces
 from everthread.state.marks import is_answer, is_synthetic, sequence
-from everthread.state.reducer import Message, clean_content
+from everthread.state.reducer import clean_content
 from everthread.state.stored import StoredMessage
 from everthread.storage.adoption import state_messages
 from everthread.storage.history import NoteHistory, note_history, thread_history
