@@ -451,6 +451,14 @@ def test_it_asks_before_it_deletes(run: Any, monkeypatch: pytest.MonkeyPatch) ->
         assert exists(storage, "t")
 
 
+def test_it_asks_nothing_when_nothing_goes(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("typer.confirm", _refuse)
+
+    code, out, _ = run("--retention", "idle_days=1000000")
+
+    assert (code, out) == (0, "Nothing is old enough to go.\n")
+
+
 def _refuse(*_: Any, **__: Any) -> None:
     raise typer.Abort
 

@@ -1,6 +1,7 @@
 """`retain`: delete what is kept no longer."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -56,11 +57,14 @@ def retain(
     with opened as storage:
         if not has_policy(storage, agents):
             raise SettingsError("say what is kept for how long, such as `--retention idle_days=90`; docs/retention.md")
+        at = datetime.now(UTC)  # nothing grows old enough while the question waits
         if not dry_run and not yes:
-            print_retained(delete(storage, agents, is_dry=True, adopted=adopted), shown=note)
-            confirm("Delete this? It cannot be undone (`--yes` skips this question).")
+            planned = delete(storage, agents, is_dry=True, adopted=adopted, at=at)
+            if planned.deletions:
+                print_retained(planned, shown=note)
+                confirm("Delete this? It cannot be undone (`--yes` skips this question).")
         with progress("looking for what is old" if dry_run else "deleting what is old") as report:
-            done = delete(storage, agents, is_dry=dry_run, adopted=adopted, progress=report)
+            done = delete(storage, agents, is_dry=dry_run, adopted=adopted, at=at, progress=report)
     if as_json:
         print_json(done.as_json())
     else:
