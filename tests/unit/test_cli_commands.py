@@ -702,6 +702,17 @@ def test_an_agent_by_a_path_is_told_to_name_its_module(run: Run) -> None:
     )
 
 
+def test_what_an_agents_module_prints_is_not_on_stdout(run: Run) -> None:
+    talk("hello")
+    code = "from everthread import Agent\nprint('loaded')\nit = Agent(name='loud', title='L', instructions='Talk.')\n"
+    Path("loud_agent.py").write_text(code, encoding="utf-8")
+
+    _, out, err = run("doctor", "--threads", "--agent", "loud_agent:it", "--json")
+
+    assert json.loads(out)["ok"]
+    assert err.startswith("loaded\n")
+
+
 @pytest.mark.parametrize(
     ("code", "says"),
     [

@@ -6,6 +6,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePath
@@ -248,6 +249,8 @@ def with_spend(agent: Agent, limits: str | None) -> Agent:
 def load_attribute(kind: str, name: str) -> Any:
     """Return what `module:attribute` names; a module is looked for in the current folder too.
 
+    What the module prints goes to stderr: stdout is the command's own, and JSON with `--json`.
+
     Raises:
         SettingsError: there is no such thing; `kind` says what it was to be.
     """
@@ -258,7 +261,8 @@ def load_attribute(kind: str, name: str) -> Any:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        return getattr(import_module(module), attribute)
+        with redirect_stdout(sys.stderr):
+            return getattr(import_module(module), attribute)
     except Exception as failure:  # a module of the user's may raise anything
         reason = " ".join(without_guide(str(failure)).split()) or type(failure).__name__
         raise SettingsError(f"cannot load the {kind} {name!r}: {reason}{_place(failure)}") from failure
