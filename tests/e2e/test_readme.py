@@ -36,6 +36,18 @@ def test_the_example_of_an_own_agent_runs(tmp_path: Path) -> None:
     assert run(own, tmp_path).strip() == "shop"
 
 
+def test_the_example_of_a_transcript_recalls_what_left_the_prompt(tmp_path: Path) -> None:
+    example = next(one for one in blocks(README.parent / "docs" / "parts.md") if "transcript.recall" in one)
+
+    assert "user: My locker code is 4711." in run(example, tmp_path)
+
+
+def test_the_agent_of_the_tutorial_is_loaded_without_its_conversation(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(blocks(README.parent / "docs" / "tutorial.md")[0], encoding="utf-8")
+
+    assert run("from shop import shop\nprint(shop.name)\n", tmp_path) == "shop\n"
+
+
 def test_every_link_of_readme_and_docs_leads_somewhere() -> None:
     pages = [README, *README.parent.glob("docs/*.md"), README.parent / "CONTRIBUTING.md"]
     links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))]
