@@ -193,6 +193,7 @@ def test_a_document_number_is_refused_and_not_repeated(tmp_path: Path) -> None:
         ("p.json", b'{"name": "Ada",\n}', r"p\.json:2 is not JSON"),
         ("p.yaml", b"name: [Ada\n", r"p\.yaml:2 is neither JSON nor YAML"),
         ("p.yaml", b"- Ada", "holds a list"),
+        ("p.yaml", b"", "is empty"),
         ("p.yaml", b"\xff\xfe\x00", "not UTF-8"),
         ("p.yaml", None, "No such file"),
         ("p.yaml", b"name: Ada", "`employee_id`: Field required"),

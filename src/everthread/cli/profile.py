@@ -80,6 +80,8 @@ def read_profile(file: Path, agent: Agent) -> dict[str, Any]:
         RecordError: the file cannot be read, is neither JSON nor YAML, or does not fit; every field is named.
     """
     raw = _parsed(file)
+    if raw is None:
+        raise RecordError(f"{str(file)!r} is empty; it must hold the named fields of a profile")
     if not isinstance(raw, dict):
         raise RecordError(f"{str(file)!r} holds a {type(raw).__name__} where a profile with named fields is expected")
     from everthread.profiles import valid_profile
