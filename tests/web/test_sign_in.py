@@ -60,6 +60,18 @@ async def test_no_other_key_signs_in(keys: tuple[Path, str], headers: dict[str, 
     assert await ApiKeys(keys[0]).identify(headers) is None
 
 
+@pytest.mark.parametrize("option", ["api-keys", "jwt-secret", "jwks"])
+def test_a_file_that_is_no_text_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    file = tmp_path / "binary"
+    file.write_bytes(b"\xa8\xff")
+
+    code = main(["serve", "--port", "0", "--database", f"sqlite:///{tmp_path}/a.db", f"--{option}", str(file)])
+
+    assert (code, "it is not UTF-8 text" in capsys.readouterr().err) == (2, True)
+
+
 @pytest.mark.parametrize("line", ["ada", "ada secret", f"{'0' * 64}", f"ada {'g' * 64}", f"a\x00b {'0' * 64}"])
 def test_a_line_that_is_none_is_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "keys"

@@ -212,10 +212,9 @@ def _auth(
 def _secret(file: Path | None) -> str | None:
     if file is None:
         return os.environ.get("EVERTHREAD_JWT_SECRET")
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read the secret {str(file)!r}: {error}") from error
+    from everthread.web.auth import read_text
+
+    return read_text(file, "secret").strip()
 
 
 def _socket(host: str, port: int) -> socket.socket:

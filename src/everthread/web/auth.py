@@ -16,7 +16,17 @@ import jwt
 from everthread.errors import EverthreadError, SettingsError
 from everthread.state import namespaces
 
-__all__ = ["LOOPBACK", "ApiKeys", "Authenticator", "Authenticators", "Identity", "JwtKeys", "LocalUser", "new_key"]
+__all__ = [
+    "LOOPBACK",
+    "ApiKeys",
+    "Authenticator",
+    "Authenticators",
+    "Identity",
+    "JwtKeys",
+    "LocalUser",
+    "new_key",
+    "read_text",
+]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names of this machine."""
@@ -110,10 +120,24 @@ class ApiKeys:
             raise SettingsError(f"cannot read the keys {str(self._path)!r}: {error.strerror}") from error
 
 
+def read_text(path: Path, what: str) -> str:
+    """Return the text of a file.
+
+    Raises:
+        SettingsError: it cannot be read; `what` says what it is for.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"cannot read the {what} {str(path)!r}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"cannot read the {what} {str(path)!r}: it is not UTF-8 text") from error
+
+
 def _keys(path: Path) -> Sequence[tuple[str, str]]:
     """Return digest and user of each line of a file of keys."""
     pairs = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_text(path, "keys").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         user, _, digest = line.strip().rpartition(" ")
@@ -222,9 +246,10 @@ def _check_url(url: str) -> None:
 
 
 def _key_set(path: Path) -> dict[str | None, jwt.PyJWK]:
+    text = read_text(path, "key set")
     try:
-        return _by_id(jwt.PyJWKSet.from_dict(json.loads(path.read_text(encoding="utf-8"))))
-    except (OSError, ValueError, AttributeError, jwt.PyJWTError) as error:
+        return _by_id(jwt.PyJWKSet.from_dict(json.loads(text)))
+    except (ValueError, AttributeError, jwt.PyJWTError) as error:
         raise SettingsError(f"cannot read the key set {str(path)!r}: {error}") from error
 
 
