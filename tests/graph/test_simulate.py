@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -92,6 +93,10 @@ def test_a_conversation_that_one_window_refuses_is_in_no_sum() -> None:
 
 def test_work_is_spread_over_processes_and_results_keep_the_order_of_the_items() -> None:
     assert spread(len, ["a", "bb", "ccc"], jobs=2) == [1, 2, 3]
+
+
+def test_ctrl_c_ends_other_processes_without_a_traceback() -> None:
+    assert spread(signal.getsignal, [signal.SIGINT] * 2, jobs=2) == [signal.SIG_DFL] * 2
 
 
 def test_a_failure_in_another_process_is_raised_here() -> None:

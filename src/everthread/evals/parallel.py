@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -48,7 +49,9 @@ def _as_done(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[
         return
     # A fork would copy the locks of this process's threads as they are; a new interpreter has none.
     fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(items)), mp_context=fresh) as pool:
+    # Ctrl-C reaches every process: this one says what happened, the others end without a traceback.
+    quiet = (signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(min(jobs, len(items)), fresh, initializer=signal.signal, initargs=quiet) as pool:
         try:
             places = {pool.submit(work, item): place for place, item in enumerate(items)}
             for done in as_completed(places):
