@@ -192,7 +192,7 @@ def test_the_page_needs_no_network_and_escapes_names(found: Simulation) -> None:
 def test_a_page_can_say_that_nothing_could_be_compared() -> None:
     found = simulate([long_record(4)], [setting(window=256)], read_prices())
 
-    assert "None of the 1 conversations could be run" in render_simulation(found)
+    assert "None of 1 conversation could be run" in render_simulation(found)
 
 
 def test_a_thread_is_replayed_without_our_marks_and_without_calls_that_have_no_result() -> None:

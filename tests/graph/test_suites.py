@@ -86,6 +86,12 @@ def test_two_configurations_are_compared_conversation_by_conversation(tmp_path: 
     assert figures["difference.tokens_per_call.low"] > 0
 
 
+def test_one_compared_conversation_is_counted_as_one(tmp_path: Path) -> None:
+    report = measured("compare", write(tmp_path / "r.jsonl", long_record(2)), a="policy=token_budget")
+
+    assert "1 of 1 conversation ran on both sides." in report.remarks
+
+
 def test_the_same_dials_on_both_sides_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="both sides have the same dials"):
         measured("compare", write(tmp_path / "r.jsonl", long_record(2)))

@@ -29,6 +29,7 @@ from everthread.evals.records import Record
 from everthread.evals.replay import OURS, trace
 from everthread.evals.simulate import Case, Setting, simulate_one
 from everthread.evals.suites import Options, Report, Table, Tick, share
+from everthread.plain import counted
 from everthread.state import Context
 
 __all__ = ["Interval", "bootstrap", "dials", "run"]
@@ -167,7 +168,7 @@ def _report(
         ),
         remarks=(
             *picked.remarks,
-            f"{len(both):,} of {len(picked.records):,} conversations ran on both sides.",
+            f"{len(both):,} of {counted(len(picked.records), 'conversation')} ran on both sides.",
             "Costs are at the example prices.",
             "Replies are the recorded ones, so what differs is what the model would have been shown.",
         ),

@@ -9,6 +9,7 @@ from everthread.evals.baselines import FULL
 from everthread.evals.simulate import Row, Simulation, by_call
 from everthread.evals.suites import Cell, Report, shown
 from everthread.pages import environment
+from everthread.plain import counted
 
 __all__ = ["render_report", "render_simulation"]
 
@@ -112,14 +113,14 @@ def render_simulation(simulation: Simulation) -> str:
     page = _PAGES.get_template("simulation.html")
     cases = _cases(simulation)
     if not simulation.compared:
-        lead = f"None of the {simulation.records:,} conversations could be run under every setting."
+        lead = f"None of {counted(simulation.records, 'conversation')} could be run under every setting."
         return page.render(title="What if", lead=lead, simulation=simulation, cases=cases)
     windows = list(dict.fromkeys(row.setting.window for row in simulation.rows))
     sizes = " and ".join(f"{window:,}" for window in sorted(windows))
     lead = (
-        f"{simulation.compared:,} of {simulation.records:,} recorded conversations, "
-        f"{simulation.rows[0].sum('calls'):,} model calls each, under every policy at a window of {sizes} tokens. "
-        "No model was asked."
+        f"{simulation.compared:,} of {counted(simulation.records, 'recorded conversation')}, "
+        f"{counted(simulation.rows[0].sum('calls'), 'model call')} each, under every policy at a window of "
+        f"{sizes} tokens. No model was asked."
     )
     return page.render(
         title="What if",
