@@ -274,6 +274,40 @@ def test_what_another_middleware_puts_between_messages_stays_there(storage: Stor
     assert len(model.prompts[-1]) < 40
 
 
+class Hiding(AgentMiddleware):
+    """Hides what orders have been in results and what was asked for in calls, in the request alone."""
+
+    def wrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
+        return handler(request.override(messages=list(map(self._hidden, request.messages))))
+
+    async def awrap_model_call(self, request: ModelRequest, handler: Any) -> Any:
+        return await handler(request.override(messages=list(map(self._hidden, request.messages))))
+
+    def _hidden(self, message: Any) -> Any:
+        if isinstance(message, ToolMessage):
+            return message.model_copy(update={"content": message.text.replace("paid", "HIDDEN")})
+        if isinstance(message, AIMessage) and message.tool_calls:
+            return message.model_copy(update={"tool_calls": [{**call, "args": {}} for call in message.tool_calls]})
+        return message
+
+
+@pytest.fixture(scope="module")
+def hidden_talk(tmp_path_factory: pytest.TempPathFactory, ask: Ask) -> list[list[BaseMessage]]:
+    """Return the prompts of a talk in which another middleware ahead of ours hides parts of messages."""
+    model = Shop()
+    with open_storage(f"sqlite:///{tmp_path_factory.mktemp('talk')}/a.db", lock_timeout_seconds=0) as storage:
+        graph = build(storage, model, [Hiding(), ours()])
+        for number in range(TURNS):
+            ask(graph, f"Where is order {number}? " * 10)
+    return model.prompts
+
+
+def test_calls_are_sent_as_another_middleware_changed_them(hidden_talk: list[list[BaseMessage]]) -> None:
+    replies = [message for prompt in hidden_talk for message in prompt if isinstance(message, AIMessage)]
+
+    assert {str(call["args"]) for reply in replies for call in reply.tool_calls} == {"{}"}
+
+
 class Rewriting(AgentMiddleware):
     """Returns a reply of its own in the place of the model's, without its id."""
 

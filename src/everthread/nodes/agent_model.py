@@ -33,9 +33,7 @@ class AgentModel(Runnable[Any, AIMessage]):
         self._added = [one for one in request.messages if one.id is None or one.id not in own]
         asked = {message.id for message in request.messages}
         self._removed = {name for name in own if name not in asked}
-        self._changed = {
-            one.id: one for one in request.messages if one.id in own and one.content != own[one.id].content
-        }
+        self._changed = {one.id: one for one in request.messages if one.id in own and one != own[one.id]}
 
     @property
     def is_altered(self) -> bool:
