@@ -308,6 +308,13 @@ def test_calls_are_sent_as_another_middleware_changed_them(hidden_talk: list[lis
     assert {str(call["args"]) for reply in replies for call in reply.tool_calls} == {"{}"}
 
 
+def test_a_result_that_is_cut_shows_nothing_that_another_middleware_hid(hidden_talk: list[list[BaseMessage]]) -> None:
+    results = [message for prompt in hidden_talk for message in prompt if isinstance(message, ToolMessage)]
+
+    assert any("left out" in result.text and "HIDDEN" in result.text for result in results)
+    assert not [result.text for result in results if "paid" in result.text]
+
+
 class Rewriting(AgentMiddleware):
     """Returns a reply of its own in the place of the model's, without its id."""
 

@@ -10,10 +10,12 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMe
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 
+from everthread.models.provider import tokenizer_name
 from everthread.models.wrapped import reply_limit
 from everthread.nodes.deps import BoundModel, ModelWithTools
 from everthread.state.marks import is_masked
-from everthread.window.tokens import TokenCounter
+from everthread.window.masking import MARKER_TOKENS, STUB_TOKENS, mask
+from everthread.window.tokens import TokenCounter, counter_for
 
 __all__ = ["AgentModel", "AgentModelWithTools", "SchemaSizes"]
 
@@ -77,13 +79,22 @@ class AgentModel(Runnable[Any, AIMessage]):
         if "max_tokens" in options:
             model, options = reply_limit(model, options["max_tokens"])
         kept = [one for one in messages if one.id is None or one.id not in self._removed]
-        shown = [self._changed.get(one.id, one) if not is_masked(one) else one for one in kept]
+        counter = counter_for(tokenizer_name(model))
+        shown = [self._as_changed(one, counter) if one.id in self._changed else one for one in kept]
         return self.request.override(
             model=model,
             system_message=cast(SystemMessage, system) if self.request.system_message else None,
             messages=cast("list[AnyMessage]", self._with_added(shown)),
             model_settings={**self.request.model_settings, **options},
         )
+
+    def _as_changed(self, message: BaseMessage, counter: TokenCounter) -> BaseMessage:
+        """Return a message as another middleware made it, cut where this call cuts the message."""
+        changed = self._changed[message.id]
+        is_cut = is_masked(message) and message.content != self._own[message.id].content
+        if not is_cut or counter.message(changed) <= counter.message(message):
+            return changed
+        return mask(changed, max(counter.text(str(message.text)) - MARKER_TOKENS, STUB_TOKENS), counter)
 
     def _with_added(self, shown: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Put each message of another middleware behind the message that it followed, or the nearest one ahead."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 
 from everthread.state.marks import was_refetched
-from everthread.window.masking import LONGEST_STUB, SMALLEST_STUB, is_attachment, left_out, mask, stub
+from everthread.window.masking import LONGEST_STUB, MARKER_TOKENS, SMALLEST_STUB, is_attachment, left_out, mask, stub
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import Group, anchor_of, split
 
@@ -99,8 +99,8 @@ class Draft:
     def cut_results(self, group: Group, limit: int) -> None:
         """Cut each result of a group to a limit in tokens."""
         for result in group.results:
-            # A masked result is some forty tokens larger than its limit; below that nothing is won.
-            if self.sizes[str(result.id)] > limit + 44:
+            # A masked result has a marker beside its limit; below that nothing is won.
+            if self.sizes[str(result.id)] > limit + MARKER_TOKENS:
                 shown = self.masked.get(str(result.id), result)
                 self._replace(mask(as_text(shown), limit, self._counter))
 

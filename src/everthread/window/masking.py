@@ -25,7 +25,10 @@ STUB_IDENTIFIERS = 100
 SMALLEST_STUB = STUB_TOKENS + 10
 """Size of a stub at the least: the marker alone takes some thirty tokens."""
 
-LONGEST_STUB = STUB_TOKENS + STUB_IDENTIFIERS + 44
+MARKER_TOKENS = 44
+"""Size of the marker at the most, with its handle."""
+
+LONGEST_STUB = STUB_TOKENS + STUB_IDENTIFIERS + MARKER_TOKENS
 """Size of a stub at the most, with its marker; a tool result of no more tokens wins nothing as a stub."""
 
 
