@@ -43,7 +43,7 @@ from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.spending import metered
 from everthread.nodes.summarize import summarize
 from everthread.nodes.thread_view import ThreadView
-from everthread.nodes.tools import is_of_note, place_and_offload, with_id
+from everthread.nodes.tools import offload_new, with_id
 from everthread.nodes.trim import trim
 from everthread.spend.prices import read_price_list
 from everthread.state import Agent, Context, Spend, State, state_after
@@ -150,14 +150,16 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         return await amake_calls(self._answered(request, AgentModel(request, handler), config), config)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-        """Run a tool, and keep a long result out of the prompt."""
+        """Run a tool; ours gets a view of the state."""
         run, shown = self._shown(request)
-        return _kept(handler(shown), request, run)
+        result = handler(shown)
+        return with_id(result, request.state) if run.keeps else result
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Do what `wrap_tool_call` does without blocking the event loop."""
         run, shown = await asyncio.to_thread(self._shown, request)
-        return await asyncio.to_thread(_kept, await handler(shown), request, run)
+        result = await handler(shown)
+        return with_id(result, request.state) if run.keeps else result
 
     def _answered(
         self, request: ModelRequest[Any], handler: AgentModel, config: RunnableConfig
@@ -183,6 +185,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         else:
             resumed = NodeRun.of(state, runtime, deps)
             state = state_after(state, resumed.plan_update(resumed.plan()))
+        if run.keeps and not stays:
+            state = state_after(state, offload_new(state, view.new, runtime, deps))
         model = deps.model
         if needs_trim(PromptSize.of(state, state["plan"], model), run.context):
             state = state_after(state, trim(state, runtime, deps))
@@ -316,16 +320,6 @@ def _as_it_is(state: State, runtime: Any, deps: NodeDeps) -> ModelCalls[None]:
     """Send the messages that there are."""
     prompt = [deps.head or SystemMessage(""), *state["messages"]]
     yield ModelCall(deps.model.bound(reads_back=False).chat, prompt, is_reply=True)
-
-
-def _kept(result: Any, request: ToolCallRequest, run: "_Run") -> Any:
-    """Return a tool's result as the state takes it; a long one is in the transcript."""
-    if not run.keeps:
-        return result
-    if not is_of_note(result, request.tool_call, run.store, run.thread_id, run.context):
-        return with_id(result, request.state)
-    # A tool runs ahead of the model that reads its result, so which one that is is not known here.
-    return place_and_offload(result, run.viewed(request), counter_for(None), {tool.name for tool in READERS})
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from everthread import EverthreadMiddleware, EverthreadState, open_storage
 from everthread.models.scripted import ScriptedModel
+from everthread.state.marks import was_refetched
 from everthread.storage.open import Storage
 
 CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "ann"}}
@@ -157,6 +158,53 @@ def test_a_tool_sees_the_state_and_the_context_of_its_own_app(storage: Storage, 
     ask(build(storage, model, tools=[look], context_schema=dict), "look", context={"tier": "gold"})
 
     assert seen == [(["messages"], {"tier": "gold"})]
+
+
+ROWS = "a row of the table\n" * 600
+
+
+def test_a_long_result_for_the_user_stays_whole(storage: Storage, ask: Ask) -> None:
+    @tool(return_direct=True)
+    def report() -> str:
+        """Print a report."""
+        return ROWS
+
+    model = ScriptedModel([calls(("report", {}))])
+
+    values = ask(build(storage, model, tools=[report]), "report")
+
+    assert values["messages"][-1].text == ROWS
+
+
+def test_a_long_result_in_a_command_leaves_a_handle(storage: Storage, ask: Ask) -> None:
+    @tool
+    def look(runtime: ToolRuntime) -> Command[Any]:
+        """Look something up."""
+        return Command(update={"messages": [ToolMessage(ROWS, tool_call_id=runtime.tool_call_id)]})
+
+    model = ScriptedModel([calls(("look", {})), "Seen."])
+
+    values = ask(build(storage, model, tools=[look]), "look")
+
+    assert "read_tool_output" in model.prompts[1][-1].text
+    assert values["messages"][2].text == model.prompts[1][-1].text
+
+
+def test_a_result_that_was_fetched_twice_is_marked_in_the_state(storage: Storage, ask: Ask) -> None:
+    @tool
+    def look() -> str:
+        """Look something up."""
+        return "a row of the table"
+
+    dials = {"policy": "sliding_window", "keep_last_turns": 1, "learn_from_refetches": True}
+    model = ScriptedModel([calls(("look", {})), "Seen.", "Yes.", calls(("look", {})), "Seen."])
+    agent = build(storage, model, tools=[look]).with_config({"configurable": {"everthread": dials}})
+
+    for question in ("look", "next", "look again"):
+        values = ask(agent, question)
+
+    (result,) = (message for message in values["messages"] if isinstance(message, ToolMessage))
+    assert was_refetched(result)
 
 
 def test_a_note_is_saved_by_the_tool_of_ours(storage: Storage, ask: Ask) -> None:

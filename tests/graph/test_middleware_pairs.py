@@ -175,6 +175,24 @@ def test_beside_langchains_own_nothing_is_lost(talk: Talk) -> None:
     assert all(line in talk.messages[2].text for line in ("order 0 line 0", "order 0 line 19"))
 
 
+def test_what_is_redacted_in_a_long_result_is_not_in_the_transcript(storage: Storage, ask: Ask, order: Order) -> None:
+    @tool
+    def read_mail() -> str:
+        """Read the mail."""
+        return "ann@example.com has written\n" * 100
+
+    call = {"name": "read_mail", "args": {}, "id": "c"}
+    model = ScriptedModel([AIMessage("", tool_calls=[call]), "Read."])
+    pii = PIIMiddleware("email", strategy="redact", apply_to_tool_results=True)
+
+    values = ask(build(storage, model, order(pii, ours(tool_output_tokens=100)), tools=[read_mail]), "read")
+
+    result = transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))[2]
+    assert "left out" in values["messages"][2].text
+    assert result.text.startswith("[REDACTED_EMAIL] has written")
+    assert "ann@example.com" not in result.text
+
+
 def test_an_approval_is_asked_and_answered(storage: Storage, ask: Ask, order: Order) -> None:
     sold = []
 

@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.ledger.record import now
 from everthread.state import State, namespaces
-from everthread.state.marks import is_recalled, is_synthetic, marks, of_others
+from everthread.state.marks import is_recalled, is_synthetic, marks, of_others, was_refetched
 from everthread.state.places import (
     Place,
     Places,
@@ -48,6 +48,8 @@ class ThreadView:
     """No call has answered this question yet."""
     sent: Sequence[BaseMessage]
     """The messages as the agent's own state has them."""
+    new: frozenset[str] = frozenset()
+    """Ids of those that came since the last call; none in a thread without calls."""
 
     @classmethod
     def load(cls, store: BaseStore, thread_id: str, sent: Sequence[BaseMessage]) -> "ThreadView":
@@ -69,7 +71,7 @@ class ThreadView:
         state: dict[str, Any] = {key: record[key] for key in _STATE if key in record}
         state["prefix"] = bytes.fromhex(record.get("prefix", ""))
         state["messages"] = [one for message in messages for one in (blocks.get(str(message.id)), message) if one]
-        return cls(cast(State, state), is_new, sent)
+        return cls(cast(State, state), is_new, sent, frozenset(names) - known.keys() if known else frozenset())
 
     def record(self, after: State, thread_id: str, *, stays: bool) -> list[PutOp]:
         """Prepare the writes of the record that the next call reads.
@@ -100,10 +102,11 @@ class ThreadView:
         return [message for message in self.sent if message.id not in kept]
 
     def writes(self, after: State) -> list[BaseMessage]:
-        """Return what the agent's own channel has to be told: what left, and the stand-ins for what was masked."""
-        before = {message.id: message.content for message in self.sent}
+        """Return what the agent's own channel has to be told: what left, and the stand-ins for what was masked,
+        and what is masked last from now on."""
+        before = {message.id: (message.content, was_refetched(message)) for message in self.sent}
         messages = after.get("messages", [])
-        changed = [one for one in messages if one.id in before and one.content != before[one.id]]
+        changed = [one for one in messages if one.id in before and before[one.id] != (one.content, was_refetched(one))]
         return [*(RemoveMessage(id=str(message.id)) for message in self.left(after)), *changed]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,6 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException
 from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.store.base import BaseStore
 from langgraph.types import Command, Send
 
 from everthread.ledger.events import Event, Offloaded, Refetch
@@ -22,7 +21,7 @@ from everthread.nodes.prompt_plan import checked_session
 from everthread.nodes.sizes import has_readers
 from everthread.nodes.trim import handle_operation
 from everthread.plain import without_guide
-from everthread.state import Context, State
+from everthread.state import State, Update
 from everthread.state.marks import marked, marks, sequence
 from everthread.state.reducer import clean, clean_content
 from everthread.state.scrubbing import scrub
@@ -143,36 +142,45 @@ def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> An
             # Whole, since nothing else would have it; `trim` shortens it for the prompt.
             return _placed(result, request.state)
     try:
-        return place_and_offload(result, request, counter, {tool.name for tool in deps.model.readers})
+        return _place_and_offload(result, request, counter, {tool.name for tool in deps.model.readers})
     except Exception as error:
         raise _KeepingFailed from error
 
 
-def is_of_note(result: Any, call: Mapping[str, Any], store: BaseStore, thread_id: str, context: Context) -> bool:
-    """Tell whether `place_and_offload` has work to do: a result is too long, or its call asks again for what had left.
+def offload_new(state: State, new: Collection[str], runtime: Any, deps: NodeDeps) -> Update:
+    """Offload the results over `tool_output_tokens` among new messages of somebody else's agent.
+
+    Ahead of the call that reads them: what its other middlewares redact has been redacted by now, and what a tool
+    returns to the user directly stays whole.
 
     Args:
-        context: `tool_output_tokens`.
+        state: a view that has the places of its messages.
+        new: ids of those that came since the last call.
     """
-    results = result if isinstance(result, list) else [result]
-    texts = [str(one.text) for one in results if isinstance(one, ToolMessage)]
-    # A token is at least one byte.
-    is_long = any(len(text.encode("utf-8", "replace")) > context.tool_output_tokens for text in texts)
-    return is_long or bool(repeated(store, thread_id, [call], ())[0])
+    readers, calls, shown = {tool.name for tool in deps.model.readers}, dict[str, Any](), []
+    for message in state["messages"]:
+        if isinstance(message, AIMessage):
+            calls |= {str(call["id"]): call for call in message.tool_calls}
+        elif isinstance(message, ToolMessage) and message.id in new and message.tool_call_id in calls:
+            request = ToolCallRequest(calls[message.tool_call_id], None, state, runtime)
+            result = _offloaded(message, request, deps.model.counter, readers)
+            if result is not message:
+                shown.append(result)
+    return {"messages": shown}
 
 
-def place_and_offload(result: Any, request: ToolCallRequest, counter: TokenCounter, readers: Collection[str]) -> Any:
+def _place_and_offload(result: Any, request: ToolCallRequest, counter: TokenCounter, readers: Collection[str]) -> Any:
     """Give a result its place in the thread, and offload one over `tool_output_tokens`; commands pass unchanged.
 
     The tool has run by now. Killed before LangGraph has saved what this returns, it runs again when the turn goes on.
 
     Args:
         result: what the tool returned: a message, a command, or a list of them.
-        request: its call; `state` is ours, or a view that has the places of its messages.
+        request: its call.
         readers: names of the tools that read what the prompt no longer shows.
     """
     if isinstance(result, list):
-        return [place_and_offload(one, request, counter, readers) for one in result]
+        return [_place_and_offload(one, request, counter, readers) for one in result]
     if not isinstance(result, ToolMessage):
         return result
     return _offloaded(_placed(result, request.state), request, counter, readers)
