@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
 
 from everthread import Context, EverthreadMiddleware, EverthreadState, open_storage
@@ -363,6 +364,22 @@ def test_a_turn_of_the_app_without_the_middleware_is_no_gap(storage: Storage, as
     assert [one.text.split("?")[0] for one in messages if one.type == "human"] == [
         f"Where is order {number}" for number in range(25)
     ]
+
+
+@pytest.mark.parametrize("state", [None, EverthreadState])
+def test_what_is_said_after_the_state_was_emptied_comes_behind_what_left(
+    storage: Storage, ask: Ask, state: Any
+) -> None:
+    graph = agent(storage, ScriptedModel(["Yes. " * 100] * 14), state=state)
+    for number in range(12):
+        ask(graph, f"Where is order {number}? " * 30)
+
+    ask(graph, [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("A new start.")])
+    values = ask(graph, "And on?")
+
+    messages = transcript(storage.store, "t", thread_messages(storage.store, "t", values["messages"]))
+    assert [one.text for one in messages if one.type == "human"][-2:] == ["A new start.", "And on?"]
+    assert len({sequence(one) for one in messages}) == len(messages) > 4
 
 
 def test_a_message_sent_again_gets_its_answer(storage: Storage, ask: Ask) -> None:

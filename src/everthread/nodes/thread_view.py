@@ -159,6 +159,9 @@ def _archived_places(store: BaseStore, thread_id: str, names: Sequence[str]) -> 
         return {}
     # Behind the last one that is here too, the archive may be another branch's.
     last = max((place.seq for name, place in places.items() if name in names), default=None)
+    if last is None and not any(place.previous in names for place in places.values()):
+        # The app has taken all messages out of its state: what is there now came later.
+        return places
     places = {name: place for name, place in places.items() if last is None or place.seq <= last}
     # The first question, which never leaves, is in no archive.
     ahead = itertools.takewhile(lambda name: name not in places, names)
