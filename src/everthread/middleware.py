@@ -42,7 +42,7 @@ from everthread.nodes.second_opinion import judge
 from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.spending import metered
 from everthread.nodes.summarize import summarize
-from everthread.nodes.thread_view import ThreadView
+from everthread.nodes.thread_view import ThreadView, with_ids
 from everthread.nodes.tools import offload_new, with_id
 from everthread.nodes.trim import trim
 from everthread.spend.prices import read_price_list
@@ -140,14 +140,17 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             SettingsError: the run names no user, or the thread belongs to another one.
         """
         config = get_config()
-        return make_calls(self._answered(request, AgentModel(request, handler), config), config)
+        named = _named(request)
+        return make_calls(self._answered(named, AgentModel(named, handler), config, stays=named is not request), config)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does without blocking the event loop."""
         config = get_config()
-        return await amake_calls(self._answered(request, AgentModel(request, handler), config), config)
+        named = _named(request)
+        calls = self._answered(named, AgentModel(named, handler), config, stays=named is not request)
+        return await amake_calls(calls, config)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Run a tool; ours gets a view of the state."""
@@ -162,9 +165,13 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         return with_id(result, request.state) if run.keeps else result
 
     def _answered(
-        self, request: ModelRequest[Any], handler: AgentModel, config: RunnableConfig
+        self, request: ModelRequest[Any], handler: AgentModel, config: RunnableConfig, *, stays: bool
     ) -> ModelCalls[ModelResponse[Any] | ExtendedModelResponse[Any]]:
-        """Do in one step what our own graph does in several, on a view of the agent's state."""
+        """Do in one step what our own graph does in several, on a view of the agent's state.
+
+        Args:
+            stays: nothing can be taken out of the agent's state.
+        """
         run = self._run(request.runtime, config)
         sent: Sequence[BaseMessage] = of_others(request.state["messages"])
         if question_of(sent) is None:
@@ -176,7 +183,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         deps = self._deps(request, handler, run)
         view = ThreadView.load(run.store, run.thread_id, sent)
         # A deep agent's own summarizer counts the messages of the state by their position.
-        stays = request.state.get("_summarization_event") is not None
+        stays = stays or request.state.get("_summarization_event") is not None
         if is_asked_ahead(config.get("configurable", {})):
             raise CallAhead(view, run.runtime, deps, stays)
         state, runtime = view.state, run.runtime
@@ -313,6 +320,17 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         run = self._run(request.runtime, request.runtime.config)
         is_ours = request.tool_call["name"] in OWN_TOOLS
         return run, run.viewed(request) if is_ours and run.keeps else request
+
+
+def _named(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """Return a request whose messages have ids; the same one when all of the agent's state have."""
+    own = request.state["messages"]
+    named = with_ids(own)
+    if named is own:
+        return request
+    pairs = list(zip(own, named, strict=True))
+    messages = [next((new for old, new in pairs if old is one), one) for one in request.messages]
+    return request.override(state=cast(Any, {**request.state, "messages": named}), messages=cast(Any, messages))
 
 
 @metered

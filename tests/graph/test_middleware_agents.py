@@ -3,14 +3,15 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NotRequired
+from typing import Annotated, Any, NotRequired, Required
 
 import pytest
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import AgentMiddleware, hook_config
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage, convert_to_messages
 from langchain_core.tools import tool
+from langgraph.channels.delta import DeltaChannel
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
@@ -19,6 +20,7 @@ from everthread import EverthreadMiddleware, EverthreadState, open_storage
 from everthread.models.scripted import ScriptedModel
 from everthread.state.marks import was_refetched
 from everthread.storage.open import Storage
+from everthread.window.tokens import counter_for
 
 CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "ann"}}
 
@@ -158,6 +160,52 @@ def test_a_tool_sees_the_state_and_the_context_of_its_own_app(storage: Storage, 
     ask(build(storage, model, tools=[look], context_schema=dict), "look", context={"tier": "gold"})
 
     assert seen == [(["messages"], {"tier": "gold"})]
+
+
+def appended(messages: list[Any], writes: list[Any]) -> list[Any]:
+    """Add messages and replace those of a known id, as a deep agent's channel does: one without an id gets none."""
+    for message in convert_to_messages(
+        [one for write in writes for one in (write if isinstance(write, list) else [write])]
+    ):
+        places = [place for place, old in enumerate(messages) if message.id is not None and old.id == message.id]
+        messages = [one for place, one in enumerate(messages) if place not in places]
+        if not isinstance(message, RemoveMessage):
+            messages.insert(places[0] if places else len(messages), message)
+    return messages
+
+
+class DeltaState(AgentState[Any]):
+    """State of an agent that keeps inputs without ids as they came."""
+
+    messages: Required[Annotated[list[AnyMessage], DeltaChannel(appended)]]
+
+
+@pytest.fixture
+def unnamed(storage: Storage, ask: Ask) -> tuple[ScriptedModel, list[AnyMessage]]:
+    """Return the model and the state of a thread whose user's messages have no ids, without a guard."""
+    model = ScriptedModel(["Yes. " * 200] * 20)
+    agent = create_agent(
+        model,
+        middleware=[EverthreadMiddleware(window=4_000, summarizer="offline")],
+        state_schema=DeltaState,
+        checkpointer=storage.checkpointer,
+        store=storage.store,
+    )
+    for number in range(20):
+        values = ask(agent, {"messages": f"question {number}"})
+    return model, values["messages"]
+
+
+def test_messages_without_ids_stay_in_the_state_as_they_are(unnamed: tuple[ScriptedModel, list[AnyMessage]]) -> None:
+    texts = [message.text for message in unnamed[1]]
+
+    assert texts == [text for number in range(20) for text in (f"question {number}", "Yes. " * 200)]
+
+
+def test_messages_without_ids_are_sent_once_and_trimmed(unnamed: tuple[ScriptedModel, list[AnyMessage]]) -> None:
+    for number, prompt in enumerate(unnamed[0].prompts):
+        assert sum(message.text == f"question {number}" for message in prompt) == 1
+        assert counter_for(None).messages(prompt) < 4_000
 
 
 ROWS = "a row of the table\n" * 600

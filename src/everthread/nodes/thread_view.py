@@ -5,6 +5,7 @@ model call, by the id of its reply: so it outlives turns that the agent takes wi
 goes on after a crash, finds the record of the reply that it goes on from.
 """
 
+import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,9 +57,9 @@ class ThreadView:
         """Read the records of the messages that are in view.
 
         Args:
-            sent: the messages of the agent's state, oldest first, each with an id.
+            sent: the messages of the agent's state, oldest first.
         """
-        sent = of_others(sent)
+        sent = of_others(with_ids(sent))
         space, names = namespaces.calls(thread_id), [str(message.id) for message in sent]
         records = _newest_records(store, space, names)
         name, record = newest_record(with_renamed_reply(records, sent, partial(_written_behind, store, space)))
@@ -108,6 +109,22 @@ class ThreadView:
         messages = after.get("messages", [])
         changed = [one for one in messages if one.id in before and before[one.id] != (one.content, was_refetched(one))]
         return [*(RemoveMessage(id=str(message.id)) for message in self.left(after)), *changed]
+
+
+def with_ids(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Return the messages of an agent's state, each with an id, the same one at every call.
+
+    A delta channel that is not ours keeps an input without one, such as a mere text, as it came.
+    """
+    if all(message.id is not None for message in messages):
+        return messages
+    named: list[BaseMessage] = []
+    for message in messages:
+        ahead = named[-1].id if named else None
+        text = f"{ahead}\x00{message.type}\x00{message.content!r}"
+        name = message.id or "u-" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:24]
+        named.append(message if message.id else message.model_copy(update={"id": name}))
+    return named
 
 
 def thread_messages(store: BaseStore, thread_id: str, sent: Sequence[BaseMessage]) -> list[BaseMessage]:
