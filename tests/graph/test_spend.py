@@ -315,6 +315,23 @@ def test_a_limit_needs_a_price(storage: Storage) -> None:
         build_graph(AGENT, model=model, storage=storage, spend=Spend(thread=1.0, prices=file))
 
 
+class Named(ScriptedModel):
+    """A scripted model with a name of its own."""
+
+    model_name: str = ""
+
+
+def test_a_fallback_that_is_dearer_counts_ahead_of_the_call(storage: Storage, prices: Path) -> None:
+    prices.write_text(PRICES + "  cheap: { input: 1, output: 1 }\n", encoding="utf-8")
+    cheap, dear = Named([ConnectionError("down")]), Named([reply()])
+    cheap.model_name, dear.model_name = "cheap", "offline"
+    model: Any = cheap.with_fallbacks([dear])
+
+    graph = build_graph(AGENT, model=model, storage=storage, spend=Spend(prices=prices, thread=0.10))
+
+    assert run(graph, "Hello?")["__interrupt__"][0].value["type"] == "spend"
+
+
 SUMMARY = "## Goal\n- A trip [1].\n## Decisions\n- The night train [1]."
 """What a summariser says of the turns below."""
 FOLDING = {**DIALS, "context_limit": 2, "keep_last_turns": 1}

@@ -20,7 +20,9 @@ from everthread.ledger.events import ModelCalled, SpendGranted, SpendRefused
 from everthread.ledger.record import record, recorded
 from everthread.memory.text.consent import approves
 from everthread.models.calls import ModelCall, ModelCalls
-from everthread.models.wrapped import input_limit
+from everthread.models.provider import provider as provider_of
+from everthread.models.provider import tokenizer_name
+from everthread.models.wrapped import ChatModel, chat_models, input_limit
 from everthread.nodes.deps import NodeDeps, context_of
 from everthread.nodes.failures import classify
 from everthread.nodes.nested import own_store
@@ -127,7 +129,7 @@ class Account:
         model = self.deps.model_for(self.context)
         reserve = size.budget.reply_reserve
         inputs = min(_at_most(tokens, calibration_of(self.state, model), size.counter), size.budget.window)
-        most = self._most(model.provider, model.name, inputs, reserve)
+        most = self._most(model.chat, model.provider, model.name, inputs, reserve)
         if most is None:
             raise SettingsError(no_price(model.provider, model.name))
         call = {"model": model.name, "purpose": "reply", "most": round(most, 9), "input_tokens": inputs}
@@ -237,7 +239,8 @@ class Account:
         counter = counter_for(name)
         tokens = sum(counter.sizes(call.prompt)) + _SCHEMA_TOKENS
         window = input_limit(self.deps.summarizer) or UNKNOWN_WINDOW
-        most = self._most(provider, name, _at_most(tokens, Calibration(), counter), reply_reserve(window, None))
+        inputs, reserve = _at_most(tokens, Calibration(), counter), reply_reserve(window, None)
+        most = self._most(self.deps.summarizer, provider, name, inputs, reserve)
         messages = self.state.get("messages", [])
         if most is None:
             raise self._not_made(purpose, name, "price", no_price(provider, name))
@@ -292,12 +295,26 @@ class Account:
             return dict.fromkeys(question["grant"], float(answer))
         return {}
 
-    def _most(self, provider: str, name: str, inputs: int, outputs: int) -> float | None:
-        """Return what a call costs at the most; None when there is a limit and nobody knows the price."""
+    def _most(self, chat: ChatModel, provider: str, name: str, inputs: int, outputs: int) -> float | None:
+        """Return what a call costs at the most, by the dearest model that may answer it.
+
+        A fallback without a price counts like the model that is asked, which is how `settle` counts its reply.
+
+        Args:
+            chat: the model, with its fallbacks.
+            provider: of the model that is asked first.
+            name: of that model.
+            inputs: tokens of the prompt.
+            outputs: tokens of the reply.
+
+        Returns:
+            None when there is a limit and nobody knows the price.
+        """
         price = self._prices.find(provider, name)
         if price is None:
             return None if self.spend.limits else 0.0
-        return price.for_input(inputs).most(inputs, outputs)
+        fallbacks = [self._prices.find(provider_of(one), tokenizer_name(one) or "") for one in chat_models(chat)[1:]]
+        return max(one.for_input(inputs).most(inputs, outputs) for one in (price, *fallbacks) if one is not None)
 
     def _record_refusal(self, purpose: str, model: str, by: Any, reason: str, most: float) -> None:
         event = SpendRefused(purpose=purpose, model=model, by=by, reason=reason, most=most)
