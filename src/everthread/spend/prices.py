@@ -25,7 +25,7 @@ _BEDROCK = re.compile(r"^(?:[a-z]{2,4}\.)?(?:anthropic|amazon|mistral|meta|coher
 class Price(BaseModel):
     """Prices for a million tokens."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     input: float = Field(ge=0)
     cached_input: float | None = Field(default=None, ge=0)
@@ -145,7 +145,7 @@ def read_yaml(path: Path, where: str) -> Any:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"cannot read {where}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # such as a thirteenth month
         raise SettingsError(f"cannot read {where}: it is not YAML: {str(error).splitlines()[0]}") from error
 
 
@@ -153,17 +153,29 @@ def _validated(values: Any, where: str) -> PriceList:
     """Return a list of prices; sources are links, or names under `sources`."""
     if not isinstance(values, Mapping) or not isinstance(values.get("models"), Mapping):
         raise SettingsError(f"{where}: a price list has `models` with `input`, `output` and `date`; docs/spend.md")
-    sources = values.get("sources") or {}
-    shared = {"date": values["date"]} if "date" in values else {}
-    models = {
-        str(name): {**shared, **one, "source": sources.get(one.get("source"), one.get("source", ""))}
-        if isinstance(one, Mapping)
-        else one
-        for name, one in values["models"].items()
-    }
     try:
-        return PriceList.model_validate({"currency": values.get("currency", "USD"), "models": models})
+        file = _PriceFile.model_validate({**values, "models": {str(key): one for key, one in values["models"].items()}})
+        shared = {} if file.date is None else {"date": file.date}
+        models = {name: {**shared, **one, **file.source_of(one)} for name, one in file.models.items()}
+        return PriceList.model_validate({"currency": file.currency, "models": models})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        name = ".".join(map(str, first["loc"][1:])) or ".".join(map(str, first["loc"]))
+        name = ".".join(map(str, first["loc"])).removeprefix("models.")
         raise SettingsError(f"{where}: `{name}`: {first['msg']}; docs/spend.md has the format") from error
+
+
+class _PriceFile(BaseModel):
+    """A file of prices, before what its models share is theirs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    currency: str = PriceList.model_fields["currency"].default
+    date: Any = None
+    """Of each model without one of its own, which is where it is checked."""
+    sources: dict[str, str] | None = None
+    models: dict[str, dict[str, Any]]
+
+    def source_of(self, model: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the source of a model, by its name if it has one."""
+        source = model.get("source", "")
+        return {"source": (self.sources or {}).get(source, source) if isinstance(source, str) else source}
