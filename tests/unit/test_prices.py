@@ -84,6 +84,11 @@ def test_prices_in_another_currency_stand_alone(tmp_path: Path) -> None:
         ("models:\n  m: { input: -1, output: 1, date: 2026-01-01 }", "`m.input`"),
         ("models:\n  m: { input: 1, output: 1 }", "`m.date`"),
         ("models:\n  m: { input: 1, output: 1, date: 2026-01-01, per: 3 }", "`m.per`"),
+        ("models:\n  m: { input: .inf, output: 1, date: 2026-01-01 }", "`m.input`"),
+        ("models:\n  m: { input: 1, output: 1, date: 2026-01-01, source: [a] }", "`m.source`"),
+        ("sources: [a]\nmodels: {}", "`sources`"),
+        ("curency: EUR\nmodels: {}", "`curency`"),
+        ("date: 2026-13-01\nmodels: {}", "month"),
         ("models: [", "not YAML"),
     ],
 )
@@ -135,6 +140,19 @@ def test_a_price_list_that_the_environment_names_is_refused_with_the_variable(
             },
             Usage(input=50, cache_write=50, output=3, cache_write_hour=30),
         ),
+        (
+            # As OpenAI's client has it for a service tier.
+            {
+                "input_tokens": 100,
+                "output_tokens": 30,
+                "input_token_details": {"flex_cache_read": 60, "flex": 40},
+                "output_token_details": {"flex_reasoning": 25, "flex": 5},
+            },
+            Usage(input=40, cached=60, output=5, reasoning=25),
+        ),
+        # Fewer than none.
+        ({"input_tokens": 10, "output_tokens": -3, "input_token_details": {"cache_read": -4}}, Usage(input=10)),
+        ({"input_tokens": -10, "output_tokens": 0}, None),
         # Parts that are more than the whole.
         ({"input_tokens": 5, "output_tokens": 0, "input_token_details": {"cache_read": 9}}, Usage(cached=5)),
     ],

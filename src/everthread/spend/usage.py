@@ -40,15 +40,25 @@ def reported_usage(usage: Mapping[str, Any] | None) -> Usage | None:
 
     There `input_tokens` has all kinds of input, and `output_tokens` the reasoning too.
     """
-    if not usage or not (usage.get("input_tokens") or usage.get("output_tokens")):
+    usage = usage or {}
+    total, output = _tokens(usage, "input_tokens"), _tokens(usage, "output_tokens")
+    if not (total or output):
         return None
     inputs, outputs = usage.get("input_token_details") or {}, usage.get("output_token_details") or {}
-    total, output = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
-    hour = int(inputs.get("ephemeral_1h_input_tokens") or 0)
+    hour = _tokens(inputs, "ephemeral_1h_input_tokens")
     # Anthropic's client leaves the sum at 0 where it has both parts.
-    write = int(inputs.get("cache_creation") or 0) or hour + int(inputs.get("ephemeral_5m_input_tokens") or 0)
-    cached = min(int(inputs.get("cache_read") or 0), total)
+    write = _tokens(inputs, "cache_creation") or hour + _tokens(inputs, "ephemeral_5m_input_tokens")
+    cached = min(_tokens(inputs, "cache_read"), total)
     write = min(write, total - cached)
-    reasoning = min(int(outputs.get("reasoning") or 0), output)
+    reasoning = min(_tokens(outputs, "reasoning"), output)
     new, hour = total - cached - write, min(hour, write)
     return Usage(new, cached, write, output - reasoning, reasoning, cache_write_hour=hour)
+
+
+def _tokens(reported: Mapping[str, Any], kind: str) -> int:
+    """Return the tokens of a kind, never fewer than none.
+
+    OpenAI's client puts the service tier ahead of a kind, as in `flex_cache_read`.
+    """
+    names = (kind, f"flex_{kind}", f"priority_{kind}")
+    return max(0, next((int(value) for name in names if (value := reported.get(name))), 0))
