@@ -20,11 +20,14 @@ from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.nodes.spending import amount_of
 from everthread.spend.counters import Counters, Reservation
+from everthread.spend.prices import read_price_list
 from everthread.spend.usage import Usage
 from everthread.state import namespaces
 from everthread.state.records import items
 from everthread.storage.erasure import erase
 from everthread.storage.open import Storage
+from everthread.storage.reader import Reader
+from everthread.storage.spending import spend_rows
 from small_agent import AGENT, CONFIG, calls, names
 
 PRICES = """
@@ -306,6 +309,27 @@ def test_no_spend_writes_nothing(storage: Storage) -> None:
     assert "model_called" not in names(storage)
 
 
+def test_what_was_spent_in_another_currency_is_counted_apart(storage: Storage, prices: Path, tmp_path: Path) -> None:
+    euros = tmp_path / "euros.yaml"
+    euros.write_text(f"currency: EUR\n{PRICES}", encoding="utf-8")
+    for file in (prices, euros):
+        graph = build_graph(AGENT, model=ScriptedModel([reply()]), storage=storage, spend=Spend(prices=file))
+        run(graph, "Hello?")
+
+    rows = spend_rows(Reader(storage.tables), ["day"], read_price_list(prices))
+
+    assert {row.currency: row.cost for row in rows} == pytest.approx({"EUR": 0.14, "USD": 0.14})
+
+
+def test_a_limit_knows_amounts_of_its_own_currency_only(storage: Storage) -> None:
+    dollars, euros = Counters(storage.store, "ada", "t"), Counters(storage.store, "ada", "t", "EUR")
+    limits = {"thread": 1.0, "user_day": 1.0}
+
+    made = [one.reserve(limits, 0.9, purpose="reply", model="offline") for one in (dollars, euros, euros)]
+
+    assert [isinstance(one, Reservation) for one in made] == [True, True, False]
+
+
 def test_a_limit_needs_a_price(storage: Storage) -> None:
     model = ScriptedModel([])
     model_without: Any = model.bind()
@@ -320,12 +344,14 @@ class Named(ScriptedModel):
 
     model_name: str = ""
 
+    def __init__(self, name: str, *replies: Any) -> None:
+        super().__init__(replies)
+        self.model_name = name
+
 
 def test_a_fallback_that_is_dearer_counts_ahead_of_the_call(storage: Storage, prices: Path) -> None:
     prices.write_text(PRICES + "  cheap: { input: 1, output: 1 }\n", encoding="utf-8")
-    cheap, dear = Named([ConnectionError("down")]), Named([reply()])
-    cheap.model_name, dear.model_name = "cheap", "offline"
-    model: Any = cheap.with_fallbacks([dear])
+    model: Any = Named("cheap", ConnectionError("down")).with_fallbacks([Named("offline", reply())])
 
     graph = build_graph(AGENT, model=model, storage=storage, spend=Spend(prices=prices, thread=0.10))
 

@@ -1,4 +1,4 @@
-"""What was spent: a record for each user and day, and for each thread and day, in the store.
+"""What was spent: a record for each user, and for each thread, of a day and a currency, in the store.
 
 A call is reserved at the most that it can cost before it is made, and settled with what it took when its reply is
 here, each in one transaction under the user's key. Settling takes the reservation away, so that a call is counted once
@@ -101,7 +101,8 @@ class Counters:
             if len(questions) > answered:
                 outcomes.append(((), questions[answered]))
                 return ()
-            records = {"user_day": [user.value] if user else [], "thread": [one.value for one in threads]}
+            own = [one.value for one in threads if one.value["currency"] == self.currency]
+            records = {"user_day": [user.value] if user else [], "thread": own}
             over = [one for name, size in limits.items() if (one := _over(name, size, records[name], most))]
             if over:
                 question = None if make_question is None else make_question(over)
@@ -111,7 +112,7 @@ class Counters:
                 return [_put(place, task, {**(before.value if before else {}), "asks": [*questions, question]})]
             made = Reservation(uuid4().hex, day, purpose, model)
             outcomes.append(made)
-            mine = next((one.value for one in threads if one.key == day), None)
+            mine = next((one.value for one in threads if one.key == self._key(day)), None)
             puts = self._puts(day, user.value if user else None, mine, lambda record: _opened(record, made, most))
             return [*puts, _put(place, task, None)] if before is not None else puts
 
@@ -184,7 +185,7 @@ class Counters:
                 record = self._record(value, is_thread=limit == "thread")
                 if limit in amounts and not is_counted and name not in record["granted"]:
                     record["granted"] = {**record["granted"], name: amounts[limit]}
-                    puts.append(_put(space, day, record))
+                    puts.append(_put(space, self._key(day), record))
             outcomes.append(bool(puts))
             if puts and before is not None:
                 puts.append(_put(place, task, {**before, "granted": number + 1}))
@@ -197,7 +198,7 @@ class Counters:
         self, day: str, user: Record | None, thread: Record | None, change: Callable[[Record], Record]
     ) -> list[PutOp]:
         records = (self._record(user, is_thread=False), self._record(thread, is_thread=True))
-        return [_put(space, day, change(one)) for space, one in zip(self._places(), records, strict=True)]
+        return [_put(space, self._key(day), change(one)) for space, one in zip(self._places(), records, strict=True)]
 
     def _record(self, value: Record | None, *, is_thread: bool) -> Record:
         if value is not None:
@@ -209,7 +210,11 @@ class Counters:
         return namespaces.spent_by(self.user_id), namespaces.spent_in(self.thread_id)
 
     def _reads(self, day: str) -> list[Op]:
-        return [GetOp(space, day) for space in self._places()]
+        return [GetOp(space, self._key(day)) for space in self._places()]
+
+    def _key(self, day: str) -> str:
+        """Name the record of a day: amounts of two currencies cannot be added up."""
+        return day if self.currency == Counters.currency else f"{day} {self.currency}"
 
     def _change(self, reads: Sequence[Op], make: Callable[[list[Any]], Sequence[PutOp]]) -> None:
         change = getattr(self.store, "change", None)
