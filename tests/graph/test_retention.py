@@ -113,6 +113,14 @@ def test_a_thread_that_goes_on_stays(storage: Storage) -> None:
     assert exists(storage, "t")
 
 
+@pytest.mark.parametrize("dial", ["idle_days", "transcript_days"])
+def test_more_days_than_a_calendar_has_keep_all(dial: str, database_url: str) -> None:
+    with open_storage(database_url, retention=Retention.read(f"{dial}=1e12")) as storage:
+        talk(storage)
+
+        assert retain(storage, at=LATER).deletions == ()
+
+
 async def test_async_callers_delete_the_same(storage: Storage) -> None:
     talk(storage)
 

@@ -230,4 +230,5 @@ def _is_older(stamp: Any, days: float | None, at: datetime) -> bool:
         then = datetime.fromisoformat(stamp)
     except ValueError:
         return False
-    return at - (then if then.tzinfo else then.replace(tzinfo=UTC)) >= timedelta(days=days)
+    # By numbers: `timedelta` has no room for so many days as some take for ever.
+    return (at - (then if then.tzinfo else then.replace(tzinfo=UTC))) / timedelta(days=1) >= days
