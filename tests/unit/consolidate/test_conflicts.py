@@ -58,6 +58,9 @@ def note(text: str, **values: object) -> Note:
         ("Pays with Visa.", "Has switched from Visa to Amex."),
         ("Has one dog.", "Has two dogs now."),
         ("Email is the best way to be contacted.", "Wants to be contacted by text instead."),
+        ("Server db1 has 32 GB.", "Server db1 has 64 GB."),
+        ("Gate is B12.", "Gate is B14."),
+        ("Needs 2 rooms for 3 nights.", "Needs 3 rooms for 4 nights."),
     ],
 )
 def test_another_value_of_one_subject_replaces(old: str, new: str) -> None:
@@ -164,6 +167,20 @@ def test_a_text_too_long_to_be_a_note_replaces_nothing() -> None:
 
 def test_a_liking_beside_a_preference_is_a_doubt() -> None:
     assert relation(note("Prefers aisle seats."), note("Likes window seats.")) == "doubt"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Server db1 has 32 GB.", "Server db2 has 64 GB."),
+        ("Server db1 has 32 GB.", "Server db2 has 32 GB."),
+        ("Room 12 has 3 beds.", "Room 14 has 2 beds."),
+        ("Sprint 12 ends on May 3.", "Sprint 13 ends on May 17."),
+        ("Gate B12 closes at 18:00.", "Gate B14 closes at 19:00."),
+    ],
+)
+def test_numbers_of_things_with_other_names_are_a_doubt(old: str, new: str) -> None:
+    assert relation(note(old), note(new)) == "doubt"
 
 
 def test_a_subject_that_is_known_but_not_certain_is_a_doubt() -> None:

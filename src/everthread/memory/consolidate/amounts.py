@@ -7,7 +7,7 @@ from everthread.memory.consolidate.claims import cue
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.wording import SLACK, are_opposed, change_words, is_change, unframed, wording
 
-__all__ = ["differ_in_number"]
+__all__ = ["differ_in_number", "name_other_things"]
 
 _FEWEST = 2
 """Content words that two notes share, at the least, before their numbers are compared."""
@@ -30,6 +30,13 @@ def differ_in_number(old: str, new: str) -> Literal["replaces", "doubt"] | None:
     if shared and not rest and first.denied - digits == second.denied - digits:
         return "replaces" if len(shared) >= _FEWEST or has_changed or _differ_in_kind(old, new) else "doubt"
     return _compared_by_amount(old, new)
+
+
+def name_other_things(old: str, new: str) -> bool:
+    """Tell whether texts give numbers of things with other names, as of two servers; a number alone is a value."""
+    before, after = ({_letters(match.group()) for match in cue("numbered").finditer(text)} for text in (old, new))
+    has_more = all(re.search(r"\d", cue("numbered").sub("", text)) for text in (old, new))
+    return has_more and bool(before and after) and before.isdisjoint(after) and not is_change(unframed(new))
 
 
 def _compared_by_amount(old: str, new: str) -> Literal["replaces", "doubt"] | None:

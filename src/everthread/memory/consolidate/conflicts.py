@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from everthread.memory.consolidate.amounts import differ_in_number
+from everthread.memory.consolidate.amounts import differ_in_number, name_other_things
 from everthread.memory.consolidate.claims import LONGEST_READ, Claim, claims, cue, is_of_many
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.languages import is_english
@@ -35,14 +35,14 @@ def relation(old: Note, new: Note) -> Relation | None:
     if before and after and {one.subject for one in before}.isdisjoint(one.subject for one in after):
         return None  # both say what they are about, and it is not the same
     compared = {_compared(one, other) for one in before for other in after}
-    if "replaces" in compared:
-        return "replaces"
-    return (
-        differ_in_number(old.text, new.text)
+    found: Relation | None = (
+        ("replaces" if "replaces" in compared else None)
+        or differ_in_number(old.text, new.text)
         or ("replaces" if _changes_one_place(old.text, new.text) else None)
         or _exchanged(old.text, new.text)
         or ("doubt" if "doubt" in compared else None)
     )
+    return "doubt" if found and name_other_things(old.text, new.text) else found
 
 
 def _can_meet(old: Note, new: Note) -> bool:
