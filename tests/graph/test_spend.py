@@ -130,6 +130,16 @@ def test_a_call_without_a_report_is_counted_by_us_and_marked(make: Make, storage
     ]
 
 
+def test_a_report_of_the_reply_alone_has_our_count_of_the_prompt(make: Make, storage: Storage) -> None:
+    graph, _ = make(reply(input_tokens=0, output_tokens=7))
+
+    run(graph, "Hello?")
+
+    counted = spent(storage)["models"]["offline"]["reply"]
+    assert (counted["output"], counted["counted"]) == (7, 1)
+    assert counted["input"] > 50
+
+
 def test_a_run_stops_before_the_call_that_would_pass_a_limit(make: Make, storage: Storage) -> None:
     graph, model = make(reply(), user_day=0.05)
 

@@ -6,7 +6,7 @@ Where nothing is set, nothing is done: no read, no write.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
@@ -195,10 +195,11 @@ class Account:
         """
         message: Any = reply.get("raw") if isinstance(reply, Mapping) else reply
         usage = reported_usage(getattr(message, "usage_metadata", None))
-        if usage is None:
+        if usage is None or not usage.total_input:
+            # Some servers report the reply alone, and no prompt is empty.
             counter = counter_for(name)
             output = counter.message(message) if isinstance(message, BaseMessage) else 0
-            usage = Usage(input=sum(counter.sizes(prompt)), output=output, is_counted=True)
+            usage = replace(usage or Usage(output=output), input=sum(counter.sizes(prompt)), is_counted=True)
         # A fallback or a router may have answered with another model than the one that was asked.
         metadata = getattr(message, "response_metadata", None) or {}
         answered = str(metadata.get("model_name") or metadata.get("model") or name)
