@@ -18,6 +18,8 @@ from everthread.memory.consolidate.duplicates import says_the_same
         ("Check in: 11th of March", "Check in: March 11th"),
         ("Likes red-eye flights.", "Likes a red eye flight."),
         ("Budget is $1,200.", "Budget is 1200 USD."),
+        ("Speaks German and French.", "Speaks French and German."),
+        ("Prefers the Hilton in Rome.", "In Rome prefers the Hilton."),
     ],
 )
 def test_other_wording_says_the_same(one: str, other: str) -> None:
@@ -40,6 +42,14 @@ def test_other_wording_says_the_same(one: str, other: str) -> None:
         ("Prefers smoking rooms.", "Prefers non-smoking rooms."),
         ("Stays in hotels.", "Stays in hostels."),
         ("Studies astronomy.", "Studies astrology."),
+        ("Tom owes Ann 50.", "Ann owes Tom 50."),
+        ("Anna's boss is Tom.", "Tom's boss is Anna."),
+        ("Prefiero el té al café.", "Prefiero el café al té."),
+        ("Ich mag Tee lieber als Kaffee.", "Ich mag Kaffee lieber als Tee."),
+        ("Je préfère le thé au café.", "Je préfère le café au thé."),
+        ("Programs in C.", "Programs in C++."),
+        ("Keeps it at -5 degrees.", "Keeps it at 5 degrees."),
+        ("Has blood type O+.", "Has blood type O-."),
     ],
 )
 def test_a_number_a_denial_a_direction_or_a_case_makes_another_note(one: str, other: str) -> None:

@@ -1,8 +1,11 @@
 """Tell whether two notes say the same."""
 
+import re
 from collections.abc import Sequence
+from itertools import groupby
 
-from everthread.memory.text.wording import Wording, are_opposed, wording
+from everthread.memory.text.languages import is_foreign
+from everthread.memory.text.wording import Wording, are_opposed, unframed, wording
 from everthread.memory.text.words import same_start
 
 __all__ = ["says_the_same"]
@@ -11,6 +14,9 @@ Signed = tuple[str, bool]
 
 _SHORTEST = 8
 """Letters of the shortest word that may be misspelt: `hotel` and `hostel` are two things."""
+
+_MARK = re.compile(r"(?<![\w.,])[+−-](?=\d)|(?<=\w)(?:[+#]+|[−-](?!\w))")
+"""What is part of a number or name though it is no letter: `-5 degrees`, `C++`, `C#`, blood type `O-`."""
 
 
 def says_the_same(one: str, other: str) -> bool:
@@ -21,14 +27,29 @@ def says_the_same(one: str, other: str) -> bool:
     first, second = wording(one), wording(other)
     if not first.signed or not second.signed:
         return " ".join(one.lower().split()) == " ".join(other.lower().split())
-    if first.numbers != second.numbers or are_opposed(first, second):
+    if first.numbers != second.numbers or are_opposed(first, second) or _marks(one) != _marks(other):
         return False
-    if first.is_directed or second.is_directed:
+    # In other languages nobody tells a direction by a word: `té al café` is not `café al té`.
+    if first.is_directed or second.is_directed or is_foreign(f"{unframed(one)} {unframed(other)}"):
         return _are_spellings(first, second, first.signed, second.signed)
     shared = set(first.signed) & set(second.signed)
     left = [word for word in dict.fromkeys(first.signed) if word not in shared]
     right = [word for word in dict.fromkeys(second.signed) if word not in shared]
-    return _are_spellings(first, second, sorted(left), sorted(right))
+    return _are_spellings(first, second, sorted(left), sorted(right)) and not _trade_places(first, second)
+
+
+def _marks(text: str) -> list[str]:
+    return sorted(_MARK.findall(unframed(text).replace("−", "-")))
+
+
+def _trade_places(first: Wording, second: Wording) -> bool:
+    """Tell whether names stand in each other's place: `Tom owes Ann 50` is not `Ann owes Tom 50`."""
+    names = first.names | second.names
+    before, after = (
+        [frozenset(run) for is_name, run in groupby((word for word, _ in text.signed), names.__contains__) if is_name]
+        for text in (first, second)
+    )
+    return before != after and sorted(map(sorted, before)) == sorted(map(sorted, after))
 
 
 def _are_spellings(first: Wording, second: Wording, left: Sequence[Signed], right: Sequence[Signed]) -> bool:
