@@ -246,6 +246,7 @@ def test_a_forgotten_note_is_in_no_prompt_and_its_texts_are_erased(storage: Stor
 
     assert "plum" not in texts(model.prompts[1])
     assert done.notes == []
+    assert "summary" in done.sentence
     assert not any("cake" in str(item.value) for item in storage.store.search((), limit=1_000))
     assert "erased" in prompt_at(storage, "t", 1).problems[0]
 

@@ -34,7 +34,7 @@ class Change:
         """Say what follows from it."""
         taken = f"; the field `{self.field}` of the profile is taken back" if self.field else ""
         if self.action == "forget":
-            return f"the note is gone for good{taken}; what was said stays in the transcript"
+            return f"the note is gone for good{taken}; what was said stays in its thread, also in the summary"
         if self.action == "retract":
             return f"the note holds no longer{taken}; `confirm` brings it back"
         if self.action == "edit":
@@ -85,7 +85,8 @@ def change_note(
 def forget_note(storage: Storage, user_id: str, note_id: str, *, actor: str = "") -> Change:
     """Delete a note for good, with the notes whose place it took and the texts of prompts that showed it.
 
-    It is not learnt again from the same messages. They stay in the transcript; `erase` takes a thread with all of it.
+    It is not learnt again from the same messages. They stay in the transcript, and their thread's summary and standing
+    rules have what was made of them; `erase` takes a thread with all of it.
 
     Args:
         note_id: the note's id or its beginning.
