@@ -60,6 +60,9 @@ def note(text: str, **values: object) -> Note:
         ("Email is the best way to be contacted.", "Wants to be contacted by text instead."),
         ("Server db1 has 32 GB.", "Server db1 has 64 GB."),
         ("Gate is B12.", "Gate is B14."),
+        ("Budget for Rome is 900.", "Budget for Rome is 1,200."),
+        ("Mein Budget ist 900 Euro.", "Mein Budget ist jetzt 1200 Euro."),
+        ("Write emails in German.", "Write emails in English."),
         ("Needs 2 rooms for 3 nights.", "Needs 3 rooms for 4 nights."),
     ],
 )
@@ -155,6 +158,10 @@ def test_a_denial_of_something_else_replaces_nothing(old: str, new: str) -> None
         ("Likes five-star reviews.", "Likes four-star hotels."),
         ("Needs car seats for the kids.", "No longer needs a car."),
         ("Name is Ada.", "Call me only in the afternoon."),
+        ("Budget for Rome is 900.", "Budget for Oslo is 1,200."),
+        ("Das Budget für Rom ist 900.", "Das Budget für Oslo ist 1200."),
+        ("Le budget pour Rome est de 900.", "Le budget pour Oslo est de 1200."),
+        ("Write emails in German.", "Write reports in English."),
     ],
 )
 def test_notes_on_different_things_are_both_kept(old: str, new: str) -> None:

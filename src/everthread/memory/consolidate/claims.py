@@ -146,7 +146,7 @@ def _of_limits(plain: str) -> list[Claim]:
     if unit := cue("unit").search(current):
         period = (unit["unit"] or _PERIODS[unit["adverb"].lower()]).lower()
         about = (about - _roots("lodging") if period == "night" else about) | {"person" if period == "head" else period}
-    occasions = _words_of(match[1] for match in cue("for-what").finditer(cue("limit").sub("", current)))
+    occasions = _words_of(match[1] for match in cue("for-what").finditer(current.replace(amounts[0], " ", 1)))
     conditions = frozenset(word for word in occasions if not word[0].isdigit()) - about - _roots("lodging") - SLACK
     return [Claim(frozenset({"budget?", *about}), frozenset({_number(amounts[0])}), conditions=conditions)]
 
