@@ -172,6 +172,22 @@ def test_a_text_too_long_to_be_a_note_replaces_nothing() -> None:
     assert relation(note("1" * 50_000), note("$" + "1" * 50_000)) is None
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("Allergy: peanuts", "Allergy: shellfish", None),
+        ("Rule: never book without approval", "Rule: never cancel without approval", "doubt"),
+        ("Preference: aisle seats", "Preference: vegetarian meals", "doubt"),
+        ("Medication: aspirin in the morning", "Medication: ibuprofen in the evening", "doubt"),
+        ("Food: no pork", "Food: no shellfish", "doubt"),
+        ("Regel: nie ohne Freigabe buchen", "Regel: nie vor 9 anrufen", "doubt"),
+        ("Restaurant food: Thai", "Restaurant food: Greek", "replaces"),
+    ],
+)
+def test_under_a_heading_that_is_no_property_nothing_is_replaced(old: str, new: str, expected: str | None) -> None:
+    assert relation(note(old), note(new)) == expected
+
+
 def test_a_liking_beside_a_preference_is_a_doubt() -> None:
     assert relation(note("Prefers aisle seats."), note("Likes window seats.")) == "doubt"
 

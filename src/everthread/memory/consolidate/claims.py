@@ -58,7 +58,7 @@ def claims(text: str, subject: str = "") -> tuple[Claim, ...]:
         return ()
     plain = " ".join(unframed(text).replace("’", "'").split())
     if keyed := cue("keyed").match(plain):
-        read = _of_named_subject(keyed["subject"], keyed["value"])
+        read = _of_key(keyed["subject"], keyed["value"])
     else:
         # An amount is read with what it is for; the form of the sentence would tell no more than `the budget`.
         read = [*_of_closed_lists(plain), *_of_states(plain), *(_of_limits(plain) or _of_form(plain))]
@@ -87,6 +87,22 @@ def _of_form(plain: str) -> list[Claim]:
     if rule.values["needs"] == "property" and not _subject(subject) & _roots("attributes", "holders"):
         return []
     return _of_named_subject(subject, parts["value"])
+
+
+def _of_key(subject: str, value: str) -> list[Claim]:
+    """Return what a text claims that begins with what it is about: `hotel area: north`.
+
+    Only a property has one value, and no value is ruled out for good: there may be many notes under `allergy:`, `rule:`
+    or `food: no …`.
+    """
+    if is_of_many(subject):
+        return []
+    words = _subject(subject)
+    is_property = bool((words - _roots("general")) & _roots("attributes", "holders")) and not wording(value).denied
+    return [
+        claim if is_property or claim.subject != words else replace(claim, is_certain=False)
+        for claim in _of_named_subject(subject, value)
+    ]
 
 
 def _of_named_subject(subject: str, value: str) -> list[Claim]:
