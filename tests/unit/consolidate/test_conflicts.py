@@ -178,13 +178,17 @@ def test_a_text_too_long_to_be_a_note_replaces_nothing() -> None:
         ("Allergy: peanuts", "Allergy: shellfish", None),
         ("Rule: never book without approval", "Rule: never cancel without approval", "doubt"),
         ("Preference: aisle seats", "Preference: vegetarian meals", "doubt"),
-        ("Medication: aspirin in the morning", "Medication: ibuprofen in the evening", "doubt"),
+        ("Medication: aspirin in the morning", "Medication: ibuprofen in the evening", None),
+        ("Medication: aspirin", "Medication: ibuprofen", "doubt"),
         ("Food: no pork", "Food: no shellfish", "doubt"),
         ("Regel: nie ohne Freigabe buchen", "Regel: nie vor 9 anrufen", "doubt"),
+        ("Seat: aisle on long flights", "Seat: window on short flights", None),
+        ("Seat: aisle on long flights", "Seat: window on long flights", "replaces"),
+        ("Hotel area: in the north", "Hotel area: in the south", "replaces"),
         ("Restaurant food: Thai", "Restaurant food: Greek", "replaces"),
     ],
 )
-def test_under_a_heading_that_is_no_property_nothing_is_replaced(old: str, new: str, expected: str | None) -> None:
+def test_under_a_heading_only_the_value_of_a_property_is_replaced(old: str, new: str, expected: str | None) -> None:
     assert relation(note(old), note(new)) == expected
 
 
