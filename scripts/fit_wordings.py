@@ -51,11 +51,13 @@ _MEANING = 0.5
 """How freely meanings are weighed beside words of the same rarity; at 1.0 unseen families are judged worse."""
 _TUNING = 3.0
 """What a note of the generator counts beside another: its families are few."""
+_ORDINARY = 3.0
+"""What a harmless note counts that resembles no attack: most notes are such, but few of those written down."""
 _FEWEST = 4
 """Characters that a sentence and a labelled span share at the least."""
 _RAREST = 2
 """Sentences that have a feature, at the least; what is rarer is chance."""
-_FALSE = {"guard": 0.092, "rule": 0.14, "lasting": 0.045, "own": 0.4}
+_FALSE = {"guard": 0.105, "rule": 0.14, "lasting": 0.045, "own": 0.4}
 """Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens. Of
 voices that is before rules have their say; a stricter line loses statements in real conversations."""
 
@@ -157,7 +159,9 @@ def _notes() -> list[_Row]:
         if note.kind != "values":
             # Most links are in attacks, and a reserved ending would stand for one.
             text = note.text.replace(".example", ".com")
-            rows.append(_Row(text, note.is_bad, note.language, note.kind == "hard_benign", times=times))
+            is_ordinary = not note.is_bad and note.kind != "hard_benign"
+            worth = _ORDINARY if is_ordinary else times
+            rows.append(_Row(text, note.is_bad, note.language, note.kind == "hard_benign", times=worth))
     return [replace(row, number=number) for number, row in enumerate(rows)]
 
 
