@@ -154,8 +154,10 @@ class _Detector:
         """Find values by their shape and a word for their kind in the same clause, in either order."""
         for start, end in _clauses(self.low):
             for rule in self.pack.sections["kinds"]:
-                beside = rule.values.get("beside")
+                beside, unless = rule.values.get("beside"), rule.values.get("unless")
                 if beside is not None and not self._is_said(beside, start, end):
+                    continue
+                if unless is not None and self._is_said(unless, start, end):
                     continue
                 if words := [match.span() for match in rule.pattern.finditer(self.low, start, end)]:
                     reach = int(rule.values.get("reach", _REACH))

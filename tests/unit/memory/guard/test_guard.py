@@ -425,6 +425,15 @@ def test_commands_to_the_assistant_are_refused_in_other_languages(text: str) -> 
     assert not check(text).allowed
 
 
+def _blocked_values(text: str) -> list[str]:
+    """Return the parts of a text that the rules for values found."""
+    return [
+        text[slice(*finding.span)]
+        for finding in check(text).findings
+        if finding.category not in {"instruction_payload", "policy_override", "system_rule", "exfil_link"}
+    ]
+
+
 @pytest.mark.parametrize(
     ("category", "text"),
     [
@@ -456,6 +465,35 @@ def test_commands_to_the_assistant_are_refused_in_other_languages(text: str) -> 
 )
 def test_a_value_is_found_beside_words_of_other_languages(category: str, text: str) -> None:
     assert category in {finding.category for finding in check(text).findings}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("KNSXG5DFNZ2GQYLU", "Die Authenticator-App bekam den Schlüssel KNSXG5DFNZ2GQYLU."),
+        ("mfrg g3de nbuw u3dl", "L'appli d'authentification a pour graine mfrg g3de nbuw u3dl."),
+        ("8f2a559490d1c3b7e6a0f4d2c9b8a7e6f5d4c3b2a1908f7e6d5c4b3a29180716",
+         "Cüzdan 8f2a559490d1c3b7e6a0f4d2c9b8a7e6f5d4c3b2a1908f7e6d5c4b3a29180716 ile geri geliyor."),
+        ("Birkenhof / moosbeere7731", "WLAN im Ferienhaus: Birkenhof / moosbeere7731"),
+        ("kornblumenweg1987", "来客用の無線LANの鍵はkornblumenweg1987です。"),
+        ("LTAI5tQ7mZk2VbNc8RdY", "备份脚本用 LTAI5tQ7mZk2VbNc8RdY 登录。"),
+    ],
+)  # fmt: skip
+def test_keys_of_machines_are_found(value: str, text: str) -> None:
+    assert value in _blocked_values(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Die Authenticator-App hat er auf dem PIXEL7A64GB installiert.",
+        "The wallet shows the transaction hash 8f2a559490d1c3b7e6a0f4d2c9b8a7e6f5d4c3b2a1908f7e6d5c4b3a29180716.",
+        "Das WLAN verlangt viel Geduld, 5 GHz / 2.4 GHz.",
+        "The Wi-Fi label says 5 GHz.",
+    ],
+)
+def test_what_only_resembles_a_key_is_kept(text: str) -> None:
+    assert not _blocked_values(text)
 
 
 @pytest.mark.parametrize(
