@@ -497,6 +497,41 @@ def test_what_only_resembles_a_key_is_kept(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("drei otter stricken leise", "Passphrase für die Platte: drei Otter stricken leise"),
+        ("três lontras fazem tricô", "A senha mestra é \"três lontras fazem tricô\"."),
+        ("sessiz kunduz nehirde", "Şifreli disk şu cümleyle açılıyor: \"üç sessiz kunduz nehirde\""),
+        ("川でカワウソが編み物", "マスターパスワードは「川でカワウソが編み物」です。"),
+        ("Moppel", "Nach dem ersten Haustier gefragt antwortet er mit \"Moppel\"."),
+        ("旺财", "问到第一只宠物就填旺财。"),
+        ("Mimi2011", "C'est le nom du chat et l'année du déménagement : Mimi2011"),
+        ("630", "Zahlenschloss am Kellerabteil 630"),
+        ("48213", "On a donné au livreur le 48213 du portail."),
+        ("604118", "SMS'le 604118 geldi, sorarsa gir."),
+        ("20476", "警備の解除は20476を押す。"),
+    ],
+)  # fmt: skip
+def test_phrases_answers_and_codes_are_found(value: str, text: str) -> None:
+    assert any(value.casefold() in found.casefold() for found in _blocked_values(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Passphrase rules: at least five words and no names.",
+        "Hebt die Passphrase der Platte in einer Schublade auf.",
+        "Sein erstes Haustier war ein Hund.",
+        "Le chat porte le nom d'une rue depuis 2011.",
+        "Ein Schloss mit 630 Zimmern.",
+        "Um SMS custa 604118 vezes menos.",
+    ],
+)
+def test_talk_of_phrases_and_codes_is_kept(text: str) -> None:
+    assert not _blocked_values(text)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Der Flug LH2034 geht um acht.",
