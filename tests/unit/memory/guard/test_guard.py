@@ -532,6 +532,50 @@ def test_talk_of_phrases_and_codes_is_kept(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("30.686.957-4", "Boletea con el 30.686.957-4."),
+        ("20-26756539-3", "Factura como 20-26756539-3."),
+        ("2 95 10 99 126 111 93", "Sur l'ordonnance : 2 95 10 99 126 111 93"),
+        ("85.07.30-033.28", "Auf dem Formular steht 85.07.30-033.28."),
+        ("A123456(7)", "她的证件是A123456(7)。"),
+        ("22.481.907", "El DNI de mi suegra es 22.481.907."),
+        ("40177295", "Okul numarası 40177295, sınav listesi buna göre."),
+        ("70331-8842", "Vertragsnummer beim Stromanbieter: 70331-8842"),
+        ("4471930258", "Carte 4471930258 du supermarché, les points sont à sa femme."),
+        ("88301275", "员工号88301275用来打卡。"),
+        ("WVWZZZ1KZAW483920", "Fahrgestellnummer für die Versicherung: WVWZZZ1KZAW483920"),
+        ("352099001761481", "Çalınan telefonun IMEI'si 352099001761481."),
+        ("GI-RT 482", "Der Opel mit GI-RT 482 gehört seinem Vater."),
+        ("34 KLP 482", "Babamın arabası 34 KLP 482."),
+        ("練馬 501 に 30-82", "妻のは練馬 501 に 30-82だよ。"),
+        ("苏E·7K30M", "停在楼下的苏E·7K30M是她的。"),
+        ("6363680000000007", "Paga no Elo 6363680000000007."),
+    ],
+)
+def test_numbers_of_persons_cars_and_phones_are_found(value: str, text: str) -> None:
+    assert any(value in found for found in _blocked_values(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Boletea con el 30.686.957-5.",
+        "Factura como 20-26756539-4.",
+        "Cuesta 22.481.907 pesos.",
+        "Die Schule hat 40 Lehrer und 1200 Kinder.",
+        "Le supermarché donne 500 points par carte.",
+        "Sein BMW 320 ist von 2019.",
+        "Der Opel steht an der Route 482.",
+        "這款車賣了501台。",
+        "Ihr Vertrag läuft bis 31.12.2031.",
+    ],
+)
+def test_what_only_resembles_a_number_of_a_person_is_kept(text: str) -> None:
+    assert not _blocked_values(text)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Der Flug LH2034 geht um acht.",
