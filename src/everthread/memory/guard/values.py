@@ -62,6 +62,7 @@ def values(view: View, rules: Rules) -> Iterator[Finding]:
     found = _Detector(view, rules.pack("values"))
     yield from found.secrets()
     yield from found.matches("mails", lambda match: not match.group().startswith("git@"))  # a repository's address
+    yield from found.matches("handles")
     yield from found.matches("bookings", group=1, text=view.text)
     zones = view.low.replace(" ", "<") if "<<" in view.low else view.low
     yield from found.matches("machine_zones", text=zones)

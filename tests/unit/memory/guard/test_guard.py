@@ -576,6 +576,45 @@ def test_what_only_resembles_a_number_of_a_person_is_kept(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("paypal.me/lenak88", "Trinkgeld bitte an paypal.me/lenak88."),
+        ("@lena-k", "Rembourse-la par Lydia, @lena-k."),
+        ("lena_k88", "割り勘はPayPay IDのlena_k88へ。"),
+        ("lenak88@okaxis", "Splits the rent over lenak88@okaxis."),
+        ("luna.perro.mate", "El alias es luna.perro.mate y es suyo."),
+        ("lena Unterstrich k Klammeraffe example Punkt ch", "Privat: lena Unterstrich k Klammeraffe example Punkt ch"),
+        ("lena point k arobase exemple point fr", "On lui écrit à lena point k arobase exemple point fr"),
+        ("lena nokta k et işareti örnek nokta com nokta tr", "Adresi lena nokta k et işareti örnek nokta com nokta tr"),
+        ("lena艾特example点cn", "邮箱是lena艾特example点cn"),
+        ("3C-22-FB-70-1A-9E", "Yazıcının MAC adresi 3C-22-FB-70-1A-9E."),
+        ("91.64.188.23", "家里的固定IP是91.64.188.23。"),
+        ("2003:c1:4f0a:9e00:1c2d:3e4f:5a6b:7c8d", "Chez nous c'est 2003:c1:4f0a:9e00:1c2d:3e4f:5a6b:7c8d."),
+        ("47.62113, 7.66104", "La ferme se trouve à 47.62113, 7.66104."),
+    ],
+)
+def test_handles_spoken_mails_and_addresses_of_devices_are_found(value: str, text: str) -> None:
+    assert any(value in found for found in _blocked_values(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Zahlt lieber mit PayPal als mit Karte.",
+        "Folgt @lena-k auf dem Forum.",
+        "Le point de vue de Marie et Luc, à ce point du débat.",
+        "Treffpunkt am Punkt de Gaulle, nicht am Markt.",
+        "Der Router zu Hause hat die 192.168.178.1.",
+        "Der Server steht auf 91.64.188.23.",
+        "Le casque a la puce 00:11:22:33:44:55 dans l'exemple, à la maison.",
+        "Le sommet est à 47.62113, 7.66104.",
+    ],
+)
+def test_what_only_resembles_a_handle_or_an_address_is_kept(text: str) -> None:
+    assert not _blocked_values(text)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Der Flug LH2034 geht um acht.",
