@@ -54,6 +54,8 @@ _AHEAD = 36
 """Signs ahead of a number that may say what it is."""
 _REACH = 48
 """Signs between a word for a kind and its value."""
+_AROUND = 70
+"""Signs on both sides of an address that may say whose it is."""
 _QUOTES = "\"'`.,;()"
 
 
@@ -144,12 +146,16 @@ class _Detector:
             yield from self.matches("births")
 
     def contacts(self) -> Iterator[Finding]:
-        yield from self.matches("addresses")
+        yield from self.matches("addresses", self._is_private)
         yield from self.matches("intl_phones", lambda match: _is_possible_phone(match.group()))
-        yield from self.matches("phones", self._is_counted)
+        yield from self.matches("phones", lambda match: self._is_counted(match) and self._is_private_phone(match))
         yield from self.matches("local_phones", self._is_local_phone)
         yield from self.matches("national_phones", self._is_national_phone)
-        yield from self.matches("homes", lambda match: not self._is_counted_off(match.end()), text=self.view.text)
+        yield from self.matches(
+            "homes",
+            lambda match: not self._is_counted_off(match.end()) and self._is_private(match),
+            text=self.view.text,
+        )
 
     def kinds(self) -> Iterator[Finding]:
         """Find values by their shape and a word for their kind in the same clause, in either order."""
@@ -253,16 +259,29 @@ class _Detector:
             not is_date
             and self._is_said("phone word", match.start() - 40, match.end() + 20)
             and self._is_counted(match)
-            and not self._is_said("hotline", match.start() - 60, match.end() + 30)
+            and self._is_private_phone(match)
         )
 
     def _is_national_phone(self, match: _Match) -> bool:
-        return not (
+        return self._is_private_phone(match) and not (
             self._is_other_number(match.start())
             or self._is_said("a plain number", match.start() - _AHEAD, match.start())
-            or self._is_said("hotline", match.start() - 60, match.end() + 30)
             or self._is_counted_off(match.end())
         )
+
+    def _is_private_phone(self, match: _Match) -> bool:
+        return self._is_private(match) and not (
+            self.pack.pattern("free number").match(self.low, match.start())
+            or self._is_said("hotline", match.start() - 60, match.end() + 30)
+        )
+
+    def _is_private(self, match: _Match) -> bool:
+        """Tell whether an address or a number is not that of a museum, a shop, an office or a story."""
+        around = match.start() - _AROUND, match.end() + _AROUND
+        if self._is_said("one's own", *around):
+            return True
+        is_public = self._is_said("public place", *around) and not self._is_said("lives there", *around)
+        return not (is_public or self._is_said("fiction", *around))
 
     def _is_time(self, start: int, end: int) -> bool:
         return _TIME.fullmatch(self.low, start, end) is not None and self._is_said("a time", start - 12, start)
@@ -318,7 +337,7 @@ def _is_iban(match: _Match) -> bool:
 def _is_secret(value: str) -> bool:
     """Tell whether a value looks chosen or made to be secret, and not like a word, a date or a size."""
     if len(value) < 4 or re.fullmatch(
-        r"[\d.,:/%-]+|\d+-?[a-zA-Z]{1,10}|[A-Za-z]{1,40}-\d{1,2}|https?://\S*|\d{4}-\d\d-\d\d\w*", value
+        r"[\d.,:/%-]+|\d+-?[a-zA-Z]{1,10}(?:'[a-z]{1,4})?|[A-Za-z]{1,40}-\d{1,2}|https?://\S*|\d{4}-\d\d-\d\d\w*", value
     ):
         return len(value) >= 6 and value.isdigit()
     has_letter = any(sign.isalpha() for sign in value)

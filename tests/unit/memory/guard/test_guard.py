@@ -615,6 +615,44 @@ def test_what_only_resembles_a_handle_or_an_address_is_kept(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("public", "private"),
+    [
+        ("The Bell Museum is at 12 Mill Street.", "She lives behind the museum at 12 Mill Street."),
+        ("Das Gasthaus liegt in der Lindenstraße 12.", "Wir wohnen über dem Gasthaus, Lindenstraße 12."),
+        ("El hostal está en la calle Mayor 12.", "Mi paquete va al hostal, calle Mayor 12."),
+        ("La librairie est au 12 rue du Pont.", "Elle habite au-dessus de la librairie, 12 rue du Pont."),
+        ("A livraria fica na Rua da Ponte 12.", "Mora por cima da livraria, Rua da Ponte 12."),
+        ("Müze Çınar Caddesi No: 12'de.", "Müzenin karşısında oturuyor, Çınar Caddesi No: 12."),
+        ("書店は渋谷区1丁目2-3です。", "書店の上の渋谷区1丁目2-3に住んでいる。"),
+        ("书店在和平路12号。", "我家在书店楼上，和平路12号。"),
+        ("In the novel the detective has 12 Mill Street.", "The detective has 12 Mill Street."),
+        ("The hotel answers on 0561 9876543.", "Anna answers on 0561 9876543."),
+        ("Emergency line: (702) 555-0171", "Emergency contact: (702) 555-0171"),
+        ("Der Verein hat die 0800 111 0 222.", "Mama hat die 0561 111 0 222."),
+    ],
+)
+def test_the_address_or_number_of_a_public_place_is_kept(public: str, private: str) -> None:
+    assert not _blocked_values(public)
+    assert _blocked_values(private)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "O Redis escuta na porta 6380.",
+        "A API só responde 429 depois de 60 chamadas.",
+        "Para amanhã usa o 41001, código postal do centro.",
+        "Le portail est peint, code couleur C172.",
+        "34710 posta kodu Kadıköy'dür.",
+        "Şifrelerini 1Password'da tutuyor.",
+        "Ronda las 1.815 partidas.",
+    ],
+)
+def test_ports_postcodes_and_names_of_products_are_no_codes(text: str) -> None:
+    assert not _blocked_values(text)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Der Flug LH2034 geht um acht.",
