@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import unquote
 
 from everthread.memory.folding import View, folded, is_selector
+from everthread.memory.guard.number_words import HAN, KANA, SPELLED, digits_of, digits_of_han, digits_of_kana
 from everthread.memory.guard.spelling import is_telling, segmented, unscrambled
 
 _MOST_TOKENS = 4
@@ -27,22 +28,7 @@ _WIDE_GAP = re.compile(r"[ .\-_*/|·,+~]{2,3}")
 _SEPARATOR = re.compile(r"[ .\-_*/|·,+~]")
 _MIXED = re.compile(r"[\w@$!|+]+")
 _LEET = str.maketrans("0134578@$!|+", "oieastbasiit")
-_DIGITS_BY_WORD = """\
-zero oh null cero sifir zwo-null nolla
-one eins uno un um uma bir
-two zwei zwo dos deux dois duas iki due
-three drei tres trois uc tre
-four vier cuatro quatre quatro dort quattro
-five funf cinco cinq bes cinque
-six sechs seis meia alti sei
-seven sieben siete sept sete yedi sette
-eight acht ocho huit oito sekiz otto
-nine neun nueve neuf dokuz nove niner"""
-_DIGIT_WORDS = {word: str(digit) for digit, line in enumerate(_DIGITS_BY_WORD.splitlines()) for word in line.split()}
-_DIGIT = rf"(?:{'|'.join(_DIGIT_WORDS)}|\d|double|triple)"
-_HAN_DIGITS = {sign: str(digit) for digit, signs in enumerate(("零〇", *"一二三四五六七八九")) for sign in signs}
-_IN_HAN = re.compile(r"[零〇一二三四五六七八九]{3,60}")
-_SPELLED = re.compile(rf"\b{_DIGIT}(?:[ ,-]{{1,3}}{_DIGIT}\b){{2,60}}")
+_IN_WORDS = ((SPELLED, digits_of), (HAN, digits_of_han), (KANA, digits_of_kana))
 
 
 def readings(raw: str) -> Iterator[View]:
@@ -102,10 +88,9 @@ def _undone(view: View) -> Iterator[View]:
         yield _edited(view, _SPACED, _joined)
     if any(_is_leet(word) for word in _MIXED.findall(low)):
         yield _edited(view, _MIXED, lambda word: word.translate(_LEET) if _is_leet(word.lower()) else word)
-    if _SPELLED.search(low):
-        yield _edited(view, _SPELLED, _as_digits)
-    if _IN_HAN.search(low):
-        yield _edited(view, _IN_HAN, lambda run: "".join(_HAN_DIGITS[sign] for sign in run))
+    for pattern, digits in _IN_WORDS:
+        if pattern.search(low):
+            yield _edited(view, pattern, digits)
     if (right := unscrambled(low)) != low:
         yield View(right, place=view.place or view.span(0, len(low)), is_prose=view.is_prose)
 
@@ -138,18 +123,6 @@ def _joined(run: str) -> str:
 def _is_leet(word: str) -> bool:
     plain = word.translate(_LEET)
     return plain not in (word, word.strip("!+|")) and any(sign.isalpha() for sign in word)
-
-
-def _as_digits(run: str) -> str:
-    digits: list[str] = []
-    times = 1
-    for word in re.findall(r"\w+", run.lower()):
-        if word in ("double", "triple"):
-            times = 2 if word == "double" else 3
-            continue
-        digits.append(_DIGIT_WORDS.get(word, word) * times)
-        times = 1
-    return "".join(digits)
 
 
 def _unescaped(raw: str) -> str:

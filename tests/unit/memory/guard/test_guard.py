@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import everthread.memory.rules
 from everthread.memory.folding import folded
 from everthread.memory.guard import ALLOW, check, is_safe, redacted, scan
+from everthread.memory.guard.number_words import SPELLED, digits_of
 from everthread.memory.guard.views import hidden, readings
 from everthread.memory.learned import FOLDER, PLACES, Question, weight
 from everthread.memory.rules import BUILT_IN, Rules
@@ -629,6 +630,7 @@ def test_what_only_resembles_a_handle_or_an_address_is_kept(text: str) -> None:
         ("The hotel answers on 0561 9876543.", "Anna answers on 0561 9876543."),
         ("Emergency line: (702) 555-0171", "Emergency contact: (702) 555-0171"),
         ("Der Verein hat die 0800 111 0 222.", "Mama hat die 0561 111 0 222."),
+        ("窓は0120-555-0199。", "妻は080-5127-9364。"),
     ],
 )
 def test_the_address_or_number_of_a_public_place_is_kept(public: str, private: str) -> None:
@@ -650,6 +652,68 @@ def test_the_address_or_number_of_a_public_place_is_kept(public: str, private: s
 )
 def test_ports_postcodes_and_names_of_products_are_no_codes(text: str) -> None:
     assert not _blocked_values(text)
+
+
+@pytest.mark.parametrize(
+    ("category", "text"),
+    [
+        ("phone", "Ruf ihn an: null eins sieben sechs, dreiundzwanzig, fünfundvierzig, siebenundsechzig, acht neun"),
+        ("phone", "Mon portable : zéro six, douze, trente-quatre, cinquante-six, soixante-dix-huit"),
+        ("phone", "Celular: onze, nove oitenta e sete, meia um dois, trinta e quatro, cinquenta e seis"),
+        ("phone", "Cebi sıfır beş otuz iki, dört yüz on iki, otuz dört, elli altı."),
+        ("phone", "番号はゼロハチゼロ、ゴーイチニーナナ、キューサンロクヨン。"),
+        ("phone", "手机号幺三八，零零幺三，八零零零"),
+        ("auth_code", "El PIN de la tarjeta es setenta y cuatro, cero nueve."),
+        ("auth_code", "暗証番号は、なな・ぜろ・さん・ろく。"),
+        ("card", "Visa forty-one eleven, 1111, then 1111, eleven eleven"),
+    ],
+)
+def test_numbers_in_words_are_read(category: str, text: str) -> None:
+    assert category in {finding.category for finding in check(text).findings}
+
+
+@pytest.mark.parametrize(
+    ("words", "digits"),
+    [
+        ("quatre-vingt-dix-sept, quatre-vingts, vingt et un", "978021"),
+        ("seiscientos cincuenta y cuatro, veintidos", "65422"),
+        ("four hundred and twelve, double seven", "41277"),
+        ("dort yuz on iki, otuz dort", "41234"),
+        ("einundzwanzig, null vier", "2104"),
+        ("twenty oh five", "2005"),
+        ("forty two", "forty two"),
+        ("12, 34, 56", "12, 34, 56"),
+    ],
+)
+def test_a_run_of_number_words_is_read_as_digits(words: str, digits: str) -> None:
+    assert SPELLED.sub(lambda match: digits_of(match.group()), words) == digits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Zwanzig Leute, dreißig Stühle, vierzig Teller.",
+        "Born in nineteen eighty-two.",
+        "Compra veintiuno o veintidós naranjas.",
+        "サンゴとニシンを見た。",
+        "The alarm went off on one of three days.",
+    ],
+)
+def test_a_count_in_words_is_kept(text: str) -> None:
+    assert not _blocked_values(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("4893#", "Ins Treppenhaus: 4893#"),
+        ("20476", "报警器用20476撤防。"),
+        ("48291736450291837465", "Der Aufkleber vom Router sagt 48291736450291837465."),
+        ("пельмени_1989", "Same password everywhere: it is still пельмени_1989."),
+    ],
+)
+def test_keyed_digits_stickers_and_words_of_other_scripts_are_found(value: str, text: str) -> None:
+    assert any(value in found for found in _blocked_values(text))
 
 
 @pytest.mark.parametrize(
