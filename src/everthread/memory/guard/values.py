@@ -69,7 +69,7 @@ def values(view: View, rules: Rules) -> Iterator[Finding]:
     zones = view.low.replace(" ", "<") if "<<" in view.low else view.low
     yield from found.matches("machine_zones", text=zones)
     yield from found.births()
-    if any(sign.isdigit() for sign in view.low):
+    if any(sign.isnumeric() for sign in view.low):
         yield from found.numbers()
         yield from found.contacts()
         yield from found.kinds()

@@ -708,11 +708,16 @@ def test_a_count_in_words_is_kept(text: str) -> None:
     [
         ("4893#", "Ins Treppenhaus: 4893#"),
         ("20476", "报警器用20476撤防。"),
+        ("4417", "Schließfach am Bahnhof: 4417"),
+        ("7QRTX2", "Beim Check-in: 7QRTX2, Nachname Kern"),
+        ("A123456789", "台湾身分证A123456789"),
+        ("文三路 90 号", "寄到文三路 90 号。"),
+        ("四十二番地", "松原町四十二番地に届く。"),
         ("48291736450291837465", "Der Aufkleber vom Router sagt 48291736450291837465."),
         ("пельмени_1989", "Same password everywhere: it is still пельмени_1989."),
     ],
 )
-def test_keyed_digits_stickers_and_words_of_other_scripts_are_found(value: str, text: str) -> None:
+def test_values_in_further_shapes_are_found(value: str, text: str) -> None:
     assert any(value in found for found in _blocked_values(text))
 
 
