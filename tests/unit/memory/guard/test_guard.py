@@ -629,6 +629,7 @@ def test_what_only_resembles_a_handle_or_an_address_is_kept(text: str) -> None:
         ("Müze Çınar Caddesi No: 12'de.", "Müzenin karşısında oturuyor, Çınar Caddesi No: 12."),
         ("書店は渋谷区1丁目2-3です。", "書店の上の渋谷区1丁目2-3に住んでいる。"),
         ("书店在和平路12号。", "我家在书店楼上，和平路12号。"),
+        ("Hastane Çınar Caddesi No: 12'de.", "Annesi hastanenin yanında, Çınar Caddesi No: 12."),
         ("In the novel the detective has 12 Mill Street.", "The detective has 12 Mill Street."),
         ("The hotel answers on 0561 9876543.", "Anna answers on 0561 9876543."),
         ("Die Bäckerei hat die 0561 9876543.", "Oma in der Bäckerei hat die 0561 9876543."),
