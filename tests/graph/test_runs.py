@@ -229,6 +229,15 @@ def test_a_model_that_uses_an_id_again_loses_no_answer(storage: Storage) -> None
     assert [m.text for m in result["messages"]] == [f"{who} {n}" for n in range(3) for who in ("question", "answer")]
 
 
+def test_a_model_that_uses_an_id_again_replaces_no_answer_that_has_left(storage: Storage) -> None:
+    graph, _ = graph_of(storage, *(AIMessage(f"answer {n}", id="always") for n in range(8)))
+    for number in range(8):
+        result = ask(graph, f"question {number}", context_limit=2, keep_last_turns=1)
+
+    told = [message.text for message in transcript(storage.store, "t", result["messages"])]
+    assert told == [f"{who} {n}" for n in range(8) for who in ("question", "answer")]
+
+
 def ask_all(graph: Any, messages: list[HumanMessage]) -> dict[str, Any]:
     return dict(graph.invoke({"messages": messages}, CONFIG, context=Context(context_limit=2, keep_last_turns=1)))
 

@@ -18,7 +18,7 @@ from everthread.nodes.deps import BoundModel, ModelWithTools, NodeDeps
 from everthread.nodes.failures import check_complete, classify, is_overflow, overflow_sizes
 from everthread.nodes.node_run import NodeRun
 from everthread.nodes.prompt_recipe import kept_recipe
-from everthread.nodes.sizes import PromptSize, calibration_of, has_readers
+from everthread.nodes.sizes import PromptSize, calibration_of, has_readers, is_evicted
 from everthread.nodes.spending import Account, limit_reply
 from everthread.state import Context, PromptPlan, State, Update
 from everthread.state.marks import marked
@@ -174,7 +174,7 @@ class _Attempt:
             name: of the call.
         """
         state, prompt = self.run.state, self.prompt
-        reply = _with_unique_calls(_with_unique_id(reply, state))
+        reply = _with_unique_calls(_with_unique_id(reply, self.run))
         update: Update = {"messages": [marked(reply, at=now())], "prefix": prompt.prefix, "call": name}
         if state.get("overflows"):
             update["overflows"] = 0
@@ -203,12 +203,12 @@ def _savable(reply: AIMessage) -> AIMessage:
     return reply if all(cleaned[name] == getattr(reply, name) for name in fields) else reply.model_copy(update=cleaned)
 
 
-def _with_unique_id(reply: AIMessage, state: State) -> AIMessage:
+def _with_unique_id(reply: AIMessage, run: NodeRun) -> AIMessage:
     """Give a reply an id of its own: some servers use one again, and it would replace the earlier message."""
-    taken = {message.id for message in state.get("messages", [])}
-    if reply.id and reply.id not in taken:
+    taken = {message.id for message in run.messages}
+    if reply.id and reply.id not in taken and not (is_evicted(run.messages) and run.is_archived(reply.id)):
         return reply
-    text = f"{reply.id}\x00{state.get('turns', 0)}\x00{len(taken)}"
+    text = f"{reply.id}\x00{run.turn}\x00{len(taken)}"
     return reply.model_copy(update={"id": "a-" + hashlib.sha256(text.encode()).hexdigest()[:24]})
 
 
