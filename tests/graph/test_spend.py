@@ -340,6 +340,16 @@ def test_a_limit_knows_amounts_of_its_own_currency_only(storage: Storage) -> Non
     assert [isinstance(one, Reservation) for one in made] == [True, True, False]
 
 
+def test_a_limit_counts_what_an_older_release_recorded_that_day_in_its_currency(storage: Storage) -> None:
+    euros = Counters(storage.store, "ada", "t", "EUR")
+    euros.reserve({}, 0.9, purpose="reply", model="offline")
+    (record,) = items(storage.store, namespaces.spent_by("ada"))
+    storage.store.delete(record.namespace, record.key)
+    storage.store.put(record.namespace, record.key[:10], record.value)  # An older release named it so.
+
+    assert not isinstance(euros.reserve({"user_day": 1.0}, 0.9, purpose="reply", model="offline"), Reservation)
+
+
 def test_a_limit_needs_a_price(storage: Storage) -> None:
     model = ScriptedModel([])
     model_without: Any = model.bind()

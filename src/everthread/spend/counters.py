@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import uuid4
 
-from langgraph.store.base import BaseStore, GetOp, Op, PutOp, SearchOp
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
 from everthread.spend.usage import KINDS, Usage
 from everthread.state import namespaces
@@ -96,13 +96,12 @@ class Counters:
         place = namespaces.spend_asked(self.thread_id)
 
         def make(found: list[Any]) -> Sequence[PutOp]:
-            user, threads, before = found
+            user, unnamed, threads, before = found
             questions = before.value["asks"] if before is not None else []
             if len(questions) > answered:
                 outcomes.append(((), questions[answered]))
                 return ()
-            own = [one.value for one in threads if one.value["currency"] == self.currency]
-            records = {"user_day": [user.value] if user else [], "thread": own}
+            records = {"user_day": self._own([user, unnamed]), "thread": self._own(threads)}
             over = [one for name, size in limits.items() if (one := _over(name, size, records[name], most))]
             if over:
                 question = None if make_question is None else make_question(over)
@@ -117,7 +116,9 @@ class Counters:
             return [*puts, _put(place, task, None)] if before is not None else puts
 
         space = namespaces.spent_in(self.thread_id)
-        self._change([self._reads(day)[0], SearchOp(space, limit=_MOST_DAYS), GetOp(place, task)], make)
+        # Older releases named a record by its day alone, whatever its currency.
+        users = [self._reads(day)[0], GetOp(namespaces.spent_by(self.user_id), day)]
+        self._change([*users, SearchOp(space, limit=_MOST_DAYS), GetOp(place, task)], make)
         # The last one: a transaction that failed may have been made again.
         return cast(Reservation, outcomes[-1])
 
@@ -199,6 +200,11 @@ class Counters:
     ) -> list[PutOp]:
         records = (self._record(user, is_thread=False), self._record(thread, is_thread=True))
         return [_put(space, self._key(day), change(one)) for space, one in zip(self._places(), records, strict=True)]
+
+    def _own(self, items: Iterable[Item | None]) -> list[Record]:
+        """Return the records in this currency, each once."""
+        records = {item.key: item.value for item in items if item is not None}
+        return [record for record in records.values() if record["currency"] == self.currency]
 
     def _record(self, value: Record | None, *, is_thread: bool) -> Record:
         if value is not None:
