@@ -20,6 +20,13 @@ from everthread.memory.consolidate.duplicates import says_the_same
         ("Budget is $1,200.", "Budget is 1200 USD."),
         ("Speaks German and French.", "Speaks French and German."),
         ("Prefers the Hilton in Rome.", "In Rome prefers the Hilton."),
+        ("Ich trinke morgens immer Kaffee.", "Morgens trinke ich immer Kaffee."),
+        ("Por la mañana siempre tomo café.", "Siempre tomo café por la mañana."),
+        ("Je prends toujours un café le matin.", "Le matin, je prends toujours un café."),
+        ("Meets Bob on Monday and Amy on Friday.", "Meets Amy on Friday and Bob on Monday."),
+        ("Phone: +49 170 1234567", "Phone: 49 170 1234567"),
+        ("Budget is 10-15 EUR.", "Budget is 10 -15 EUR."),
+        ("Wants pre- and post-trip reports.", "Wants pre and post-trip reports."),
     ],
 )
 def test_other_wording_says_the_same(one: str, other: str) -> None:
@@ -47,6 +54,9 @@ def test_other_wording_says_the_same(one: str, other: str) -> None:
         ("Prefiero el té al café.", "Prefiero el café al té."),
         ("Ich mag Tee lieber als Kaffee.", "Ich mag Kaffee lieber als Tee."),
         ("Je préfère le thé au café.", "Je préfère le café au thé."),
+        ("猫が犬を追う", "犬が猫を追う"),
+        ("Coffee in the morning, tea in the evening.", "Tea in the morning, coffee in the evening."),
+        ("Café por la mañana, té por la tarde.", "Té por la mañana, café por la tarde."),
         ("Programs in C.", "Programs in C++."),
         ("Keeps it at -5 degrees.", "Keeps it at 5 degrees."),
         ("Has blood type O+.", "Has blood type O-."),

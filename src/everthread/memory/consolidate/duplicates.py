@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
+from everthread.memory.consolidate.claims import cue
 from everthread.memory.text.languages import is_foreign
 from everthread.memory.text.wording import Wording, are_opposed, unframed, wording
 from everthread.memory.text.words import same_start
@@ -15,7 +16,7 @@ Signed = tuple[str, bool]
 _SHORTEST = 8
 """Letters of the shortest word that may be misspelt: `hotel` and `hostel` are two things."""
 
-_MARK = re.compile(r"(?<![\w.,])[+−-](?=\d)|(?<=\w)(?:[+#]+|[−-](?!\w))")
+_MARK = re.compile(r"(?<![\w.,])(?<!\d\s)[−-](?=\d)|(?<=\w)[+#]+|(?:(?<=\b[A-Z])|(?<=\bAB))[−-](?!\w)")
 """What is part of a number or name though it is no letter: `-5 degrees`, `C++`, `C#`, blood type `O-`."""
 
 
@@ -29,13 +30,19 @@ def says_the_same(one: str, other: str) -> bool:
         return " ".join(one.lower().split()) == " ".join(other.lower().split())
     if first.numbers != second.numbers or are_opposed(first, second) or _marks(one) != _marks(other):
         return False
-    # In other languages nobody tells a direction by a word: `té al café` is not `café al té`.
-    if first.is_directed or second.is_directed or is_foreign(f"{unframed(one)} {unframed(other)}"):
+    if first.is_directed or second.is_directed or _is_directed_elsewhere(f"{unframed(one)} {unframed(other)}"):
         return _are_spellings(first, second, first.signed, second.signed)
     shared = set(first.signed) & set(second.signed)
     left = [word for word in dict.fromkeys(first.signed) if word not in shared]
     right = [word for word in dict.fromkeys(second.signed) if word not in shared]
-    return _are_spellings(first, second, sorted(left), sorted(right)) and not _trade_places(first, second)
+    if _trade_places(first, second) or _change_clauses(one, other, frozenset(word for word, _ in shared)):
+        return False
+    return _are_spellings(first, second, sorted(left), sorted(right))
+
+
+def _is_directed_elsewhere(text: str) -> bool:
+    """Tell whether the order matters in a text of another language: `té al café` is not `café al té`."""
+    return is_foreign(text) and cue("directed-elsewhere").search(text) is not None
 
 
 def _marks(text: str) -> list[str]:
@@ -50,6 +57,18 @@ def _trade_places(first: Wording, second: Wording) -> bool:
         for text in (first, second)
     )
     return before != after and sorted(map(sorted, before)) == sorted(map(sorted, after))
+
+
+def _change_clauses(one: str, other: str, shared: frozenset[str]) -> bool:
+    """Tell whether words that both share stand in other clauses: `tea at noon, coffee at night`, or the reverse.
+
+    A clause may take words from another, such as the verb of both, but not give one back.
+    """
+    before, after = (
+        [words for clause in cue("clause-end").split(text) if (words := wording(clause).words & shared)]
+        for text in (one, other)
+    )
+    return any(not any(clause <= rest or clause >= rest for rest in after) for clause in before)
 
 
 def _are_spellings(first: Wording, second: Wording, left: Sequence[Signed], right: Sequence[Signed]) -> bool:
