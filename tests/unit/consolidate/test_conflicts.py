@@ -185,6 +185,9 @@ def test_a_text_too_long_to_be_a_note_replaces_nothing() -> None:
         ("Seat: aisle on long flights", "Seat: window on short flights", None),
         ("Seat: aisle on long flights", "Seat: window on long flights", "replaces"),
         ("Hotel area: in the north", "Hotel area: in the south", "replaces"),
+        ("Home address: 12 Main Street in Berlin", "Home address: 5 Oak Street in Hamburg", "replaces"),
+        ("Address: 5 Oak Street in Bonn for invoices", "Address: 9 Elm Street in Bonn for parcels", None),
+        ("Meeting time: Monday at 9:30", "Meeting time: Tuesday at 10:30", "replaces"),
         ("Restaurant food: Thai", "Restaurant food: Greek", "replaces"),
     ],
 )

@@ -99,8 +99,11 @@ def _of_key(subject: str, value: str) -> list[Claim]:
         return []
     words = _subject(subject)
     is_property = bool((words - _roots("general")) & _roots("attributes", "holders")) and not wording(value).denied
-    # What follows the value is when it holds; `in the north` alone is the value.
-    condition = cue("condition").search(value, 1)
+    rest = value
+    for kind in ("placed", "timed"):
+        rest = cue(kind).sub("", rest) if words & _roots(kind) else rest
+    # What follows the value is when it holds; `in the north` alone is the value, and `in Berlin` a part of an address.
+    condition = cue("condition").search(rest, 1)
     conditions = wording(condition[1]).words - SLACK if condition else _NONE
     return [
         replace(claim, conditions=conditions, is_certain=is_property or claim.subject != words)
