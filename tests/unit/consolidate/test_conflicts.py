@@ -68,6 +68,7 @@ def note(text: str, **values: object) -> Note:
         ("Mon budget est de 900 euros en tout.", "Mon budget est de 1200 euros."),
         ("Write emails in German.", "Write emails in English."),
         ("Needs 2 rooms for 3 nights.", "Needs 3 rooms for 4 nights."),
+        ("The budget for 2 people is EUR900.", "The budget for 2 people is EUR1200."),
     ],
 )
 def test_another_value_of_one_subject_replaces(old: str, new: str) -> None:
