@@ -193,6 +193,12 @@ def test_a_text_too_long_to_be_a_note_replaces_nothing() -> None:
         ("Home address: 12 Main Street in Berlin", "Home address: 5 Oak Street in Hamburg", "replaces"),
         ("Address: 5 Oak Street in Bonn for invoices", "Address: 9 Elm Street in Bonn for parcels", None),
         ("Meeting time: Monday at 9:30", "Meeting time: Tuesday at 10:30", "replaces"),
+        ("Pickup time: 1 pm", "Pickup time: 2 in the afternoon", "replaces"),
+        ("Hotel pricerange: cheap", "Hotel pricerange: moderate", "replaces"),
+        ("Hotel parking: yes", "Hotel parking: no", "replaces"),
+        ("Sprache: Deutsch", "Sprache: Englisch", "replaces"),
+        ("Asiento: pasillo", "Asiento: ventana", "replaces"),
+        ("Alergia: nueces", "Alergia: mariscos", "doubt"),
         ("Restaurant food: Thai", "Restaurant food: Greek", "replaces"),
     ],
 )

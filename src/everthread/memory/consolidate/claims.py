@@ -98,7 +98,9 @@ def _of_key(subject: str, value: str) -> list[Claim]:
     if is_of_many(subject):
         return []
     words = _subject(subject)
-    is_property = bool((words - _roots("general")) & _roots("attributes", "holders")) and not wording(value).denied
+    named_words = words - _roots("general")
+    is_property = bool(named_words & _roots("attributes", "attributes_elsewhere", "holders"))
+    has_one = cue("answer").search(value) or (is_property and not wording(value).denied)
     rest = value
     for kind in ("placed", "timed"):
         rest = cue(kind).sub("", rest) if words & _roots(kind) else rest
@@ -106,7 +108,7 @@ def _of_key(subject: str, value: str) -> list[Claim]:
     condition = cue("condition").search(rest, 1)
     conditions = wording(condition[1]).words - SLACK if condition else _NONE
     return [
-        replace(claim, conditions=conditions, is_certain=is_property or claim.subject != words)
+        replace(claim, conditions=conditions, is_certain=bool(has_one) or claim.subject != words)
         for claim in _of_named_subject(subject, value)
     ]
 
