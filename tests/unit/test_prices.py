@@ -77,6 +77,16 @@ def test_prices_in_another_currency_stand_alone(tmp_path: Path) -> None:
     assert list(read_price_list(file).models) == ["m"]
 
 
+def test_models_may_share_what_an_anchor_names_and_number_their_sources(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    shared = "x-base: &base { input: 7, date: 2026-02-03, source: 1 }\nsources: { 1: https://example.com }\n"
+    file.write_text(f"{shared}models:\n  m: {{ <<: *base, output: 8 }}\n", encoding="utf-8")
+
+    price = read_price_list(file).models["m"]
+
+    assert (price.input, price.output, price.source) == (7, 8, "https://example.com")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -154,7 +154,9 @@ def _validated(values: Any, where: str) -> PriceList:
     if not isinstance(values, Mapping) or not isinstance(values.get("models"), Mapping):
         raise SettingsError(f"{where}: a price list has `models` with `input`, `output` and `date`; docs/spend.md")
     try:
-        file = _PriceFile.model_validate({**values, "models": {str(key): one for key, one in values["models"].items()}})
+        # As in other YAML, `x-` and `.` are for what anchors name.
+        named = {key: one for key, one in values.items() if not str(key).startswith(("x-", "."))}
+        file = _PriceFile.model_validate({**named, "models": {str(key): one for key, one in values["models"].items()}})
         shared = {} if file.date is None else {"date": file.date}
         models = {name: {**shared, **one, **file.source_of(one)} for name, one in file.models.items()}
         return PriceList.model_validate({"currency": file.currency, "models": models})
@@ -172,10 +174,10 @@ class _PriceFile(BaseModel):
     currency: str = PriceList.model_fields["currency"].default
     date: Any = None
     """Of each model without one of its own, which is where it is checked."""
-    sources: dict[str, str] | None = None
+    sources: dict[str | int, str] | None = None
     models: dict[str, dict[str, Any]]
 
     def source_of(self, model: Mapping[str, Any]) -> dict[str, Any]:
         """Return the source of a model, by its name if it has one."""
         source = model.get("source", "")
-        return {"source": (self.sources or {}).get(source, source) if isinstance(source, str) else source}
+        return {"source": (self.sources or {}).get(source, source) if isinstance(source, str | int) else source}
