@@ -57,6 +57,7 @@ def test_other_wording_says_the_same(one: str, other: str) -> None:
         ("猫が犬を追う", "犬が猫を追う"),
         ("Coffee in the morning, tea in the evening.", "Tea in the morning, coffee in the evening."),
         ("Café por la mañana, té por la tarde.", "Té por la mañana, café por la tarde."),
+        ("Je suis végétarien.", "Je suis maintenant végétalien."),
         ("Programs in C.", "Programs in C++."),
         ("Keeps it at -5 degrees.", "Keeps it at 5 degrees."),
         ("Has blood type O+.", "Has blood type O-."),

@@ -85,6 +85,8 @@ def _is_spelling(word: str, other: str, names: frozenset[str]) -> bool:
         return True
     if not (word.isalpha() and other.isalpha()) or max(len(word), len(other)) < _SHORTEST or {word, other} & names:
         return False
+    if not (word + other).isascii():
+        return False  # no English: `végétarien` is no spelling of `végétalien`
     if word.endswith(other) or other.endswith(word):
         return False  # un-, non-, in-, dis-: the opposite
     start = same_start(word, other)
