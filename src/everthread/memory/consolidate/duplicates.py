@@ -35,9 +35,9 @@ def says_the_same(one: str, other: str) -> bool:
     shared = set(first.signed) & set(second.signed)
     left = [word for word in dict.fromkeys(first.signed) if word not in shared]
     right = [word for word in dict.fromkeys(second.signed) if word not in shared]
-    if _trade_places(first, second) or _change_clauses(one, other, frozenset(word for word, _ in shared)):
+    if not _are_spellings(first, second, sorted(left), sorted(right)) or _trade_places(first, second):
         return False
-    return _are_spellings(first, second, sorted(left), sorted(right))
+    return not _change_clauses(one, other, frozenset(word for word, _ in shared))
 
 
 def _is_directed_elsewhere(text: str) -> bool:
