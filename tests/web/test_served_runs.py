@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from conversation import call
-from everthread import EverthreadMiddleware
+from everthread import Context, EverthreadMiddleware
 from everthread.errors import ModelError
 from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
@@ -273,6 +273,16 @@ async def test_the_place_of_a_run_leads_to_it_whatever_its_id(worker: MakeWorker
     thread = await new_thread(client)
 
     answered = await say(client, thread, message_id=run_id)
+
+    assert (await client.get(answered.headers["location"])).json() == answered.json()
+
+
+async def test_the_place_of_a_run_leads_to_it_whatever_the_id_of_its_thread(worker: MakeWorker) -> None:
+    one = worker("Hello.", "Hello again.")
+    client, config = one.client(), {"configurable": {"thread_id": "a/b 漢"}}
+    await one.app.state.service.graphs["test"].ainvoke({"messages": "Hi."}, config, context=Context(user_id="ada"))
+
+    answered = await say(client, "a%2Fb%20%E6%BC%A2", message_id="m-1")
 
     assert (await client.get(answered.headers["location"])).json() == answered.json()
 

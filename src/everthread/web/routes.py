@@ -92,7 +92,7 @@ async def list_threads(call: Call) -> ThreadPage:
 async def create_thread(call: Call) -> Answer:
     """Create a thread; the server chooses its id."""
     thread = await call.service.create(call.identity, call.body.agent)
-    return Answer(thread, 201, _place(call, f"/threads/{thread.id}"))
+    return Answer(thread, 201, _place(call, "threads", thread.id))
 
 
 async def get_thread(call: Call) -> Thread:
@@ -269,7 +269,7 @@ async def _change(call: Call, action: str, text: str = "") -> NoteChange:
 
 async def _answered(call: Call, live: LiveRun) -> Any:
     """Answer in the way that the client wants."""
-    place = _place(call, f"/threads/{live.thread_id}/runs/{quote(live.run_id, safe='')}")
+    place = _place(call, "threads", live.thread_id, "runs", live.run_id)
     if call.body.background or call.body.stream:
         # A refusal has to become a status: nobody hears of one behind it, and its message is not kept.
         await live.begun()
@@ -284,9 +284,10 @@ async def _answered(call: Call, live: LiveRun) -> Any:
     return Answer(live.result, 200, place)
 
 
-def _place(call: Call, path: str) -> dict[str, str]:
+def _place(call: Call, *parts: str) -> dict[str, str]:
     """Return the header that says where something is, also in an app that this one is mounted into."""
-    return {"location": call.request.scope.get("root_path", "") + path}
+    root = quote(call.request.scope.get("root_path", ""))
+    return {"location": "/".join([root, *(quote(part, safe="") for part in parts)])}
 
 
 def _stream(stream: AsyncIterator[Event]) -> StreamingResponse:
