@@ -23,6 +23,7 @@ from small_agent import calls, look
 from web_worker import MakeWorker, events_of, new_thread, say, token
 
 APPROVALS = calls(call("approve", "c1", what="tea"), call("approve", "c2", what="cake"))
+BLOCK = [{"type": "text", "text": "One?"}]
 
 
 async def test_a_message_gets_its_answer(worker: MakeWorker) -> None:
@@ -117,7 +118,40 @@ async def test_an_id_of_a_message_with_other_blocks_is_refused(worker: MakeWorke
     assert (again.json()["reply"], refused.status_code) == ("First.", 409)
 
 
-async def test_of_two_answers_at_once_one_is_refused(worker: MakeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("first", "again"), [("One?", BLOCK), (BLOCK, "One?")])
+async def test_a_message_may_be_sent_again_as_a_text_or_a_block(worker: MakeWorker, first: Any, again: Any) -> None:
+    client = worker("First.").client()
+    thread = await new_thread(client)
+
+    answered = [
+        await client.post(f"/threads/{thread}/runs", json={"message": one, "message_id": "m-1"})
+        for one in (first, again)
+    ]
+
+    assert [one.json().get("reply") for one in answered] == ["First.", "First."]
+
+
+async def test_an_id_of_another_message_is_refused_while_its_turn_goes_on(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+    one = worker("Too slow.", gate=gate)
+    client = one.client()
+    thread = await new_thread(client)
+    cut_off = asyncio.create_task(say(client, thread, "One?", message_id="m-1"))
+    await one.until(lambda: bool(one.model.prompts))
+    await client.post(f"/threads/{thread}/runs/m-1/cancel")
+    await cut_off
+    accepted = await client.post(f"/threads/{thread}/resume", json={"background": True})
+
+    async with asyncio.timeout(5):  # a run that was joined would wait for the gate
+        refused = await say(client, thread, "Something else?", message_id="m-1")
+
+    assert (accepted.status_code, refused.status_code) == (202, 409)
+
+
+@pytest.mark.parametrize(("words", "statuses"), [(("yes", "no"), [200, 409]), (("yes", "yes"), [200, 200])])
+async def test_of_two_answers_at_once_another_one_is_refused(
+    worker: MakeWorker, monkeypatch: pytest.MonkeyPatch, words: tuple[str, str], statuses: list[int]
+) -> None:
     client = worker(calls(call("approve", "c1", what="tea")), "Tea it is.").client()
     thread = await new_thread(client)
     asked = (await say(client, thread)).json()["interrupts"][0]["id"]
@@ -131,9 +165,9 @@ async def test_of_two_answers_at_once_one_is_refused(worker: MakeWorker, monkeyp
     monkeypatch.setattr(OwnThread, "snapshot", both_at_once)
     resume = f"/threads/{thread}/resume"
 
-    answered = await asyncio.gather(*(client.post(resume, json={"answers": {asked: one}}) for one in ("yes", "no")))
+    answered = await asyncio.gather(*(client.post(resume, json={"answers": {asked: one}}) for one in words))
 
-    assert sorted(one.status_code for one in answered) == [200, 409]
+    assert sorted(one.status_code for one in answered) == statuses
 
 
 async def test_an_answer_may_be_a_number_of_any_size(worker: MakeWorker) -> None:

@@ -24,7 +24,7 @@ from everthread.nodes.tools import result_id
 from everthread.state import Context, namespaces
 from everthread.state.marks import is_answer, is_masked, is_recalled, marked, marked_only, marks, sequence
 from everthread.state.messages import reduce_messages
-from everthread.state.reducer import clean_content
+from everthread.state.reducer import words_of
 from everthread.storage.transcript import transcript
 from everthread.window.masking import mask
 from everthread.window.tokens import TokenCounter
@@ -120,7 +120,7 @@ class _Question:
         self.index = next(places, None)
         self.here = None if self.index is None else self.working_set[self.index]
         """As the working set has it, perhaps in other words; None when it is not there."""
-        self.is_edited = self.here is not None and self.here.content != clean_content(self.message.content)
+        self.is_edited = self.here is not None and words_of(self.here.content) != words_of(self.message.content)
         pending = _pending(self.working_set)
         self.is_pending = pending is not None and pending.id == self.message.id
         """It is the question of the last turn, which has no answer."""
@@ -150,7 +150,7 @@ class _Question:
         elif self.archived is not None:
             places = {sequence(message) for message in self.working_set}
             is_on_this_branch = self.seq not in places and self.seq <= max(places, default=-1)
-            if is_on_this_branch and _message(self.archived).content == clean_content(self.message.content):
+            if is_on_this_branch and words_of(_message(self.archived).content) == words_of(self.message.content):
                 return None
         return {**self.run_input, "messages": [*new, _renamed(self.message, self.seq)]}
 

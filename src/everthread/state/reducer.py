@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from everthread.state.marks import MARK, is_answer, is_recalled, marks, sequence
 
-__all__ = ["Message", "clean", "clean_content", "reduced"]
+__all__ = ["Message", "clean", "clean_content", "reduced", "words_of"]
 
 
 class Message(Protocol):
@@ -174,3 +174,15 @@ def clean_content(content: Any) -> Any:
     if isinstance(content, int) and not -(2**63) <= content < 2**64:
         return str(content) if abs(content) < _LARGEST else hex(content)
     return content
+
+
+def words_of(content: str | list[Any]) -> tuple[str, list[Any]]:
+    """Return the text of a message and its other blocks, cleaned: the same of a text and of a block that has it."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else clean_content(content)
+    texts = [one if isinstance(one, str) else one.get("text") for one in blocks if _is_text(one)]
+    text = "".join(one for one in texts if isinstance(one, str))
+    return clean(text).strip(), [one for one in blocks if not _is_text(one)]
+
+
+def _is_text(block: str | dict[str, Any]) -> bool:
+    return isinstance(block, str) or block.get("type") == "text"

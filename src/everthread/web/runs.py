@@ -59,8 +59,10 @@ class LiveRun:
 
     run_id: str
     thread_id: str
-    message: Any = None
-    """What is answered; None of a turn that goes on."""
+    words: Any = None
+    """Of the message that is answered."""
+    answers: Any = None
+    """With which a turn goes on; None of one that begins."""
     events: list[Event] = field(default_factory=list)
     began: str = field(default_factory=now)
     result: Run | None = None
@@ -144,40 +146,36 @@ class Runs:
 
     def begin(
         self,
-        thread_id: str,
-        run_id: str,
+        new: LiveRun,
         parts: Callable[[], AsyncIterator[Part]],
         outcome: Callable[[], Awaitable[Run]],
-        message: Any = None,
     ) -> LiveRun:
         """Begin a run, or return the one of the same id that goes on already.
 
         Args:
-            thread_id: the thread.
-            run_id: id of the message that is answered.
+            new: the run.
             parts: runs the graph, and tells what happens.
             outcome: reads afterwards what became of the run.
-            message: what is answered; None goes on with a turn.
 
         Raises:
             Problem: 409, the run that goes on answers another message; 503, the server is stopping or has too many
                 runs.
         """
-        if (live := self.find(thread_id, run_id)) is not None:
-            if live.message is not None and live.message != message:
+        if (live := self.find(new.thread_id, new.run_id)) is not None:
+            if live.words != new.words:
                 raise other_message()
             return live
         if self.is_closed:
             raise Problem(503, _STOPPING, Retry_After="1")
         if len(self._live) >= self._most:
             raise Problem(503, f"this worker has {self._most:,} runs already; try again", Retry_After="5")
-        live = self._live[thread_id, run_id] = LiveRun(run_id, thread_id, message)
-        live.emit("run", {"id": run_id, "thread_id": thread_id})
-        live._task = asyncio.create_task(self._run(live, parts, outcome))
+        self._live[new.thread_id, new.run_id] = new
+        new.emit("run", {"id": new.run_id, "thread_id": new.thread_id})
+        new._task = asyncio.create_task(self._run(new, parts, outcome))
         # Not in the task itself: one that is cancelled before its first step runs no line of it.
-        live._task.add_done_callback(lambda _: self._end(live))
-        self.on_begin(live)
-        return live
+        new._task.add_done_callback(lambda _: self._end(new))
+        self.on_begin(new)
+        return new
 
     async def _run(
         self,

@@ -23,7 +23,7 @@ from everthread.ledger.why import Explanation, explain_closest
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, Note, namespaces
 from everthread.state.marks import is_answer, is_synthetic, sequence
-from everthread.state.reducer import clean_content
+from everthread.state.reducer import clean_content, words_of
 from everthread.state.stored import StoredMessage
 from everthread.storage.adoption import state_messages
 from everthread.storage.history import NoteHistory, note_history, thread_history
@@ -265,16 +265,18 @@ class Service:
         if body.message_id is not None and self.runs.find(own.id, run_id) is None:
             await in_thread(_check_same, own, run_id, body.message)
         message = {"role": "user", "content": body.message, "id": run_id}
-        return self._begin(own, run_id, {"messages": [message]}, context, body.message)
+        return self._begin(own, run_id, {"messages": [message]}, context, body.message, None)
 
     async def resume(self, own: OwnThread, body: Answers) -> LiveRun:
         """Go on with a turn that waits for answers or was cut off."""
         context = own.context(body.context)
         snapshot = await in_thread(own.snapshot)
-        # Behind the reading: of two answers at once, the second would be taken for the first one sent again.
-        if self.runs.is_live(own.id):
-            raise Problem(409, "a run goes on; follow it, or try again when it is over", Retry_After="1")
         question = question_of(snapshot.values.get("messages") or [])
+        # Behind the reading: of two answers at once, the second would be taken for the first one sent again.
+        if (live := self.runs.on_thread(own.id)) is not None:
+            if live.answers == body.answers:
+                return live
+            raise Problem(409, "a run goes on; follow it, or try again when it is over", Retry_After="1")
         if question is None or not is_open(snapshot):
             raise Problem(409, "nothing waits: every message has its answer")
         asked = [one.id for one in snapshot.interrupts]
@@ -283,10 +285,10 @@ class Service:
         if asked and not body.answers:
             raise Problem(422, f"`answers`: the run waits for {', '.join(asked)}")
         command: Command[Any] | None = Command(resume=clean_content(body.answers)) if body.answers else None
-        return self._begin(own, str(question.id), command, context)
+        return self._begin(own, str(question.id), command, context, question.content, body.answers)
 
     def _begin(
-        self, own: OwnThread, run_id: str, payload: Any, context: Context | None, message: Any = None
+        self, own: OwnThread, run_id: str, payload: Any, context: Context | None, message: Any, answers: Any
     ) -> LiveRun:
         async def parts() -> AsyncIterator[Part]:
             reader = TurnReader()
@@ -296,7 +298,8 @@ class Service:
                     for one in reader.read(mode, part):
                         yield one
 
-        return self.runs.begin(own.id, run_id, parts, lambda: in_thread(_run, own, run_id, False), message)
+        live = LiveRun(run_id, own.id, words_of(message), answers)
+        return self.runs.begin(live, parts, lambda: in_thread(_run, own, run_id, False))
 
     async def run(self, own: OwnThread, run_id: str) -> Run:
         """Read what became of a run, whichever worker it was on."""
@@ -404,10 +407,8 @@ def _check_same(own: OwnThread, run_id: str, content: str | list[dict[str, Any]]
         Problem: 409.
     """
     turn = _turn(own.snapshot().values.get("messages") or [], run_id) or _turn(own.view().messages, run_id)
-    if turn and is_answer(turn[-1]):
-        known = turn[0].content
-        if clean_content(content) != (known.strip() if isinstance(known, str) else known):
-            raise other_message()
+    if turn and is_answer(turn[-1]) and words_of(content) != words_of(turn[0].content):
+        raise other_message()
 
 
 def _cancels(thread_id: str) -> namespaces.Namespace:
