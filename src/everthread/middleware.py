@@ -181,7 +181,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         if run.context.model is not None:
             handler.request = request = request.override(model=resolve(run.context.model))
         deps = self._deps(request, handler, run)
-        view = ThreadView.load(run.store, run.thread_id, sent)
+        view = ThreadView.load(run.store, run.thread_id, sent, is_guarded=run.is_guarded)
         # A deep agent's own summarizer counts the messages of the state by their position.
         stays = stays or request.state.get("_summarization_event") is not None
         if is_asked_ahead(config.get("configurable", {})):

@@ -366,6 +366,25 @@ def test_a_turn_of_the_app_without_the_middleware_is_no_gap(storage: Storage, as
     ]
 
 
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_a_fork_with_another_first_question_sees_nothing_of_the_branch_that_it_left(
+    storage: Storage, ask: Ask, is_guarded: bool
+) -> None:
+    model = ScriptedModel(["Yes. " * 100] * 13)
+    guarded = agent(storage, model)
+    graph = guarded if is_guarded else guarded.graph
+    for number in range(12):
+        ask(graph, f"Where is order {number}? " * 30)
+    begun = [one for one in graph.get_state_history(CONFIG) if one.next == ("model",)][-1]
+    (first,) = begun.values["messages"]
+
+    asked = [RemoveMessage(id=first.id), HumanMessage("Where is order 3?")]
+    fork = graph.update_state(begun.config, {"messages": asked})["configurable"]
+    graph.invoke(None, {"configurable": {**CONFIG["configurable"], **fork}})
+
+    assert [message.text for message in model.prompts[-1] if "order" in message.text] == ["Where is order 3?"]
+
+
 @pytest.mark.parametrize("state", [None, EverthreadState])
 def test_what_is_said_after_the_state_was_emptied_comes_behind_what_left(
     storage: Storage, ask: Ask, state: Any

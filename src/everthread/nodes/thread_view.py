@@ -53,11 +53,14 @@ class ThreadView:
     """Ids of those that came since the last call; none in a thread without calls."""
 
     @classmethod
-    def load(cls, store: BaseStore, thread_id: str, sent: Sequence[BaseMessage]) -> "ThreadView":
+    def load(
+        cls, store: BaseStore, thread_id: str, sent: Sequence[BaseMessage], *, is_guarded: bool = False
+    ) -> "ThreadView":
         """Read the records of the messages that are in view.
 
         Args:
             sent: the messages of the agent's state, oldest first.
+            is_guarded: the guard notes forks of the thread.
         """
         sent = of_others(with_ids(sent))
         space, names = namespaces.calls(thread_id), [str(message.id) for message in sent]
@@ -65,7 +68,7 @@ class ThreadView:
         name, record = newest_record(with_renamed_reply(records, sent, partial(_written_behind, store, space)))
         question, known = question_of(sent), places_in(record)
         is_new = question is None or str(question.id) not in known
-        places = known or _archived_places(store, thread_id, names)
+        places = known or _archived_places(store, thread_id, names, is_guarded=is_guarded)
         # `inject_memory` dates the messages that come with a question.
         messages = placed(in_view(record, name, sent), places, date=None if is_new else now())
         blocks = _recalled(store, thread_id, record.get("shows", ()))
@@ -166,7 +169,7 @@ def _recalled(store: BaseStore, thread_id: str, names: Sequence[str]) -> dict[st
     return {str(marks(block)["before"]): block for block in blocks}
 
 
-def _archived_places(store: BaseStore, thread_id: str, names: Sequence[str]) -> Places:
+def _archived_places(store: BaseStore, thread_id: str, names: Sequence[str], *, is_guarded: bool) -> Places:
     """Return the places of what left earlier, for a thread none of whose messages in view has a record.
 
     While all of it is still in the agent's state, the call that archived it failed, and the order of the state counts.
@@ -176,10 +179,17 @@ def _archived_places(store: BaseStore, thread_id: str, names: Sequence[str]) -> 
         return {}
     # Behind the last one that is here too, the archive may be another branch's.
     last = max((place.seq for name, place in places.items() if name in names), default=None)
-    if last is None and not any(place.previous in names for place in places.values()):
-        # The app has taken all messages out of its state: what is there now came later.
+    is_apart = last is None and not any(place.previous in names for place in places.values())
+    if is_apart and is_guarded and _has_one_branch(store, thread_id):
+        # The app has taken all messages out of its state: what is there now came later. In a fork from ahead of the
+        # first message, which nothing tells from that without the guard, it must not be linked to the other branch.
         return places
     places = {name: place for name, place in places.items() if last is None or place.seq <= last}
     # The first question, which never leaves, is in no archive.
     ahead = itertools.takewhile(lambda name: name not in places, names)
     return places | {name: Place(seq, None, None) for seq, name in enumerate(ahead)}
+
+
+def _has_one_branch(store: BaseStore, thread_id: str) -> bool:
+    session = store.get(namespaces.SESSIONS, thread_id)
+    return session is not None and session.value.get("shared") is None
