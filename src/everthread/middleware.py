@@ -192,8 +192,9 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         else:
             resumed = NodeRun.of(state, runtime, deps)
             state = state_after(state, resumed.plan_update(resumed.plan()))
-        if run.keeps and not stays:
-            state = state_after(state, offload_new(state, view.new, runtime, deps))
+        new = view.new if run.keeps and not stays else ()
+        offloaded, keep_offloaded = offload_new(state, new, runtime, deps)
+        state = state_after(state, offloaded)
         model = deps.model
         if needs_trim(PromptSize.of(state, state["plan"], model), run.context):
             state = state_after(state, trim(state, runtime, deps))
@@ -208,6 +209,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             if not state.get("overflows"):
                 break
             state = state_after(state, trim(state, runtime, deps))
+        keep_offloaded()
         reply = state["messages"][-1]
         if ended_at_limit(reply):
             handler.response = ModelResponse(result=[reply])

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired, Required
 
 import pytest
 from langchain.agents import AgentState, create_agent
-from langchain.agents.middleware import AgentMiddleware, hook_config
+from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware, hook_config
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage, convert_to_messages
 from langchain_core.tools import tool
@@ -17,6 +17,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from everthread import EverthreadMiddleware, EverthreadState, open_storage
+from everthread.ledger.record import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state.marks import was_refetched
 from everthread.storage.open import Storage
@@ -253,6 +254,38 @@ def test_a_result_that_was_fetched_twice_is_marked_in_the_state(storage: Storage
 
     (result,) = (message for message in values["messages"] if isinstance(message, ToolMessage))
     assert was_refetched(result)
+
+
+def test_a_result_that_was_fetched_twice_is_marked_also_when_its_first_call_fails(storage: Storage, ask: Ask) -> None:
+    @tool
+    def look() -> str:
+        """Look something up."""
+        return "a row of the table"
+
+    dials = {"policy": "sliding_window", "keep_last_turns": 1, "learn_from_refetches": True}
+    replies = [calls(("look", {})), "Seen.", "Yes.", calls(("look", {})), RuntimeError("no power"), "Seen."]
+    retry = ModelRetryMiddleware(initial_delay=0, jitter=False)
+    agent = build(storage, ScriptedModel(replies), retry, tools=[look])
+    agent = agent.with_config({"configurable": {"everthread": dials}})
+
+    for question in ("look", "next", "look again"):
+        values = ask(agent, question)
+
+    (result,) = (message for message in values["messages"] if isinstance(message, ToolMessage))
+    assert was_refetched(result)
+
+
+def test_a_long_result_is_offloaded_once_however_often_its_call_fails(storage: Storage, ask: Ask) -> None:
+    @tool
+    def look() -> str:
+        """Look something up."""
+        return ROWS
+
+    model = ScriptedModel([calls(("look", {})), *[RuntimeError("no power")] * 2, "Seen."])
+
+    ask(build(storage, model, ModelRetryMiddleware(initial_delay=0, jitter=False), tools=[look]), "look")
+
+    assert [event.event for event in events(storage.store, "t")].count("offloaded") == 1
 
 
 def test_a_note_is_saved_by_the_tool_of_ours(storage: Storage, ask: Ask) -> None:

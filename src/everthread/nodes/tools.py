@@ -5,12 +5,14 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException
 from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.store.base import PutOp
 from langgraph.types import Command, Send
 
 from everthread.ledger.events import Event, Offloaded, Refetch
@@ -147,7 +149,7 @@ def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> An
         raise _KeepingFailed from error
 
 
-def offload_new(state: State, new: Collection[str], runtime: Any, deps: NodeDeps) -> Update:
+def offload_new(state: State, new: Collection[str], runtime: Any, deps: NodeDeps) -> tuple[Update, Callable[[], None]]:
     """Offload the results over `tool_output_tokens` among new messages of somebody else's agent.
 
     Ahead of the call that reads them: what its other middlewares redact has been redacted by now, and what a tool
@@ -156,17 +158,25 @@ def offload_new(state: State, new: Collection[str], runtime: Any, deps: NodeDeps
     Args:
         state: a view that has the places of its messages.
         new: ids of those that came since the last call.
+
+    Returns:
+        The stand-ins, and what keeps the results: to be called once the call is made, since one that fails is made
+        again from the same state.
     """
     readers, calls, shown = {tool.name for tool in deps.model.readers}, dict[str, Any](), []
+    events, operations = list[Event](), list[PutOp]()
     for message in state["messages"]:
         if isinstance(message, AIMessage):
             calls |= {str(call["id"]): call for call in message.tool_calls}
         elif isinstance(message, ToolMessage) and message.id in new and message.tool_call_id in calls:
             request = ToolCallRequest(calls[message.tool_call_id], None, state, runtime)
-            result = _offloaded(message, request, deps.model.counter, readers)
+            result, told, writes = _offloaded(message, request, deps.model.counter, readers)
+            events += told
+            operations += writes
             if result is not message:
                 shown.append(result)
-    return {"messages": shown}
+    keep = partial(record, store_of(runtime), thread_of(runtime), events, write=runtime.stream_writer)
+    return {"messages": shown}, partial(keep, turn=state.get("turns", 0), operations=operations)
 
 
 def _place_and_offload(result: Any, request: ToolCallRequest, counter: TokenCounter, readers: Collection[str]) -> Any:
@@ -183,18 +193,20 @@ def _place_and_offload(result: Any, request: ToolCallRequest, counter: TokenCoun
         return [_place_and_offload(one, request, counter, readers) for one in result]
     if not isinstance(result, ToolMessage):
         return result
-    return _offloaded(_placed(result, request.state), request, counter, readers)
+    runtime, turn = request.runtime, request.state.get("turns", 0)
+    shown, events, operations = _offloaded(_placed(result, request.state), request, counter, readers)
+    record(store_of(runtime), thread_of(runtime), events, write=runtime.stream_writer, turn=turn, operations=operations)
+    return shown
 
 
 def _offloaded(
     result: ToolMessage, request: ToolCallRequest, counter: TokenCounter, readers: Collection[str]
-) -> ToolMessage:
-    """Keep a long result whole in the transcript, and return its head and tail with a handle."""
+) -> tuple[ToolMessage, list[Event], list[PutOp]]:
+    """Return head and tail of a long result with a handle, and the writes that keep it whole in the transcript."""
     state: State = request.state
-    context, thread_id, store = context_of(request.runtime), thread_of(request.runtime), store_of(request.runtime)
-    turn = state.get("turns", 0)
+    context, thread_id, turn = context_of(request.runtime), thread_of(request.runtime), state.get("turns", 0)
     events: list[Event] = []
-    operations = []
+    operations: list[PutOp] = []
     if (refetch := _refetch(request, result, readers)) is not None:
         event, forgotten = refetch
         events.append(event)
@@ -217,9 +229,7 @@ def _offloaded(
         operations.append(handle_operation(thread_id, str(result.id)))
         operations += left_operations(thread_id, [result], state.get("messages", []), "offloaded", turn)
         result = stand_in
-    if events:
-        record(store, thread_id, events, write=request.runtime.stream_writer, turn=turn, operations=operations)
-    return result
+    return result, events, operations
 
 
 def _refetch(
@@ -231,11 +241,13 @@ def _refetch(
     store, thread_id, call = store_of(request.runtime), thread_of(request.runtime), request.tool_call
     refetches, forgotten = repeated(store, thread_id, [call], readers)
     if refetches:
-        return refetches[str(call["id"])], forgotten
+        refetch = refetches[str(call["id"])]
+        # What has left may be this very result, when it did so for a model call that failed.
+        return (refetch, forgotten) if refetch.message_ids != [str(result.id)] else None
     # A long text is read in parts; it was missed once.
     if call["name"] == "read_tool_output" and not call["args"].get("offset"):
-        refetch = read_back(store, thread_id, str(call["args"].get("handle", "")), str(call["id"]))
-        return (refetch, []) if refetch is not None else None
+        read = read_back(store, thread_id, str(call["args"].get("handle", "")), str(call["id"]))
+        return (read, []) if read is not None else None
     return None
 
 
