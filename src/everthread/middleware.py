@@ -141,7 +141,8 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         """
         config = get_config()
         named = _named(request)
-        return make_calls(self._answered(named, AgentModel(named, handler), config, stays=named is not request), config)
+        calls = self._answered(named, AgentModel(named, handler), config, is_fixed=named is not request)
+        return make_calls(calls, config)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -149,7 +150,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         """Do what `wrap_model_call` does without blocking the event loop."""
         config = get_config()
         named = _named(request)
-        calls = self._answered(named, AgentModel(named, handler), config, stays=named is not request)
+        calls = self._answered(named, AgentModel(named, handler), config, is_fixed=named is not request)
         return await amake_calls(calls, config)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
@@ -165,12 +166,12 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         return with_id(result, request.state) if run.keeps else result
 
     def _answered(
-        self, request: ModelRequest[Any], handler: AgentModel, config: RunnableConfig, *, stays: bool
+        self, request: ModelRequest[Any], handler: AgentModel, config: RunnableConfig, *, is_fixed: bool
     ) -> ModelCalls[ModelResponse[Any] | ExtendedModelResponse[Any]]:
         """Do in one step what our own graph does in several, on a view of the agent's state.
 
         Args:
-            stays: nothing can be taken out of the agent's state.
+            is_fixed: nothing can be changed in the agent's state.
         """
         run = self._run(request.runtime, config)
         sent: Sequence[BaseMessage] = of_others(request.state["messages"])
@@ -183,7 +184,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         deps = self._deps(request, handler, run)
         view = ThreadView.load(run.store, run.thread_id, sent, is_guarded=run.is_guarded)
         # A deep agent's own summarizer counts the messages of the state by their position.
-        stays = stays or request.state.get("_summarization_event") is not None
+        stays = is_fixed or request.state.get("_summarization_event") is not None
         if is_asked_ahead(config.get("configurable", {})):
             raise CallAhead(view, run.runtime, deps, stays)
         state, runtime = view.state, run.runtime
@@ -192,7 +193,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         else:
             resumed = NodeRun.of(state, runtime, deps)
             state = state_after(state, resumed.plan_update(resumed.plan()))
-        new = view.new if run.keeps and not stays else ()
+        new = view.new if run.keeps and not is_fixed else ()
         offloaded, keep_offloaded = offload_new(state, new, runtime, deps)
         state = state_after(state, offloaded)
         model = deps.model
@@ -225,7 +226,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         run.store.batch(list(view.record(state, run.thread_id, stays=stays)))
         if handler.ends_turn and not run.is_guarded:
             prune_unguarded_calls(run.store, run.thread_id, state.get("turns", 0))
-        writes = [] if stays else view.writes(state)
+        writes = offloaded["messages"] if stays else view.writes(state)
         return ExtendedModelResponse(response, Command(update={"messages": writes})) if writes else response
 
     def _judge(self) -> Judge | None:

@@ -239,6 +239,27 @@ def test_a_long_result_in_a_command_leaves_a_handle(storage: Storage, ask: Ask) 
     assert values["messages"][2].text == model.prompts[1][-1].text
 
 
+class CountedByPlace(AgentState[Any]):
+    """The state of a deep agent whose own summarizer has run."""
+
+    _summarization_event: NotRequired[Any]
+
+
+def test_a_long_result_leaves_a_handle_where_another_summarizer_counts_by_place(storage: Storage, ask: Ask) -> None:
+    @tool
+    def look() -> str:
+        """Look something up."""
+        return ROWS
+
+    model = ScriptedModel([calls(("look", {})), "Seen."])
+    state = {"messages": [HumanMessage("look")], "_summarization_event": {"cutoff_index": 0}}
+
+    values = ask(build(storage, model, tools=[look], state_schema=CountedByPlace), state)
+
+    assert [message.type for message in values["messages"]] == ["human", "ai", "tool", "ai"]
+    assert "read_tool_output" in values["messages"][2].text
+
+
 def test_a_result_that_was_fetched_twice_is_marked_in_the_state(storage: Storage, ask: Ask) -> None:
     @tool
     def look() -> str:
