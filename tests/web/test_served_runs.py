@@ -9,6 +9,8 @@ from unittest.mock import Mock
 import httpx
 import pytest
 from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -331,6 +333,26 @@ async def test_a_run_in_the_background_can_be_read_later(worker: MakeWorker) -> 
 
     assert (accepted.status_code, accepted.json()["status"]) == (202, "running")
     assert (await client.get(accepted.headers["location"])).json()["reply"] == "Later."
+
+
+async def test_a_run_in_the_background_is_accepted_before_its_first_step_ends(worker: MakeWorker) -> None:
+    gate = asyncio.Event()
+
+    async def wait(state: MessagesState) -> dict[str, Any]:
+        await gate.wait()
+        return {"messages": [AIMessage("Later.")]}
+
+    builder = StateGraph(MessagesState).add_node(wait).add_edge(START, "wait")
+    storage = worker().storage
+    graph = builder.compile(checkpointer=storage.checkpointer, store=storage.store, name="waits")
+    client = worker(agents=[storage.guard(graph)]).client()
+    thread = await new_thread(client)
+
+    async with asyncio.timeout(5):
+        accepted = await say(client, thread, background=True)
+    gate.set()
+
+    assert accepted.status_code == 202
 
 
 async def test_a_cancelled_turn_is_kept_and_can_go_on(worker: MakeWorker) -> None:

@@ -270,13 +270,13 @@ async def _change(call: Call, action: str, text: str = "") -> NoteChange:
 async def _answered(call: Call, live: LiveRun) -> Any:
     """Answer in the way that the client wants."""
     place = _place(call, "threads", live.thread_id, "runs", live.run_id)
-    if call.body.background or call.body.stream:
-        # A refusal has to become a status: nobody hears of one behind it, and its message is not kept.
-        await live.begun()
+    # A refusal has to become a status: nobody hears of one behind it, and its message is not kept.
     if call.body.background:
+        await live.taken()
         run = Run(id=live.run_id, thread_id=live.thread_id, status="running", reply=None, reply_id=None, interrupts=[])
         return Answer(run, 202, place)
     if call.body.stream:
+        await live.begun()
         return _stream(live.follow())
     await live.over()
     if live.problem is not None:

@@ -72,11 +72,32 @@ class LiveRun:
     _attempt: str = field(default_factory=lambda: secrets.token_hex(4))
     _more: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
+    _is_taken: bool = False
     _stopped: Problem | None = None
 
     def emit(self, kind: str, data: Any) -> None:
         """Add an event."""
         self.events.append(Event(f"{self._attempt}.{len(self.events)}", kind, data))
+        self._wake()
+
+    def take(self) -> None:
+        """Say that the run has its thread, and its input is saved."""
+        if not self._is_taken:
+            self._is_taken = True
+            self._wake()
+
+    async def taken(self) -> None:
+        """Wait until the run has its thread, however long its first step takes, or is over.
+
+        Raises:
+            Problem: it was refused.
+        """
+        while not self._is_taken and not self.is_over:
+            await self._more.wait()
+        if self.problem is not None and not self._is_taken:
+            raise self.problem
+
+    def _wake(self) -> None:
         # Whoever waits is woken by the old one and waits for the new one next.
         self._more.set()
         self._more = asyncio.Event()

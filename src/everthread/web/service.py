@@ -292,9 +292,12 @@ class Service:
     ) -> LiveRun:
         async def parts() -> AsyncIterator[Part]:
             reader = TurnReader()
-            stream: Any = own.graph.astream(payload, own.config, context=context, stream_mode=STREAM_MODES)
+            # A task is told of when it begins: the thread is locked by then, and the input saved.
+            modes = [*STREAM_MODES, "tasks"]
+            stream: Any = own.graph.astream(payload, own.config, context=context, stream_mode=modes)
             async with aclosing(stream):
                 async for mode, part in stream:
+                    live.take()
                     for one in reader.read(mode, part):
                         yield one
 
