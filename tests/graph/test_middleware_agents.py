@@ -284,7 +284,7 @@ def test_a_result_that_was_fetched_twice_is_marked_also_when_its_first_call_fail
         return "a row of the table"
 
     dials = {"policy": "sliding_window", "keep_last_turns": 1, "learn_from_refetches": True}
-    replies = [calls(("look", {})), "Seen.", "Yes.", calls(("look", {})), RuntimeError("no power"), "Seen."]
+    replies: list[Any] = [calls(("look", {})), "Seen.", "Yes.", calls(("look", {})), RuntimeError("no power"), "Seen."]
     retry = ModelRetryMiddleware(initial_delay=0, jitter=False)
     agent = build(storage, ScriptedModel(replies), retry, tools=[look])
     agent = agent.with_config({"configurable": {"everthread": dials}})
