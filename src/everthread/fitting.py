@@ -12,7 +12,7 @@ from langchain_core.messages import (
 )
 
 from everthread.errors import BudgetError, SettingsError
-from everthread.models.provider import tokenizer_name
+from everthread.models.identity import tokenizer_name
 from everthread.models.wrapped import ChatModel, check_chat_model, input_limit
 from everthread.state import Context
 from everthread.state.marks import marks

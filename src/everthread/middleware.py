@@ -28,7 +28,8 @@ from pydantic import BaseModel
 from everthread.errors import ModelError, SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
 from everthread.models.calls import ModelCall, ModelCalls, amake_calls, make_calls
-from everthread.models.provider import provider, resolve, tokenizer_name
+from everthread.models.identity import provider, tokenizer_name
+from everthread.models.provider import resolve
 from everthread.models.wrapped import ChatModel
 from everthread.nodes.agent_model import AgentModel, AgentModelWithTools, SchemaSizes
 from everthread.nodes.call_ahead import CallAhead, is_asked_ahead

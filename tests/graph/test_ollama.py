@@ -13,7 +13,8 @@ from langchain_ollama import ChatOllama
 
 from everthread import Context, EverthreadMiddleware, build_graph, open_storage
 from everthread.ledger import events
-from everthread.models.provider import describe, resolve
+from everthread.models.identity import describe
+from everthread.models.provider import resolve
 from everthread.models.wrapped import OLLAMA_CONTEXT, input_limit
 from everthread.storage.open import Storage
 from everthread.window.budget import UNKNOWN_WINDOW

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from everthread import Context, build_graph, open_storage
 from everthread.errors import SettingsError
 from everthread.models.calls import ModelCall
-from everthread.models.provider import describe, resolve
+from everthread.models.identity import describe
+from everthread.models.provider import resolve
 from everthread.models.scripted import ScriptedModel
 from everthread.models.wrapped import chat_model, input_limit
 from everthread.nodes.structured_output import content, structured

@@ -12,7 +12,8 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from everthread.errors import SettingsError
-from everthread.models.provider import describe, model_name, resolve
+from everthread.models.identity import describe, model_name
+from everthread.models.provider import resolve
 from everthread.models.replay import ReplayModel
 from everthread.models.scripted import ScriptedModel
 from everthread.models.wrapped import input_limit

@@ -42,7 +42,8 @@ from everthread.graph.turn_parts import question
 from everthread.ledger import events
 from everthread.ledger.events import PromptAssembled
 from everthread.memory.text.consent import answer_of, approves
-from everthread.models.provider import describe, resolve
+from everthread.models.identity import describe
+from everthread.models.provider import resolve
 from everthread.nodes.prompt_plan import make_plan, read_memory
 from everthread.nodes.sizes import PromptSize
 from everthread.nodes.spending import amount_of

@@ -199,7 +199,8 @@ def _model(name: str | None) -> _Findings:
         yield "model", "ok", f"offline (pattern matching, not a language model), {where}"
         return
     # Taken when called: a model brings LangChain, whose import takes seconds.
-    from everthread.models.provider import describe, resolve
+    from everthread.models.identity import describe
+    from everthread.models.provider import resolve
     from everthread.models.wrapped import input_limit
     from everthread.window.budget import UNKNOWN_WINDOW
 

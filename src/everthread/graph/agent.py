@@ -15,7 +15,8 @@ from everthread.graph.guard import GuardedGraph
 from everthread.graph.inputs import Intake
 from everthread.graph.routing import Edge, Start
 from everthread.memory.rules import BUILT_IN, Rules
-from everthread.models.provider import provider, resolve, tokenizer_name
+from everthread.models.identity import provider, tokenizer_name
+from everthread.models.provider import resolve
 from everthread.models.wrapped import ChatModel, check_takes_tools
 from everthread.nodes.consolidate import consolidate
 from everthread.nodes.deps import ModelWithTools, NodeDeps

@@ -1,6 +1,7 @@
 """Chat models: by `provider:name`, scripted and replayed; the offline model is in `everthread.agents.offline`."""
 
-from everthread.models.provider import describe, model_name, resolve
+from everthread.models.identity import describe, model_name
+from everthread.models.provider import resolve
 from everthread.models.replay import ReplayModel
 from everthread.models.scripted import ScriptedModel
 from everthread.models.wrapped import input_limit

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMe
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 
-from everthread.models.provider import tokenizer_name
+from everthread.models.identity import tokenizer_name
 from everthread.models.wrapped import reply_limit
 from everthread.nodes.deps import BoundModel, ModelWithTools
 from everthread.state.marks import is_masked

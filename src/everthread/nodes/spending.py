@@ -20,8 +20,8 @@ from everthread.ledger.events import ModelCalled, SpendGranted, SpendRefused
 from everthread.ledger.record import record, recorded
 from everthread.memory.text.consent import approves
 from everthread.models.calls import ModelCall, ModelCalls
-from everthread.models.provider import provider as provider_of
-from everthread.models.provider import tokenizer_name
+from everthread.models.identity import provider as provider_of
+from everthread.models.identity import tokenizer_name
 from everthread.models.wrapped import ChatModel, chat_models, input_limit
 from everthread.nodes.deps import NodeDeps, context_of
 from everthread.nodes.failures import classify
