@@ -71,6 +71,7 @@ _TIMES = {"double": 2, "triple": 3}
 _AFTER_SIXTY = re.compile("dix|onze|douze|treize|quatorze|quinze|seize|dix-sept|dix-huit|dix-neuf")
 """French counts on to nineteen after sixty and eighty: soixante-douze."""
 _AFTER_TEN = "bir|iki|uc|dort|bes|alti|yedi|sekiz|dokuz"
+_BEHIND_TEN = re.compile(rf"{_AFTER_TEN}|sept|huit|neuf")
 """Turkish counts on after ten: on bir."""
 _WORD = "|".join(sorted((*_WORDS, *_HUNDRED, *_TIMES), key=len, reverse=True))
 # The Turkish ten is an English preposition but ahead of a Turkish unit.
@@ -87,6 +88,7 @@ _KANA_DIGITS = "ゼロ|レイ|マル ワン|イチ ニイ|ニー|ニ サン ヨ�
 _KANA_DIGIT = {kana: str(digit) for digit, row in enumerate(_KANA_DIGITS.split()) for kana in row.split("|")}
 _TO_KATAKANA = {point: point + 0x60 for point in range(0x3041, 0x3097)}
 _KATAKANA = "|".join(sorted(_KANA_DIGIT, key=len, reverse=True))
+_DIGIT_IN_KANA = re.compile(_KATAKANA)
 _HIRAGANA = _KATAKANA.translate({point + 0x60: point for point in _TO_KATAKANA})
 KANA = re.compile(
     rf"(?:{_KATAKANA})(?:[・, -]?(?:{_KATAKANA})){{3,40}}|(?:{_HIRAGANA})(?:[・, -]{{1,2}}(?:{_HIRAGANA})){{2,40}}"
@@ -120,7 +122,7 @@ def digits_of_han(run: str) -> str:
 
 def digits_of_kana(run: str) -> str:
     """Return a run of Japanese digits in kana as digits."""
-    return "".join(_KANA_DIGIT[kana] for kana in re.findall(_KATAKANA, run.translate(_TO_KATAKANA)))
+    return "".join(_KANA_DIGIT[kana] for kana in _DIGIT_IN_KANA.findall(run.translate(_TO_KATAKANA)))
 
 
 def _joined(before: int | str, word: str) -> int:
@@ -135,6 +137,6 @@ def _joined(before: int | str, word: str) -> int:
     if before in (60, 80) and _AFTER_SIXTY.fullmatch(word):
         return before + value
     if before == 10:
-        return 10 + value if re.fullmatch(f"{_AFTER_TEN}|sept|huit|neuf", word) else 0
+        return 10 + value if _BEHIND_TEN.fullmatch(word) else 0
     room = 100 if before >= 100 and before % 100 == 0 else 10 if before >= 20 and before % 10 == 0 else 0
     return before + value if 0 < value < room else 0
