@@ -27,6 +27,7 @@ from everthread.memory.consolidate import plan
 from everthread.memory.distill import candidates, keywords
 from everthread.memory.rendering import render_notes
 from everthread.memory.selection import holding, within
+from everthread.memory.text.own_words import is_typed
 from everthread.memory.text.wording import wording
 from everthread.state import Context
 from everthread.state.notes import Note, Source
@@ -150,6 +151,7 @@ def _session_notes(thread_id: str, messages: Sequence[Message], day: str) -> Ite
                 subject=candidate.subject,
                 confidence=candidate.confidence,
                 origin="user",
+                is_own=is_typed(message.text),
             )
             if note is not None:
                 yield note

@@ -141,18 +141,14 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
             SettingsError: the run names no user, or the thread belongs to another one.
         """
         config = get_config()
-        named = _named(request)
-        calls = self._answered(named, AgentModel(named, handler), config, is_fixed=named is not request)
-        return make_calls(calls, config)
+        return make_calls(self._answered(request, handler, config), config)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Do what `wrap_model_call` does without blocking the event loop."""
         config = get_config()
-        named = _named(request)
-        calls = self._answered(named, AgentModel(named, handler), config, is_fixed=named is not request)
-        return await amake_calls(calls, config)
+        return await amake_calls(self._answered(request, handler, config), config)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Run a tool; ours gets a view of the state."""
@@ -167,6 +163,13 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         return with_id(result, request.state) if run.keeps else result
 
     def _answered(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any], config: RunnableConfig
+    ) -> ModelCalls[ModelResponse[Any] | ExtendedModelResponse[Any]]:
+        """Answer a request whose messages may lack ids; then nothing can be changed in the agent's state."""
+        named = _named(request)
+        return self._answered_named(named, AgentModel(named, handler), config, is_fixed=named is not request)
+
+    def _answered_named(
         self, request: ModelRequest[Any], handler: AgentModel, config: RunnableConfig, *, is_fixed: bool
     ) -> ModelCalls[ModelResponse[Any] | ExtendedModelResponse[Any]]:
         """Do in one step what our own graph does in several, on a view of the agent's state.

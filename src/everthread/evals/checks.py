@@ -9,10 +9,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from everthread.memory.text.words import same_start
 from everthread.models.scripted import Tools
-from everthread.state.marks import is_masked
+from everthread.state.marks import is_masked, is_synthetic
 from everthread.state.reducer import clean
 from everthread.window.tokens import TokenCounter
-from everthread.window.turns import opens_turn
 
 OVERRUN = "overrun"
 ORPHAN = "orphan_tool_message"
@@ -113,7 +112,7 @@ class PromptChecker:
             yield MISPLACED_SYSTEM, "the prompt does not begin with the agent's instructions"
         if any(isinstance(message, SystemMessage) for message in messages[1:]):
             yield MISPLACED_SYSTEM, "a system message stands inside the conversation"
-        said = list(filter(opens_turn, messages))
+        said = [message for message in messages if isinstance(message, HumanMessage) and not is_synthetic(message)]
         if self._question is not None and not (said and _same(said[-1], self._question)):
             yield MISSING_QUESTION, f"the user's newest message {self._question.id!r} is not there word for word"
         if self._anchor is not None and not any(_stands_for(message, self._anchor) for message in said):

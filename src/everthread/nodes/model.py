@@ -23,6 +23,7 @@ from everthread.nodes.spending import Account, limit_reply
 from everthread.state import Context, PromptPlan, State, Update
 from everthread.state.marks import marked
 from everthread.state.reducer import clean_content
+from everthread.storage.transcript import archived_by_id
 from everthread.window.assembly import Prompt, assemble
 from everthread.window.budget import MAX_OVERFLOWS, stepped_down
 from everthread.window.calibration import Calibration
@@ -206,7 +207,9 @@ def _savable(reply: AIMessage) -> AIMessage:
 def _with_unique_id(reply: AIMessage, run: NodeRun) -> AIMessage:
     """Give a reply an id of its own: some servers use one again, and it would replace the earlier message."""
     taken = {message.id for message in run.messages}
-    if reply.id and reply.id not in taken and not (is_evicted(run.messages) and run.is_archived(reply.id)):
+    if reply.id and is_evicted(run.messages):
+        taken |= {message.id for message in archived_by_id(run.store, run.thread_id, [reply.id])}
+    if reply.id and reply.id not in taken:
         return reply
     text = f"{reply.id}\x00{run.turn}\x00{len(taken)}"
     return reply.model_copy(update={"id": "a-" + hashlib.sha256(text.encode()).hexdigest()[:24]})

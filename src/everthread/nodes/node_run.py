@@ -13,7 +13,7 @@ from everthread.ledger.record import record
 from everthread.nodes.deps import NodeDeps, context_of, store_of, thread_of
 from everthread.nodes.prompt_plan import make_plan, read_memory
 from everthread.nodes.sizes import PromptSize
-from everthread.state import Context, PromptPlan, State, Update, namespaces
+from everthread.state import Context, PromptPlan, State, Update
 
 __all__ = ["NodeRun"]
 
@@ -69,10 +69,6 @@ class NodeRun:
     def size(self, plan: PromptPlan, *, reads_back: bool = True) -> PromptSize:
         """Measure the prompt; see `PromptSize.of`."""
         return PromptSize.of(self.state, plan, self.deps.model_for(self.context), reads_back=reads_back)
-
-    def is_archived(self, message_id: str) -> bool:
-        """Tell whether the transcript has a message of this id."""
-        return self.store.get(namespaces.transcript(self.thread_id), message_id) is not None
 
     def record(self, events: Iterable[Event], operations: Iterable[PutOp] = ()) -> None:
         """Write events of this turn with the writes that they are about; see `ledger.record`."""

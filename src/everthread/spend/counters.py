@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
+from everthread.spend.prices import DEFAULT_CURRENCY
 from everthread.spend.usage import KINDS, Usage
 from everthread.state import namespaces
 
@@ -69,7 +70,7 @@ class Counters:
     store: BaseStore
     user_id: str
     thread_id: str
-    currency: str = "USD"
+    currency: str = DEFAULT_CURRENCY
 
     def reserve(
         self,
@@ -219,8 +220,8 @@ class Counters:
         return [GetOp(space, self._key(day)) for space in self._places()]
 
     def _key(self, day: str) -> str:
-        """Name the record of a day: amounts of two currencies cannot be added up."""
-        return day if self.currency == Counters.currency else f"{day} {self.currency}"
+        """Name the record of a day; a currency but the usual one stands behind it, since two cannot be added up."""
+        return day if self.currency == DEFAULT_CURRENCY else f"{day} {self.currency}"
 
     def _change(self, reads: Sequence[Op], make: Callable[[list[Any]], Sequence[PutOp]]) -> None:
         change = getattr(self.store, "change", None)

@@ -21,6 +21,9 @@ _MILLION = 1_000_000
 _DATED = re.compile(r"(?:-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8}|-latest)$")
 _BEDROCK = re.compile(r"^(?:[a-z]{2,4}\.)?(?:anthropic|amazon|mistral|meta|cohere|deepseek)\.|-v\d+(?::\d+)?$")
 
+DEFAULT_CURRENCY = "USD"
+"""Of a price list that names none."""
+
 
 class Price(BaseModel):
     """Prices for a million tokens."""
@@ -84,7 +87,7 @@ class PriceList(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    currency: str = "USD"
+    currency: str = DEFAULT_CURRENCY
     models: dict[str, ModelPrice]
 
     def find(self, provider: str, name: str) -> ModelPrice | None:
@@ -171,7 +174,7 @@ class _PriceFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    currency: str = PriceList.model_fields["currency"].default
+    currency: str = DEFAULT_CURRENCY
     date: Any = None
     """Of each model without one of its own, which is where it is checked."""
     sources: dict[str | int, str] | None = None

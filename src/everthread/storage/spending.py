@@ -168,7 +168,8 @@ def _entries(counters: Iterable[StoredItem], user_id: str | None = None, thread_
 
     def read(item: StoredItem) -> list[Entry]:
         user = user_id or str(item.value.get("user_id"))
-        about, currency = {"user": user, "day": item.key[:10], "thread": thread_id}, str(item.value.get("currency"))
+        day = item.key.partition(" ")[0]  # a currency may stand behind it
+        about, currency = {"user": user, "day": day, "thread": thread_id}, str(item.value.get("currency"))
         entries = [
             Entry({**about, "model": model, "purpose": purpose}, currency, sums)
             for model, purposes in item.value["models"].items()

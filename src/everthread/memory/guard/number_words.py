@@ -70,12 +70,12 @@ _NUMBERS = {**_WORDS, **dict.fromkeys(_HUNDRED, 100), "on": 10}
 _TIMES = {"double": 2, "triple": 3}
 _AFTER_SIXTY = re.compile("dix|onze|douze|treize|quatorze|quinze|seize|dix-sept|dix-huit|dix-neuf")
 """French counts on to nineteen after sixty and eighty: soixante-douze."""
-_AFTER_TEN = "bir|iki|uc|dort|bes|alti|yedi|sekiz|dokuz"
-_BEHIND_TEN = re.compile(rf"{_AFTER_TEN}|sept|huit|neuf")
-"""Turkish counts on after ten: on bir."""
+_TURKISH_UNIT = "bir|iki|uc|dort|bes|alti|yedi|sekiz|dokuz"
+_AFTER_TEN = re.compile(rf"{_TURKISH_UNIT}|sept|huit|neuf")
+"""Turkish and French count on after ten: `on bir`, `dix-sept` in two words."""
 _WORD = "|".join(sorted((*_WORDS, *_HUNDRED, *_TIMES), key=len, reverse=True))
 # The Turkish ten is an English preposition but ahead of a Turkish unit.
-_ANY_NUMBER = rf"(?:{_WORD}|on(?= (?:{_AFTER_TEN})\b)|\d{{1,4}})"
+_ANY_NUMBER = rf"(?:{_WORD}|on(?= (?:{_TURKISH_UNIT})\b)|\d{{1,4}})"
 SPELLED = re.compile(rf"\b{_ANY_NUMBER}(?:[ ,-]{{1,3}}(?:(?:y|e|et|und|and)[ -])?{_ANY_NUMBER}\b){{1,60}}")
 _PART = re.compile(rf"([ ,-]*)(?:(?:y|e|et|und|and)[ -])?({_ANY_NUMBER})(?![a-z\d])")
 _SINGLE_DIGITS = re.compile(r"(?<!\d)\d(?:[ ,-]{1,3}\d(?!\d)){2,60}")
@@ -137,6 +137,6 @@ def _joined(before: int | str, word: str) -> int:
     if before in (60, 80) and _AFTER_SIXTY.fullmatch(word):
         return before + value
     if before == 10:
-        return 10 + value if _BEHIND_TEN.fullmatch(word) else 0
+        return 10 + value if _AFTER_TEN.fullmatch(word) else 0
     room = 100 if before >= 100 and before % 100 == 0 else 10 if before >= 20 and before % 10 == 0 else 0
     return before + value if 0 < value < room else 0
