@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import TypeVar
 
 from everthread.errors import EverthreadError
 from everthread.graph.ending import Ending, end_if_idle
@@ -12,9 +13,9 @@ from everthread.storage.open import Storage
 from everthread.storage.reading import records
 from everthread.web.service import in_thread
 
-__all__ = ["retain_daily", "sweep", "sweep_every"]
-
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _DAY_SECONDS = 86_400.0
 _MOST = 100
@@ -25,25 +26,27 @@ async def sweep_every(storage: Storage, agents: Mapping[str, Agent], idle_second
     """End idle sessions, round by round, until it is cancelled."""
     while True:
         await asyncio.sleep(min(max(idle_seconds / 4, 1.0), 60.0))
-        try:
-            ended = await in_thread(sweep, storage, agents, idle_seconds)
-        except EverthreadError as error:
-            logger.warning("idle sessions were not swept: %s", error)
-        else:
-            if ended:
-                logger.info("ended %d idle sessions", ended)
+        if ended := await _tried(in_thread(sweep, storage, agents, idle_seconds), "idle sessions were not swept"):
+            logger.info("ended %d idle sessions", ended)
 
 
 async def retain_daily(storage: Storage, agents: Iterable[Agent]) -> None:
     """Delete what is kept no longer, now and once a day, until it is cancelled."""
     while True:
-        try:
-            done = await aretain(storage, agents, verify=False)
-        except EverthreadError as error:
-            logger.warning("retention could not be seen to: %s", error)
-        else:
+        if done := await _tried(aretain(storage, agents, verify=False), "retention could not be seen to"):
             logger.info("retention: %s", done.totals)
         await asyncio.sleep(_DAY_SECONDS)
+
+
+async def _tried(act: Awaitable[T], failure: str) -> T | None:
+    """Return what a round did; None when it failed, since a timer that died would do nothing until the next start."""
+    try:
+        return await act
+    except EverthreadError as error:
+        logger.warning("%s: %s", failure, error)
+    except Exception:
+        logger.exception("%s", failure)
+    return None
 
 
 def sweep(storage: Storage, agents: Mapping[str, Agent], idle_seconds: float) -> int:
