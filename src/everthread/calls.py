@@ -23,18 +23,6 @@ from everthread.window.assembly import message_checksum
 from everthread.window.prompt_cache import mark_cache
 from everthread.window.tokens import counter_for
 
-__all__ = [
-    "PromptChange",
-    "PromptPart",
-    "SentPrompt",
-    "aprompt_at",
-    "asent_prompts",
-    "prompt_at",
-    "prompt_changes",
-    "prompt_in_turn",
-    "sent_prompts",
-]
-
 _TAGS = {
     "whole": "kept",
     "shortened": "masked",

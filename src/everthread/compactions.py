@@ -32,8 +32,6 @@ from everthread.window.draft import EvictionPlan
 from everthread.window.pricing import CACHED_PRICE
 from everthread.window.turns import question_of
 
-__all__ = ["Preview", "acompact_now", "apreview", "compact_now", "preview"]
-
 
 @dataclass(frozen=True)
 class Preview:

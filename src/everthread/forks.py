@@ -13,8 +13,6 @@ from everthread.ledger.events import Steered
 from everthread.ledger.record import record
 from everthread.storage.reading import record_of
 
-__all__ = ["Fork", "afork", "fork"]
-
 
 @dataclass(frozen=True)
 class Fork:

@@ -25,8 +25,6 @@ from everthread.storage.postgres.timers import END, QUEUE, RETAIN, TIMER, Sessio
 from everthread.storage.pruning import dial_of
 from everthread.storage.reading import record_of, records
 
-__all__ = ["work"]
-
 logger = logging.getLogger(__name__)
 
 _HEARTBEAT_SECONDS = 5.0

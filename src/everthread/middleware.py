@@ -59,8 +59,6 @@ from everthread.tools.save_memory_note import Judge, memory_tool
 from everthread.window.tokens import counter_for
 from everthread.window.turns import question_of
 
-__all__ = ["EverthreadMiddleware", "EverthreadState"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -8,8 +8,6 @@ from everthread.plain import plain
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["environment", "render"]
-
 
 def render(template: str, **values: Any) -> str:
     """Render a template of `everthread/templates`; what others wrote is escaped, its control characters replaced."""

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Sequence
 
-__all__ = ["CONTROL", "counted", "enumerated", "plain", "without_guide"]
-
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 """What could move the cursor, change colours, turn text around or hide it, except tab and line feed. Rich removes only
 some."""

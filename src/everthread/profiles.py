@@ -12,8 +12,6 @@ from everthread.nodes.consolidate import imported
 from everthread.state import Agent, namespaces
 from everthread.storage.open import Storage
 
-__all__ = ["aget_profile", "aset_profile", "get_profile", "set_profile", "valid_profile"]
-
 
 def get_profile(storage: Storage, user_id: str) -> dict[str, Any] | None:
     """Return a user's profile as JSON; None when there is none.

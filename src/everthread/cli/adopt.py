@@ -26,8 +26,6 @@ from everthread.storage.reader import open_reader
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["adopt"]
-
 _COLUMNS = ("thread", "user", "turns", "messages", "checkpoints", "kB", "waits for", "state keys", "last activity")
 _TEXT = ("thread", "user", "waits for", "state keys", "last activity")
 

@@ -10,8 +10,6 @@ from typer.main import get_command
 
 import everthread
 
-__all__ = ["app"]
-
 _HELP = "LangGraph agents whose threads never run out of context and never lose what matters."
 
 # Plain help and plain errors read the same in a terminal, a log and a pipe.

@@ -52,8 +52,6 @@ from everthread.storage.adoption import refuse_foreign
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.reading import exists, long_term_notes, read_thread, record_of, session_notes
 
-__all__ = ["InputEnded", "chat", "read_answer", "read_message"]
-
 _FENCE = '"""'
 """Opens and closes a message of several lines."""
 

@@ -11,8 +11,6 @@ from everthread.state import Context
 from everthread.storage.open import open_storage
 from everthread.storage.reclaiming import reclaim
 
-__all__ = ["compact"]
-
 
 def compact(
     keep: Annotated[

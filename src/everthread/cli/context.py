@@ -31,8 +31,6 @@ from everthread.storage.open import Storage
 from everthread.storage.reading import reader_of, record_of, unrecorded
 from everthread.storage.to_read import storage_to_read
 
-__all__ = ["context", "print_call", "print_changes", "print_preview"]
-
 _WIDTH = 96
 _SIGNS = {"left": "-", "came": "+", "changed": "~"}
 

@@ -16,8 +16,6 @@ from everthread.graph.guard import GuardedGraph
 from everthread.graph.turn_parts import STREAM_MODES, Asked, Call, Decision, Part, Result, TurnReader
 from everthread.state import Context
 
-__all__ = ["Conversation", "Decide", "Turn"]
-
 T = TypeVar("T")
 
 Decide = Callable[[Interrupt], Any]

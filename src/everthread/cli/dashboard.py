@@ -4,8 +4,6 @@ from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName, Spe
 from everthread.cli.serve import Agents, ApiKeyFile, Host, Jwks, JwtSecret, OnlyUser, Port, serve
 from everthread.storage.reader import open_reader
 
-__all__ = ["dashboard"]
-
 
 def dashboard(
     agent: Agents = None,

@@ -29,8 +29,6 @@ from everthread.state.notes import note_id
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.reading import long_term_notes, session_notes
 
-__all__ = ["demo"]
-
 _INTRODUCTION = (
     "Two sessions of the travel concierge, through the real graph and a real database.\n"
     "The model is the offline one: pattern matching, not a language model. Flights and prices are a sandbox."

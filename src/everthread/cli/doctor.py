@@ -29,8 +29,6 @@ from everthread.window import ranks
 if TYPE_CHECKING:
     from everthread.graph.thread_checks import ThreadChecks
 
-__all__ = ["doctor"]
-
 _NEEDED = {
     "langgraph": "1.2.22",
     "langgraph-checkpoint": "4.1.1",

@@ -24,8 +24,6 @@ from everthread.storage.open import open_storage
 from everthread.storage.reading import exists, record_of, unknown
 from everthread.storage.to_read import storage_to_read
 
-__all__ = ["end", "print_ending"]
-
 _SIGNS = {
     "added": "+ long-term ",
     "merged": "= confirmed ",

@@ -14,8 +14,6 @@ from everthread.evals.parallel import cores
 from everthread.evals.suites import Options, Requirement, shown
 from everthread.evals.suites import suite as suite_named
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="One of those above; see docs/evaluation.md.")],

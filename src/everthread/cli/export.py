@@ -10,8 +10,6 @@ from everthread.cli.output import check_writable, counted, note, print_json, pro
 from everthread.storage.export import document
 from everthread.storage.to_read import storage_to_read
 
-__all__ = ["export"]
-
 
 def export(
     user: Annotated[str, user_option("Whose data.")],

@@ -24,8 +24,6 @@ from everthread.storage.erasure import Receipt, erase, held
 from everthread.storage.open import open_storage
 from everthread.storage.reading import user_records
 
-__all__ = ["forget", "in_words"]
-
 
 def forget(
     user: Annotated[str | None, user_option("Erase everything of this user, all threads included.")] = None,

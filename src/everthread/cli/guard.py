@@ -13,8 +13,6 @@ from everthread.cli.output import note, print_json, print_table
 from everthread.errors import RecordError
 from everthread.memory.guard import check, warm_up
 
-__all__ = ["guard"]
-
 
 def guard(
     file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines with `id` and `text`; `-` reads stdin.")],

@@ -13,8 +13,6 @@ from everthread.ledger import schema as event_schema
 from everthread.storage.reader import open_reader
 from everthread.storage.reading import exists, record_of, unknown, unrecorded
 
-__all__ = ["ledger"]
-
 _CALLS = 50
 """Calls that a page shows."""
 

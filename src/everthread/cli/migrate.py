@@ -13,8 +13,6 @@ from everthread.errors import SettingsError, StorageError
 if TYPE_CHECKING:
     from everthread.storage.migration import Migration
 
-__all__ = ["migrate"]
-
 _MOST_SHOWN = 20
 
 

@@ -18,8 +18,6 @@ from everthread.storage.reading import one_note, records, user_notes
 if TYPE_CHECKING:
     from everthread.graph.note_changes import Change
 
-__all__ = ["notes"]
-
 _ACTIONS = ("edit", "confirm", "retract", "forget", "why")
 
 

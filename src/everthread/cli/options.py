@@ -23,40 +23,6 @@ from everthread.storage.locations import is_postgres
 if TYPE_CHECKING:
     from everthread.graph.thread_checks import AgentLike
 
-__all__ = [
-    "DEFAULT_DATABASE",
-    "WAIT_SECONDS",
-    "AgentName",
-    "Agents",
-    "AsJson",
-    "CountAs",
-    "DatabaseUrl",
-    "Jobs",
-    "Limit",
-    "ModelName",
-    "OneUser",
-    "Page",
-    "RetentionPolicy",
-    "SpendLimits",
-    "ThreadId",
-    "Toolkits",
-    "UserId",
-    "Yes",
-    "agent_of",
-    "call_named",
-    "command_line",
-    "duration_seconds",
-    "load_agent",
-    "load_agent_or_graph",
-    "load_attribute",
-    "operator",
-    "ready_agent",
-    "thread_option",
-    "time_option",
-    "user_option",
-    "with_spend",
-]
-
 DEFAULT_DATABASE = "sqlite:///everthread.db"
 
 WAIT_SECONDS = 20.0

@@ -14,8 +14,6 @@ from everthread.errors import NotFoundError, RecordError, SettingsError
 from everthread.state import Agent, namespaces
 from everthread.storage.reader import open_reader
 
-__all__ = ["profile", "read_profile"]
-
 profile = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Import or show a user's profile."
 )

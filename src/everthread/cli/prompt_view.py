@@ -5,8 +5,6 @@ from typing import Any
 
 from rich.text import Text
 
-__all__ = ["bar", "cells", "headline", "legend"]
-
 _PARTS: tuple[tuple[str, str, str, str], ...] = (
     ("system", "S", "system", "cyan"),
     ("profile", "P", "profile", "green"),

@@ -15,8 +15,6 @@ from everthread.storage.reading import exists, gone
 if TYPE_CHECKING:
     from everthread.storage.open import Storage
 
-__all__ = ["COLOURS", "changed_lines", "check_owner", "explained", "note_busy", "note_text", "print_notes", "when"]
-
 COLOURS = {"-": "red", "+": "green", "~": "yellow"}
 """Of what left, came or changed, by its sign."""
 

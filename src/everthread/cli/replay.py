@@ -19,8 +19,6 @@ from everthread.evals.suites import share
 from everthread.state import Context
 from everthread.window.tokens import counter_for
 
-__all__ = ["REASON_CHARACTERS", "check_counted", "read_playable", "replay"]
-
 REASON_CHARACTERS = 300
 """Of a refusal or a failure."""
 

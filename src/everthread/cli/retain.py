@@ -19,8 +19,6 @@ from everthread.storage.retaining import Kept
 from everthread.storage.retaining import receipts as read_receipts
 from everthread.storage.to_read import storage_to_read
 
-__all__ = ["policy_of", "print_retained", "retain"]
-
 _KEPT: dict[Kept, str] = {
     "waiting": "since an approval is awaited (answer it, or use `everthread forget --thread`)",
     "busy": "since a run has it",

@@ -11,8 +11,6 @@ from everthread.cli.prompt_view import headline
 from everthread.graph.turn_parts import Call, Decision, Part, Result, Text
 from everthread.memory.guard import phrase
 
-__all__ = ["Screen", "as_code", "saved_line"]
-
 
 @dataclass
 class Screen:

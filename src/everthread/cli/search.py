@@ -15,8 +15,6 @@ from everthread.storage.recall import search_said
 from everthread.storage.said import said_operations
 from everthread.storage.to_read import storage_to_read
 
-__all__ = ["search"]
-
 
 def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, names or a date.")],

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from everthread.web import Authenticator
 
-__all__ = ["Agents", "ApiKeyFile", "Host", "Jwks", "JwtSecret", "OnlyUser", "Port", "needs_web", "serve"]
-
 _MEGABYTE = 1_000_000
 
 

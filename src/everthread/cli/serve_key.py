@@ -11,8 +11,6 @@ from everthread.cli.output import note, say
 from everthread.cli.serve import needs_web
 from everthread.errors import SettingsError
 
-__all__ = ["serve_key"]
-
 
 def serve_key(
     user: UserId,

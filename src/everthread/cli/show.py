@@ -16,8 +16,6 @@ from everthread.storage.reader import Reader, open_reader
 from everthread.storage.reading import ThreadView, read_thread, role_of, with_summary
 from everthread.storage.unreadable import readable
 
-__all__ = ["show"]
-
 _MAX_CHARACTERS = 2_000
 """Characters of one message that people see; `--json` has all of them."""
 

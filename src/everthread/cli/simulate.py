@@ -36,8 +36,6 @@ from everthread.state.stored import StoredMessage
 from everthread.storage.reader import open_reader
 from everthread.storage.reading import read_thread
 
-__all__ = ["simulate"]
-
 _WINDOW = 8_000
 
 

@@ -15,8 +15,6 @@ from everthread.storage.reader import open_reader
 from everthread.storage.reading import exists, unknown
 from everthread.storage.spending import SpendRow, replies_without_usage, spend_rows
 
-__all__ = ["spend"]
-
 _COLUMNS = ("calls", "input", "cached", "cache write", "output", "reasoning", "cost")
 
 

@@ -27,8 +27,6 @@ from everthread.storage.open import open_storage
 from everthread.storage.reading import record_of
 from everthread.storage.to_read import storage_to_read
 
-__all__ = ["steer"]
-
 _DONE = {
     "bring_back": "comes back with the next message; `withdraw` takes that back",
     "mask": "is masked with the next message; `withdraw` takes that back, `bring-back` undoes it later",

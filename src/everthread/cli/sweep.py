@@ -21,8 +21,6 @@ from everthread.graph.retaining import has_policy, retain
 from everthread.storage.open import open_storage
 from everthread.storage.reading import records
 
-__all__ = ["sweep"]
-
 
 def sweep(
     idle: Annotated[str, time_option("--idle", "Such as 30s, 30m, 2h or 1d.")],

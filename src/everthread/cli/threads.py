@@ -6,8 +6,6 @@ from everthread.cli.reading import when
 from everthread.storage.reader import open_reader
 from everthread.storage.reading import records
 
-__all__ = ["threads"]
-
 _COLUMNS = ("thread", "user", "agent", "turns", "last activity", "session", "last turn", "first message")
 _FIRST_CHARACTERS = 40
 _TURNS = {"idle": "", "interrupted": "waits for approval", "unfinished": "no answer yet"}

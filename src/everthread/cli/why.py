@@ -17,8 +17,6 @@ from everthread.storage.history import thread_history
 from everthread.storage.reader import open_reader
 from everthread.storage.reading import read_thread
 
-__all__ = ["why"]
-
 _NAMES = {"message": "message", "note": "note", "entry": "summary entry", "index": "exact string"}
 
 

@@ -11,8 +11,6 @@ from everthread.cli.options import Agents, DatabaseUrl, RetentionPolicy, duratio
 from everthread.cli.output import note
 from everthread.errors import SettingsError, installing
 
-__all__ = ["worker"]
-
 
 def worker(
     database: DatabaseUrl,

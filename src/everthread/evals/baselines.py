@@ -16,8 +16,6 @@ from everthread.window.budget import reply_reserve
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import legal, split
 
-__all__ = ["BASELINES", "play_baseline"]
-
 FULL, TRUNCATE, NOTHING = "full history", "truncate only", "no memory"
 
 BASELINES: tuple[str, ...] = (FULL, TRUNCATE, NOTHING)

@@ -32,8 +32,6 @@ from everthread.evals.suites import Options, Report, Table, Tick, share
 from everthread.plain import counted
 from everthread.state import Context
 
-__all__ = ["Interval", "bootstrap", "dials", "run"]
-
 WINDOW = 8_000
 RESAMPLES = 2_000
 _COVERED = 0.95

@@ -16,8 +16,6 @@ from everthread.evals.suites import share
 from everthread.models.provider import resolve
 from everthread.prompts import render
 
-__all__ = ["Judge", "Verdict", "judge_named"]
-
 _LONGEST = 24_000
 """Characters of one prompt that the judge sees; the head and the tail of a longer one."""
 

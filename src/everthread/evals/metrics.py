@@ -43,8 +43,6 @@ from everthread.state.records import items
 from everthread.storage.to_read import storage_to_read
 from everthread.window.tokens import counter_for
 
-__all__ = ["Measured", "measure", "run"]
-
 WINDOW = 16_000
 _MEMORY = ("profile", "notes", "session_notes", "summary", "recalled")
 _THIRD_PERSON = frozenset({"they're", "they've", "they'll", "they'd", "themselves"})

@@ -13,8 +13,6 @@ from everthread.memory.text.constraints import constraints_in
 from everthread.state.marks import is_masked
 from everthread.window.turns import opens_turn
 
-__all__ = ["Rules", "behind_handles", "found_values", "full_texts", "needed_values", "shown_text"]
-
 Needs = Mapping[str, Sequence[str]]
 """Values by the id of the assistant message whose calls use them."""
 

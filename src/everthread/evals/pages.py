@@ -11,8 +11,6 @@ from everthread.evals.suites import Cell, Report, shown
 from everthread.pages import environment
 from everthread.plain import counted
 
-__all__ = ["render_report", "render_simulation"]
-
 _COLOURS = ("--c1", "--c2", "--c3", "--c4", "--c5")
 _MOST_CASES = 400
 """Rows of the table of single conversations; JSON has all of them."""

@@ -11,8 +11,6 @@ from typing import TypeVar
 from everthread.errors import EverthreadError
 from everthread.evals.suites import Tick
 
-__all__ = ["cores", "spread"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -14,8 +14,6 @@ from everthread.errors import RecordError
 from everthread.evals.recording import exchanges
 from everthread.evals.records import Record, objects, read_records
 
-__all__ = ["LeftOut", "Picked", "playable", "record_files"]
-
 T = TypeVar("T")
 
 

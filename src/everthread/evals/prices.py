@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from everthread.errors import SettingsError
 from everthread.spend.prices import read_price_list, read_yaml
 
-__all__ = ["Cost", "Prices", "read_prices"]
-
 _MILLION = 1_000_000
 
 

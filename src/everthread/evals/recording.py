@@ -16,8 +16,6 @@ from everthread.models.replay import OnPrompt, ReplayModel
 from everthread.models.scripted import Tools
 from everthread.state import Agent
 
-__all__ = ["ENDING", "Exchange", "RecordedModel", "RecordedResults", "Watch", "exchanges", "played", "recorded_agent"]
-
 ENDING = "(The recording ends here.)"
 """Reply to the last tool results of a record that stops inside a turn, so that their prompt is checked too."""
 

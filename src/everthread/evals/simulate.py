@@ -27,8 +27,6 @@ from everthread.state import Context
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.tokens import counter_for
 
-__all__ = ["Case", "Row", "Setting", "Simulation", "simulate", "simulate_one"]
-
 
 @dataclass(frozen=True)
 class Setting:

@@ -9,21 +9,6 @@ from typing import Any, Protocol, cast
 
 from everthread.errors import SettingsError
 
-__all__ = [
-    "MOVED",
-    "SUITES",
-    "Options",
-    "Report",
-    "Requirement",
-    "Suite",
-    "Table",
-    "Tick",
-    "refusals",
-    "share",
-    "shown",
-    "suite",
-]
-
 Tick = Callable[[int, int, str], None]
 """Called after each case with: cases done, cases in all, name of the case."""
 

@@ -10,8 +10,6 @@ from everthread.agents import AGENTS
 from everthread.evals.records import Record, Toolkit
 from everthread.state.marks import MARK, is_synthetic
 
-__all__ = ["record_of_thread"]
-
 _READERS = {"read_tool_output": "recorded_read_tool_output", "recall_history": "recorded_recall_history"}
 """The recorded results of these tools hold handles of another policy: they are replayed as those of other tools."""
 

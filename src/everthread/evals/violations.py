@@ -21,8 +21,6 @@ from everthread.state import Context
 from everthread.state.context import POLICIES
 from everthread.window.tokens import counter_for
 
-__all__ = ["run"]
-
 WINDOW = 8_000
 _KINDS = {
     "over the window": (checks.OVERRUN,),

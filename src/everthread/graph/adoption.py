@@ -14,8 +14,6 @@ from everthread.storage.pruning import edit_metadata
 from everthread.storage.said import said_operations
 from everthread.window.turns import beginning, opens_turn
 
-__all__ = ["begin_with"]
-
 
 def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> int:
     """Begin a new thread of our graph with the messages of another graph's thread.

@@ -23,8 +23,6 @@ from everthread.storage.reader import Reader
 from everthread.storage.reading import long_term_notes, read_thread, record_of, session_notes
 from everthread.storage.said import said_since_question
 
-__all__ = ["OUTCOMES", "Ending", "consolidated", "end_if_idle", "end_thread", "has_open_session", "is_open", "planned"]
-
 OUTCOMES = {
     "added": False,
     # Session notes that say what a long-term note already said.

@@ -22,8 +22,6 @@ from everthread.nodes.nested import OWN_STORE
 from everthread.state.schemas import declared_types
 from everthread.storage.open import Storage
 
-__all__ = ["GuardedGraph"]
-
 
 class _StepLimit(StepLimitError, GraphRecursionError):
     """For those who catch LangGraph's error too; `errors` does without LangGraph, which takes a second to load."""

@@ -12,8 +12,6 @@ from everthread.errors import SettingsError
 from everthread.storage.open import Storage
 from everthread.storage.worker import RunScope
 
-__all__ = ["RunHold", "hold_async", "is_guarded"]
-
 
 class RunHold:
     """The lock of a thread that a run holds, refused where the run would wait for itself.

@@ -23,17 +23,6 @@ from everthread.state.marks import is_recalled, marked_only, marks, of_others, r
 from everthread.state.messages import as_messages, read_messages, reason, reduce_messages
 from everthread.state.reducer import clean_content
 
-__all__ = [
-    "AnyGraph",
-    "Intake",
-    "answers_at_once",
-    "can_take_saved",
-    "check_values",
-    "has_messages",
-    "read_input",
-    "with_known_marks",
-]
-
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
 

@@ -16,8 +16,6 @@ from everthread.storage.lost_notes import erased_texts
 from everthread.storage.open import Storage
 from everthread.storage.reading import long_term_notes, one_note, or_none, read_thread, record_of, session_notes
 
-__all__ = ["Change", "add_note", "change_note", "forget_note"]
-
 
 @dataclass(frozen=True)
 class Change:

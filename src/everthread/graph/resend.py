@@ -30,8 +30,6 @@ from everthread.window.masking import mask
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import opens_turn, question_of
 
-__all__ = ["Arrival", "arrival", "rewritten", "unanswered"]
-
 Record = Mapping[str, Any]
 
 

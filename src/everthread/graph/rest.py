@@ -15,8 +15,6 @@ from everthread.state.messages import reduce_messages
 from everthread.storage.checkpoint_rows import Head
 from everthread.storage.checkpointer import Checkpointer
 
-__all__ = ["ThreadsAtRest"]
-
 logger = logging.getLogger(__name__)
 
 _MOST = 100_000

@@ -20,8 +20,6 @@ from everthread.storage.reading import record_of, records
 from everthread.storage.residue import samples
 from everthread.storage.retaining import Deletion, Kept, due, may_be_due
 
-__all__ = ["Retained", "aretain", "has_policy", "retain"]
-
 _TEXTS_OF_EACH = 32
 """Texts of each thread that are searched for afterwards."""
 

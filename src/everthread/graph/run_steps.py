@@ -33,8 +33,6 @@ from everthread.storage.pruning import Pruner, edit_metadata
 from everthread.storage.reading import turns_of
 from everthread.window.turns import question_of
 
-__all__ = ["RunSteps"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -31,8 +31,6 @@ from everthread.storage.open import Storage
 from everthread.storage.reading import turns_of
 from everthread.storage.unreadable import readable
 
-__all__ = ["SchemaChange", "StateSchema"]
-
 _MARK = "schema"
 """Key in the metadata of checkpoints: version of the agent's state, and a digest of its keys."""
 

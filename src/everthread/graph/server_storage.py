@@ -13,8 +13,6 @@ from langgraph.store.base import BaseStore
 from everthread.errors import SettingsError
 from everthread.storage.open import Storage, open_storage
 
-__all__ = ["checkpointer", "store"]
-
 
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[str]]:

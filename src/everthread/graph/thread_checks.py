@@ -25,8 +25,6 @@ from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
 from everthread.storage.reading import records
 
-__all__ = ["Problem", "ThreadCheck", "ThreadChecks", "acheck_threads", "check_threads", "graph_on"]
-
 AgentLike = Agent | GuardedGraph | StateGraph[Any, Any, Any, Any] | CompiledStateGraph[Any, Any, Any, Any]
 """An agent, or a graph, which knows its state keys and nodes too."""
 

@@ -10,8 +10,6 @@ from langgraph.types import Interrupt
 
 from everthread.ledger.record import STREAM_KEY
 
-__all__ = ["STREAM_MODES", "Asked", "Call", "Decision", "NodeDone", "Part", "Result", "Text", "TurnReader", "question"]
-
 STREAM_MODES = ["messages", "updates", "custom"]
 """What `TurnReader` reads."""
 

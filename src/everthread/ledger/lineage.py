@@ -22,8 +22,6 @@ from everthread.state.notes import Note
 from everthread.state.stored import StoredMessage
 from everthread.state.summary import Summary, SummaryEntry
 
-__all__ = ["LineageItem", "MessageSource", "ThreadHistory", "folded", "is_about", "words_of"]
-
 _MOST_MATCHES = 8
 """Most items that a text may name; the newest ones are taken."""
 

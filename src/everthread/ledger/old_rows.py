@@ -12,8 +12,6 @@ from typing import Any
 from everthread.state import namespaces
 from everthread.state.records import RecordReader, items
 
-__all__ = ["completed", "is_old", "message_ids"]
-
 _HASH_CHARACTERS = 7
 _CATEGORIES = (
     *("system", "profile", "notes", "tools", "summary", "session_notes", "recalled", "history", "reply_reserve"),

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from everthread.ledger.events import Event, PromptAssembled, Recipe
 
-__all__ = ["RENEWED_AFTER", "UNKNOWN_NOTE", "WHOLE_EVERY", "Call", "calls_of", "is_text", "recipe_of"]
-
 WHOLE_EVERY = 64
 """Messages by which a prompt grows until a recipe tells all of it again, so that retention can remove older ones."""
 

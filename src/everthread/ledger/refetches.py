@@ -12,8 +12,6 @@ from everthread.memory.text.words import content_words, stem
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["call_key", "refetch_counts", "results_by_call", "statement_key"]
-
 _FEWEST_WORDS = 4
 """Words that hold a subject; with fewer, such as `yes please` or `the second one`, nothing is restated."""
 

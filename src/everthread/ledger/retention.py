@@ -11,8 +11,6 @@ from everthread.ledger.recipes import RENEWED_AFTER, WHOLE_EVERY
 from everthread.state import namespaces
 from everthread.state.records import matching
 
-__all__ = ["KEPT_KINDS", "RUNS_BETWEEN", "outdated", "prune"]
-
 RUNS_BETWEEN = 64
 """Runs of a thread from one look at its ledger to the next; so many more turns may be kept meanwhile."""
 

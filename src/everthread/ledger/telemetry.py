@@ -21,8 +21,6 @@ except ImportError:
 else:
     _INSTALLED = True
 
-__all__ = ["Call", "Instruments", "tell"]
-
 _IDS = ("event", "at", "thread_id")
 
 

@@ -26,8 +26,6 @@ from everthread.state.marks import is_masked, marks
 from everthread.state.notes import Note
 from everthread.state.summary import STANDING
 
-__all__ = ["NEEDS", "Explanation", "Fact", "explain", "explain_closest"]
-
 _TITLE_CHARACTERS = 160
 _MOST_LIKE = 3
 """Messages that share words with a text which nothing has as it is."""

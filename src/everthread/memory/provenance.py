@@ -22,19 +22,6 @@ from everthread.memory.text.sentences import sentences
 from everthread.memory.text.wording import Wording, root, wording
 from everthread.memory.text.words import same_start
 
-__all__ = [
-    "Evidence",
-    "Said",
-    "Shown",
-    "evidence_in",
-    "evidence_of",
-    "is_frame",
-    "is_same",
-    "own_keywords",
-    "shown_by",
-    "tool_behind",
-]
-
 _PACK = BUILT_IN.pack("provenance")
 
 _MOST = 0.65

@@ -6,8 +6,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-__all__ = ["json_of", "valid_items"]
-
 M = TypeVar("M", bound=BaseModel)
 
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)

@@ -23,8 +23,6 @@ from everthread.memory.text.own_words import own_sentences
 from everthread.memory.text.wording import wording
 from everthread.memory.text.words import same_start, words
 
-__all__ = ["said_instead"]
-
 _FEWEST_WORDS = 3
 """Words of a sentence that says anything: `Great, thanks` does not."""
 

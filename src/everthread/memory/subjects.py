@@ -12,8 +12,6 @@ from typing import Any
 from everthread.memory.rules import BUILT_IN, Rule
 from everthread.memory.text.wording import root
 
-__all__ = ["ATTRIBUTES", "EXCLUSIVE", "SUBJECTS", "Subject", "named", "value_of"]
-
 _PACK = BUILT_IN.pack("subjects")
 
 

@@ -17,8 +17,6 @@ from typing import Any, Generic, TypeVar
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-__all__ = ["ModelCall", "ModelCalls", "amake_calls", "make_calls"]
-
 T = TypeVar("T")
 
 

@@ -17,8 +17,6 @@ from everthread.state.marks import is_masked
 from everthread.window.masking import MARKER_TOKENS, STUB_TOKENS, mask
 from everthread.window.tokens import TokenCounter, counter_for
 
-__all__ = ["AgentModel", "AgentModelWithTools", "SchemaSizes"]
-
 
 class AgentModel(Runnable[Any, AIMessage]):
     """The agent's own way to its model, as a model that gets a prompt.

@@ -18,8 +18,6 @@ from everthread.nodes.deps import NodeDeps
 from everthread.nodes.thread_view import ThreadView
 from everthread.state import Context
 
-__all__ = ["CallAhead", "call_ahead", "is_asked_ahead"]
-
 _AHEAD = "__everthread_ahead"
 """Key of `configurable` under which the middleware is asked for a `CallAhead` in place of the call."""
 

@@ -15,8 +15,6 @@ from everthread.nodes.structured_output import asked
 from everthread.prompts import render
 from everthread.window.turns import opens_turn
 
-__all__ = ["Read", "questioned", "read_with_model"]
-
 LONGEST_REQUEST = 24_000
 """Characters of messages in one request, some 6,000 tokens."""
 

@@ -27,8 +27,6 @@ from everthread.state.messages import reduce_messages
 from everthread.state.state import state_after
 from everthread.window.turns import question_of
 
-__all__ = ["OWN_STORE", "ModelNode", "NotesOnly", "own_state", "own_store", "run_joined", "runtime_inside"]
-
 OWN_STORE = "__everthread_store"
 """Key of `configurable` under which a guard hands its store to a run whose parent has none."""
 

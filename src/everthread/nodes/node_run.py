@@ -15,8 +15,6 @@ from everthread.nodes.prompt_plan import make_plan, read_memory
 from everthread.nodes.sizes import PromptSize
 from everthread.state import Context, PromptPlan, State, Update
 
-__all__ = ["NodeRun"]
-
 
 @dataclass(frozen=True)
 class NodeRun:

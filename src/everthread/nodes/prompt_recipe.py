@@ -16,8 +16,6 @@ from everthread.state.marks import is_recalled, marks
 from everthread.storage.transcript import brief
 from everthread.window.assembly import CHECKSUM_BYTES, Prompt
 
-__all__ = ["kept_recipe"]
-
 _DIGEST_BYTES = 8
 
 

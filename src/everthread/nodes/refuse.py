@@ -16,8 +16,6 @@ from everthread.state import Context, State, Update, namespaces
 from everthread.state.marks import is_new, is_recalled
 from everthread.storage.owners import owner_of
 
-__all__ = ["is_of_another_user", "refuse", "report_refusal"]
-
 
 def is_of_another_user(runtime: Runtime[Context]) -> bool:
     """Tell whether the thread belongs to another user; outside of a run, as in `update_state`, nobody can tell."""

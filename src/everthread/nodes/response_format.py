@@ -27,8 +27,6 @@ from everthread.models.wrapped import ChatModel, chat_models, rewrapped
 from everthread.window.tokens import TokenCounter
 from everthread.window.tool_schemas import compact_json
 
-__all__ = ["ResponseFormat"]
-
 _FRAME = 30
 """Tokens that a provider may put around the schema of its own structured output."""
 

@@ -15,8 +15,6 @@ from everthread.nodes.structured_output import asked
 from everthread.prompts import render
 from everthread.state import Context, Note, State
 
-__all__ = ["judge", "second_opinion"]
-
 MOST_NOTES = 40
 """Notes in one request; a turn has fewer, a long session may have more."""
 

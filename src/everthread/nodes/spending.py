@@ -36,8 +36,6 @@ from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve, safety_fract
 from everthread.window.calibration import Calibration
 from everthread.window.tokens import TokenCounter, counter_for
 
-__all__ = ["Account", "amount_of", "limit_reply", "metered", "no_price"]
-
 _MAY_BE_BILLED = frozenset({"timeout", "dropped"})
 """Failures of a call that the provider may have answered."""
 

@@ -21,8 +21,6 @@ from everthread.window.draft import as_text
 from everthread.window.masking import LONGEST_STUB, masked_text, stub
 from everthread.window.turns import question_of
 
-__all__ = ["Steered", "steer"]
-
 _SHARE = 0.5
 """Share of the budget that messages brought back may take together; longer ones are cut, with a handle."""
 

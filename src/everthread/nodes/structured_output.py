@@ -11,8 +11,6 @@ from everthread.models.calls import ModelCall, ModelCalls
 from everthread.models.wrapped import ChatModel, rewrapped
 from everthread.nodes.failures import check_complete
 
-__all__ = ["asked", "content", "structured"]
-
 T = TypeVar("T")
 
 

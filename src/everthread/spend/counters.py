@@ -18,8 +18,6 @@ from everthread.spend.prices import DEFAULT_CURRENCY
 from everthread.spend.usage import KINDS, Usage
 from everthread.state import namespaces
 
-__all__ = ["Counters", "Over", "Reservation"]
-
 _MOST_DAYS = 10_000
 _ROUNDING = 1e-9
 """Amounts are sums of fractions; two that differ by less are the same."""

@@ -15,8 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from everthread.errors import SettingsError
 from everthread.spend.usage import Usage
 
-__all__ = ["ModelPrice", "Price", "PriceList", "read_price_list", "read_yaml"]
-
 _MILLION = 1_000_000
 _DATED = re.compile(r"(?:-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8}|-latest)$")
 _BEDROCK = re.compile(r"^(?:[a-z]{2,4}\.)?(?:anthropic|amazon|mistral|meta|cohere|deepseek)\.|-v\d+(?::\d+)?$")

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["KINDS", "Usage", "reported_usage"]
-
 KINDS = ("input", "cached", "cache_write", "output", "reasoning")
 """Kinds of tokens that are counted, each a field of `Usage`."""
 

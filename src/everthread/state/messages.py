@@ -24,15 +24,6 @@ from langgraph.channels.delta import DeltaChannel
 from everthread.errors import SettingsError, UnreadableError
 from everthread.state.reducer import reduced
 
-__all__ = [
-    "SNAPSHOT_EVERY",
-    "Messages",
-    "as_messages",
-    "read_messages",
-    "reason",
-    "reduce_messages",
-]
-
 SNAPSHOT_EVERY = 5
 """Writes between two full snapshots: a longer walk back costs time at load, a shorter one bytes."""
 

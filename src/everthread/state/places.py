@@ -9,19 +9,6 @@ from typing import Any, NamedTuple, TypeVar
 from everthread.state.marks import MARK, marks, sequence
 from everthread.state.reducer import Message
 
-__all__ = [
-    "Place",
-    "Places",
-    "Record",
-    "in_view",
-    "newest_record",
-    "placed",
-    "places_in",
-    "places_of",
-    "rows_of",
-    "with_renamed_reply",
-]
-
 M = TypeVar("M", bound=Message)
 
 

@@ -8,8 +8,6 @@ from everthread.state.namespaces import Namespace
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore, SearchItem
 
-__all__ = ["RecordReader", "StoredItem", "items", "matching"]
-
 AnyItem = TypeVar("AnyItem")
 
 _PAGE = 10_000

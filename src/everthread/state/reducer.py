@@ -7,8 +7,6 @@ from typing import Any, Protocol, Self, TypeVar
 
 from everthread.state.marks import MARK, is_answer, is_recalled, marks, sequence
 
-__all__ = ["Message", "clean", "clean_content", "reduced", "words_of"]
-
 
 class Message(Protocol):
     """A message as LangChain has it, as far as the reducer asks."""

@@ -5,8 +5,6 @@ from typing import Any, Self
 
 from everthread.errors import SettingsError
 
-__all__ = ["Retention"]
-
 
 @dataclass(frozen=True)
 class Retention:

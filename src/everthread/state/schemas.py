@@ -11,8 +11,6 @@ from typing_extensions import TypedDict, is_typeddict
 from everthread.errors import SettingsError
 from everthread.state.state import State
 
-__all__ = ["declared_types", "with_answer", "with_keys"]
-
 
 def with_keys(ours: type[Any], theirs: type[Any] | None) -> type[Any]:
     """Return a schema with the keys of another one added.

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import yaml
 
-__all__ = ["scrub"]
-
 _PLUGINS = {
     "aws": "AWSKeyDetector",
     "azure_storage_key": "AzureStorageKeyDetector",

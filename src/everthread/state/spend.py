@@ -8,8 +8,6 @@ from pathlib import Path
 
 from everthread.errors import SettingsError
 
-__all__ = ["LIMITS", "Spend"]
-
 LIMITS = ("thread", "user_day")
 """Names of the limits, in the order in which they are told."""
 

@@ -7,8 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 from everthread.state.records import StoredItem
 
-__all__ = ["Quote", "Steering", "steer_id", "steering_of"]
-
 
 class Quote(NamedTuple):
     """A pinned message as a prompt shows it."""

@@ -10,8 +10,6 @@ from everthread.state.reducer import Message
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["StoredMessage", "message_text", "whole_thread"]
-
 M = TypeVar("M", bound=Message)
 
 _ROLES = {"user": "human", "assistant": "ai"}

@@ -25,16 +25,6 @@ from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.open import Storage
 from everthread.storage.transcript import transcript
 
-__all__ = [
-    "ADOPTED",
-    "messages_of",
-    "new_messages",
-    "pending_interrupts",
-    "refuse_foreign",
-    "state_keys",
-    "state_messages",
-]
-
 ADOPTED = "adopted"
 """Mark of a message that a thread of ours was begun with: the thread that it came from."""
 

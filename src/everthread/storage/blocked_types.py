@@ -6,8 +6,6 @@ from contextvars import ContextVar
 
 from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_event_listener
 
-__all__ = ["blocked_types"]
-
 _blocked: ContextVar[list[str] | None] = ContextVar("blocked", default=None)
 
 

@@ -5,8 +5,6 @@ from langgraph.store.base import BaseStore, PutOp
 from everthread.state import namespaces
 from everthread.state.places import Record
 
-__all__ = ["prune_calls", "prune_unguarded_calls"]
-
 UNGUARDED_TURNS = 256
 """Newest turns whose records stay where no guard prunes them together with the checkpoints."""
 

@@ -8,23 +8,6 @@ from typing import Any, NamedTuple, Protocol
 
 from everthread.storage.ranking import bm25, inverse_frequency
 
-__all__ = [
-    "ALL",
-    "MANY_SPACES",
-    "OFTEN",
-    "Groups",
-    "Probe",
-    "Read",
-    "Spaces",
-    "WordIndex",
-    "best_first",
-    "entries",
-    "entry",
-    "probes",
-    "search",
-    "space_name",
-]
-
 OFTEN = "²"
 """Ends the word of an item that holds it twice or more; without positions an index cannot count."""
 

@@ -12,8 +12,6 @@ from everthread.storage.database import Database
 from everthread.storage.kept_checkpoints import CheckpointNode
 from everthread.storage.tables import Tables
 
-__all__ = ["CheckpointRows", "Head"]
-
 
 class Head(NamedTuple):
     """The newest checkpoint of a thread."""

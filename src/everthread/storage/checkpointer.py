@@ -32,8 +32,6 @@ from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH, needed, of_newe
 from everthread.storage.unreadable import FAULTS, described, leave_out
 from everthread.storage.worker import Worker
 
-__all__ = ["Checkpointer", "serializer"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

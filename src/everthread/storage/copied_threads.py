@@ -19,8 +19,6 @@ from everthread.storage.blocked_types import blocked_types
 from everthread.storage.open import Storage
 from everthread.storage.unreadable import FAULTS, described
 
-__all__ = ["Digest", "RefusedError", "copy_checkpoints", "digest_of"]
-
 
 class RefusedError(StorageError):
     """A thread or a record is left as it is on the other side, with the reason."""

@@ -14,8 +14,6 @@ from everthread.storage.stored_values import json_object
 from everthread.storage.tables import Tables
 from everthread.storage.unreadable import FAULTS, record_name
 
-__all__ = ["damaged_index_rows", "receipt", "session_record", "unreadable"]
-
 
 def session_record(item: StoredItem) -> dict[str, Any]:
     """Return a session's record with its thread, once the fields that commands read are found to be there.

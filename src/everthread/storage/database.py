@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-__all__ = ["Database"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

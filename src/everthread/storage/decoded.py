@@ -8,8 +8,6 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from everthread.storage.tables import Tables, Undecoded
 from everthread.storage.unreadable import FAULTS
 
-__all__ = ["checkpoint_values", "newest_inputs"]
-
 
 def checkpoint_values(tables: Tables, serde: SerializerProtocol, thread_id: str) -> Iterator[tuple[str, Any]]:
     """Yield what the checkpoints of a thread hold: channel and value, oldest first; see `Undecoded`."""

@@ -10,8 +10,6 @@ from everthread.storage.locks import Locks
 from everthread.storage.residue import Hit
 from everthread.storage.user_data import UserData
 
-__all__ = ["RETENTION", "Doomed", "Eraser", "Found"]
-
 RETENTION = "retention"
 """Mark of what `retain` deletes; all other marks are digests of whom is erased."""
 

@@ -23,8 +23,6 @@ from everthread.storage.residue import Hit, samples, texts_of
 from everthread.storage.tables import Tables
 from everthread.storage.user_data import UserData
 
-__all__ = ["Receipt", "erase", "held", "texts"]
-
 _NEWEST_WRITES = 200
 """Writes of a thread that texts are taken from; older ones are in the transcript."""
 

@@ -14,8 +14,6 @@ from everthread.storage.decoded import checkpoint_values
 from everthread.storage.open import Storage
 from everthread.storage.reading import read_thread, role_of
 
-__all__ = ["document"]
-
 _MESSAGES = ("messages", "__start__")
 """Channels that hold messages: those of the state, and an input that no step has taken yet."""
 

@@ -4,8 +4,6 @@ import sqlite3
 
 from everthread.errors import StorageError
 
-__all__ = ["described"]
-
 _ADVICE = {
     "SQLITE_FULL": "what was saved before is intact: make room and try again",
     "SQLITE_IOERR": "what was saved before is intact: see whether the disk is full or failing, and try again",

@@ -9,8 +9,6 @@ from everthread.state import namespaces
 from everthread.storage.reader import Reader, ThreadState
 from everthread.storage.unreadable import leave_out
 
-__all__ = ["ForeignThread", "foreign_threads"]
-
 
 @dataclass(frozen=True)
 class ForeignThread:

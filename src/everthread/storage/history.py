@@ -12,8 +12,6 @@ from everthread.storage.reader import Reader
 from everthread.storage.reading import ThreadView, long_term_notes, records
 from everthread.storage.thread_source import NOTE_KINDS, ThreadSource, events_of, newest_event, words_in
 
-__all__ = ["NoteHistory", "note_history", "thread_history"]
-
 
 def thread_history(reader: Reader, view: ThreadView) -> ThreadHistory:
     """Return what the database has about a thread; its messages are read as they are asked for.

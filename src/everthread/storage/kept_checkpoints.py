@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["OTHER_GRAPH", "OURS", "OWN_GRAPH", "CheckpointNode", "needed", "of_newest_turns", "subgraphs_of"]
-
 OURS = "everthread"
 """Key in the metadata of the checkpoints that runs of a guarded graph wrote; no others are pruned by turns."""
 

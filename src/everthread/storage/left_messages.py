@@ -13,8 +13,6 @@ from everthread.state.marks import is_masked, is_synthetic
 from everthread.storage.transcript import brief
 from everthread.window.assembly import message_checksum
 
-__all__ = ["left_messages"]
-
 
 def left_messages(
     thread_id: str, before: Sequence[BaseMessage], after: Sequence[BaseMessage], turn: int

@@ -26,8 +26,6 @@ from everthread.storage.worker import check_process
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["Hold", "Lock", "Locks", "ThreadLocks", "described", "digest"]
-
 _FIRST_WAIT_SECONDS = 0.002
 _LONGEST_WAIT_SECONDS = 0.05
 

@@ -16,8 +16,6 @@ from everthread.storage.open import Storage
 from everthread.storage.tables import Tables
 from everthread.storage.user_data import UserData, sessions
 
-__all__ = ["erased_texts", "lost_notes", "record_losses", "shown_texts"]
-
 Losses = Mapping[str, tuple[int, Erased]]
 """Turns and event of each thread that loses something."""
 

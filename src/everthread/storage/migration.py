@@ -21,8 +21,6 @@ from everthread.storage.open import Storage
 from everthread.storage.store import Place, StoredRow
 from everthread.storage.unreadable import record_name
 
-__all__ = ["Migration", "NotCopied", "migrate"]
-
 T = TypeVar("T")
 
 _PAGE = 500

@@ -8,8 +8,6 @@ from everthread.ledger.record import now
 from everthread.state import namespaces
 from everthread.storage.unreadable import described, record_name
 
-__all__ = ["check_owner", "claimed", "owner_of"]
-
 
 def owner_of(record: Mapping[str, Any] | None, thread_id: str) -> str | None:
     """Return the owner of a thread by its session record; None: it is nobody's, or there is no record.

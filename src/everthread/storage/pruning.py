@@ -17,8 +17,6 @@ from everthread.storage.open import Storage
 from everthread.storage.reading import turns_of
 from everthread.storage.summaries import prune_summaries
 
-__all__ = ["Pruner", "dial_metadata", "dial_of", "edit_metadata"]
-
 logger = logging.getLogger(__name__)
 
 RUNS_BETWEEN = 16

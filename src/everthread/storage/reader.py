@@ -22,8 +22,6 @@ from everthread.storage.stored_values import json_object, messages_in, written_v
 from everthread.storage.tables import StoredCheckpoint, Tables
 from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 
-__all__ = ["Reader", "Record", "ThreadState", "TurnStatus", "open_reader"]
-
 TurnStatus = Literal["idle", "interrupted", "unfinished"]
 """`interrupted`: it waits for answers; `unfinished`: it was begun and has no reply."""
 

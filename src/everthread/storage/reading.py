@@ -21,30 +21,6 @@ if TYPE_CHECKING:
 
     from everthread.storage.open import Storage
 
-__all__ = [
-    "RECEIPTS",
-    "Source",
-    "ThreadView",
-    "exists",
-    "gone",
-    "long_term_notes",
-    "one_note",
-    "or_none",
-    "read_thread",
-    "reader_of",
-    "record_of",
-    "records",
-    "role_of",
-    "session_notes",
-    "thread_view",
-    "turns_of",
-    "unknown",
-    "unrecorded",
-    "user_notes",
-    "user_records",
-    "with_summary",
-]
-
 T = TypeVar("T")
 AnyItem = TypeVar("AnyItem", bound=StoredItem)
 

@@ -17,8 +17,6 @@ from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.open import Storage
 from everthread.storage.pruning import dial_of
 
-__all__ = ["Reclaimed", "reclaim"]
-
 _MOST_SUMMARIES = 100_000
 
 Progress = Callable[[str, int, int], None]

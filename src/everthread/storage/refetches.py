@@ -15,8 +15,6 @@ from everthread.ledger.refetches import call_key, results_by_call, statement_key
 from everthread.state import namespaces
 from everthread.window.turns import opens_turn
 
-__all__ = ["left_operations", "read_back", "repeated", "restated", "restated_blocked", "restated_reads"]
-
 Left = Literal["evicted", "masked", "offloaded"]
 
 _MOST_BLOCKED = 50

@@ -11,8 +11,6 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-__all__ = ["Hit", "Row", "in_files", "in_rows", "samples", "texts_of"]
-
 MOST = 256
 """Texts to search for at most."""
 

@@ -22,8 +22,6 @@ from everthread.storage.said import said_in
 from everthread.storage.unreadable import readable
 from everthread.storage.user_data import UserData, kind_of
 
-__all__ = ["Deletion", "Kept", "due", "may_be_due", "receipts"]
-
 Kept = Literal["waiting", "foreign", "busy", "failed", "unreadable"]
 """Why a thread stays that is idle for long enough; docs/retention.md says it in sentences."""
 

@@ -20,8 +20,6 @@ from everthread.state.marks import ended_at_limit, is_answer, is_masked, is_synt
 from everthread.state.records import matching
 from everthread.state.stored import StoredMessage
 
-__all__ = ["said_in", "said_key", "said_operations", "said_since_question"]
-
 AnyMessage = BaseMessage | StoredMessage
 
 

@@ -16,17 +16,6 @@ from everthread.storage.reading import read_thread, records
 from everthread.storage.unreadable import readable
 from everthread.storage.user_data import kind_of
 
-__all__ = [
-    "GROUPS",
-    "Entry",
-    "SpendRow",
-    "replies_without_usage",
-    "rows_of",
-    "spend_rows",
-    "thread_spend",
-    "user_spend",
-]
-
 GROUPS = ("user", "day", "model", "thread", "purpose")
 """What rows can be told apart by."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from everthread.storage.postgres.timers import SessionTimers
     from everthread.storage.reading import ThreadView
 
-__all__ = ["Storage"]
-
 
 @dataclass(eq=False, repr=False)
 class Storage:

@@ -33,8 +33,6 @@ from everthread.storage.locks import Locks
 from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 from everthread.storage.worker import Worker
 
-__all__ = ["Place", "SearchStore", "StoredRow", "as_json", "item_of", "item_or_none"]
-
 _FILTER_KEY = re.compile(r"[a-zA-Z0-9_.-]+")
 _COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 AnyItem = TypeVar("AnyItem", bound=Item)

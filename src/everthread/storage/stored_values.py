@@ -8,8 +8,6 @@ import ormsgpack
 
 from everthread.state.stored import StoredMessage
 
-__all__ = ["channel_values", "json_object", "loaded", "messages_in", "written_value"]
-
 
 def messages_in(values: Any) -> list[StoredMessage]:
     """Return the messages in a value or a list of values, which may hold lists."""

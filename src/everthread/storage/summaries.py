@@ -11,8 +11,6 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 
 from everthread.state import Summary, namespaces
 
-__all__ = ["get_operation", "prune_summaries", "put_operation"]
-
 _MOST = 10_000
 """Versions that are looked at in one pruning."""
 

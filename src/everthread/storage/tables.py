@@ -12,8 +12,6 @@ from typing import Any, ClassVar
 from everthread.state import namespaces
 from everthread.state.namespaces import Namespace
 
-__all__ = ["Execute", "StoredCheckpoint", "Tables", "Undecoded"]
-
 Execute = Callable[[str, Sequence[Any]], Iterable[Any]]
 """Executes one statement and returns its rows."""
 

@@ -19,8 +19,6 @@ from everthread.storage.reader import Reader, Record
 from everthread.storage.reading import ThreadView
 from everthread.storage.unreadable import readable
 
-__all__ = ["NOTE_KINDS", "ThreadSource", "events_of", "newest_event", "page_of_events", "words_in"]
-
 NOTE_KINDS = (
     *("note_saved", "note_blocked", "note_overruled", "note_merged", "note_superseded", "note_promoted"),
     *("note_expired", "note_changed", "consolidated", "erased"),

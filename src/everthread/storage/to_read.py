@@ -11,8 +11,6 @@ from everthread.storage.locations import is_file, is_writable, locate
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.sqlite.tables import opened_to_read
 
-__all__ = ["storage_to_read"]
-
 
 @contextmanager
 def storage_to_read(url: str, **options: Any) -> Iterator[Storage]:

@@ -9,8 +9,6 @@ from pydantic import ValidationError
 from everthread.errors import UnreadableError
 from everthread.state.records import StoredItem
 
-__all__ = ["FAULTS", "described", "leave_out", "readable", "record_name"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

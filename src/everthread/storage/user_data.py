@@ -17,8 +17,6 @@ from everthread.storage.reading import unknown
 from everthread.storage.tables import Tables, Undecoded
 from everthread.storage.unreadable import FAULTS, leave_out, record_name
 
-__all__ = ["Record", "UserData", "kind_of", "of_thread", "of_user", "records", "sessions"]
-
 _KINDS = {"trips": "bookings"}
 """Words of ours for namespaces that are called otherwise; `threads.….notes` are session notes."""
 

@@ -16,8 +16,6 @@ from typing import ParamSpec, TypeVar
 
 from everthread.errors import StorageError
 
-__all__ = ["RunScope", "Worker", "check_process", "current_run"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

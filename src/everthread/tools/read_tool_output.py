@@ -11,8 +11,6 @@ from everthread.storage.transcript import full_text
 from everthread.tools.runtime import dials_of, thread_of
 from everthread.window.encoding import encoding
 
-__all__ = ["read_tool_output"]
-
 _MARGIN = 60
 """Tokens kept free for the line that says what was returned."""
 

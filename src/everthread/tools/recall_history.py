@@ -18,8 +18,6 @@ from everthread.storage.recall import candidates, other_threads, search_of, with
 from everthread.tools.runtime import dials_of, thread_of
 from everthread.window.encoding import encoding
 
-__all__ = ["recall_history"]
-
 _MOST = 50
 _MARGIN = 100
 """Tokens kept free for what the result says beside the messages."""

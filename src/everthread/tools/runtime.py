@@ -7,8 +7,6 @@ from langgraph.prebuilt import ToolRuntime
 from everthread.state import Context
 from everthread.state.context import named_user
 
-__all__ = ["dials_of", "thread_of", "user_of"]
-
 
 def thread_of(runtime: ToolRuntime[Any, Any]) -> str:
     """Return the id of the run's thread; empty where it has none."""

@@ -30,8 +30,6 @@ from everthread.storage.refetches import restated_blocked
 from everthread.tools.runtime import thread_of
 from everthread.window.turns import opens_turn, question_of
 
-__all__ = ["Judge", "memory_tool", "save_memory_note"]
-
 _REPEATING = ("save_memory_note", "recall_history")
 """Tools whose results only repeat notes and messages, which are searched anyway."""
 

@@ -36,8 +36,6 @@ from everthread.web.routes import OPERATIONS
 from everthread.web.service import Service
 from everthread.web.sweeping import retain_daily, sweep_every
 
-__all__ = ["create_app", "stop_runs"]
-
 logger = logging.getLogger(__name__)
 
 _PUBLIC = PUBLIC | frozenset({"/openapi.json", *(one.path for one in OPERATIONS if one.is_public)})

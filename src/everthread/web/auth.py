@@ -16,18 +16,6 @@ import jwt
 from everthread.errors import EverthreadError, SettingsError
 from everthread.state import namespaces
 
-__all__ = [
-    "LOOPBACK",
-    "ApiKeys",
-    "Authenticator",
-    "Authenticators",
-    "Identity",
-    "JwtKeys",
-    "LocalUser",
-    "new_key",
-    "read_text",
-]
-
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names of this machine."""
 

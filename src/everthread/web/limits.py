@@ -3,8 +3,6 @@
 import time
 from dataclasses import dataclass
 
-__all__ = ["Limits", "RateLimit"]
-
 _MOST_CALLERS = 10_000
 
 

@@ -12,8 +12,6 @@ import everthread
 from everthread.web.operations import Operation
 from everthread.web.schemas import ProblemDetails
 
-__all__ = ["openapi"]
-
 _REFERENCE = "#/components/schemas/{model}"
 _STREAM = (
     "Server-sent events: `run`, then `token`, `tool_call`, `tool_result`, `ledger`, `update` and `interrupt` as they "

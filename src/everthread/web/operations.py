@@ -14,8 +14,6 @@ from everthread.web.auth import Identity
 from everthread.web.problems import Problem, invalid
 from everthread.web.service import OwnThread, Service
 
-__all__ = ["PING", "PING_SECONDS", "Answer", "Call", "Endpoint", "Operation", "event_stream", "read_body", "validated"]
-
 PING = b": still there\n\n"
 PING_SECONDS = 15.0
 """Proxies cut a stream off that is silent for a minute."""

@@ -19,8 +19,6 @@ from everthread.errors import (
     ThreadBusyError,
 )
 
-__all__ = ["Problem", "invalid", "other_message", "problem_of"]
-
 logger = logging.getLogger(__name__)
 
 _GOES_ON = "the turn is kept, and `resume` goes on with it"

@@ -48,8 +48,6 @@ from everthread.web.schemas import (
 from everthread.web.service import OwnThread, in_thread, summary_of
 from everthread.web.steering_routes import STEERING
 
-__all__ = ["OPERATIONS"]
-
 _LOOK_SECONDS = 1.0
 """Between two looks at a run of another worker."""
 

@@ -20,8 +20,6 @@ from everthread.state.reducer import clean_content
 from everthread.web.problems import Problem, other_message, problem_of
 from everthread.web.schemas import Run
 
-__all__ = ["Event", "LiveRun", "Runs"]
-
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 1.0

@@ -6,39 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from everthread.state import Note, namespaces, steering
 
-__all__ = [
-    "Answers",
-    "ConfirmForget",
-    "Context",
-    "Document",
-    "Fork",
-    "Health",
-    "Interrupt",
-    "LedgerPage",
-    "LedgerQuery",
-    "Me",
-    "Message",
-    "MessagePage",
-    "MessageQuery",
-    "NewFork",
-    "NewNote",
-    "NewRun",
-    "NewSteering",
-    "NewThread",
-    "NoteChange",
-    "NoteList",
-    "NoteText",
-    "PageQuery",
-    "ProblemDetails",
-    "Run",
-    "Steering",
-    "SteeringList",
-    "Thread",
-    "ThreadPage",
-    "ThreadSummary",
-    "WhyQuery",
-]
-
 _MOST = 200
 
 ThreadStatus = Literal["idle", "running", "interrupted", "unfinished"]

@@ -38,8 +38,6 @@ from everthread.web.runs import LiveRun, Runs
 from everthread.web.schemas import Answers, Interrupt, NewRun, Run, RunStatus, Thread, ThreadStatus, ThreadSummary
 from everthread.window.turns import question_of
 
-__all__ = ["OwnThread", "Service", "in_thread"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

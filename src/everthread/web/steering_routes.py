@@ -10,8 +10,6 @@ from everthread.web.problems import Problem
 from everthread.web.schemas import Document, Fork, NewFork, NewSteering, Steering, SteeringList
 from everthread.web.service import in_thread
 
-__all__ = ["STEERING"]
-
 
 async def list_steering(call: Call) -> SteeringList:
     """Read what is pinned, and what waits for the thread's next message, the oldest first."""

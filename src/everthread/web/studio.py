@@ -20,8 +20,6 @@ from everthread.web.app import create_app, stop_runs
 from everthread.web.auth import LocalUser
 from everthread.web.dashboard import PREFIX
 
-__all__ = ["app"]
-
 _DATABASE = "sqlite:///everthread.db"
 
 _Answer = Callable[[Scope, Receive, Send], Awaitable[None]]

@@ -9,8 +9,6 @@ from everthread.agents.offline.memory import SAVE, confirmation, is_memory_quest
 from everthread.agents.offline.prompt import Prompt, Result
 from everthread.agents.offline.replies import Call, Say, Step, failure, plain, visible
 
-__all__ = ["DISCLAIMER", "answer"]
-
 DISCLAIMER = "(offline demo model: pattern matching, no LLM; set OPENAI_API_KEY and --model openai:NAME for a real one)"
 
 

@@ -7,8 +7,6 @@ from everthread.memory.consolidate.claims import cue
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.wording import SLACK, are_opposed, change_words, is_change, unframed, wording
 
-__all__ = ["differ_in_number", "name_other_things"]
-
 _FEWEST = 2
 """Content words that two notes share, at the least, before their numbers are compared."""
 

@@ -12,8 +12,6 @@ from everthread.memory.rules import BUILT_IN
 from everthread.memory.subjects import SUBJECTS, Subject, named, value_of
 from everthread.memory.text.wording import SLACK, change_words, is_change, root, unframed, wording
 
-__all__ = ["LONGEST_READ", "Claim", "claims", "cue", "is_of_many"]
-
 LONGEST_READ = 1_000
 """Characters of a note that is read for what it claims; a longer one is no note, and some patterns would take long."""
 

@@ -10,8 +10,6 @@ from everthread.memory.text.wording import SLACK, are_opposed, root, unframed, w
 from everthread.memory.text.words import same_start
 from everthread.state.notes import Note
 
-__all__ = ["Relation", "relation"]
-
 Relation = Literal["replaces", "doubt"]
 
 _LONGEST_VALUE = 3

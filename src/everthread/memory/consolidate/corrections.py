@@ -11,8 +11,6 @@ from everthread.memory.distill.third_person import keywords
 from everthread.memory.guard import check, phrase
 from everthread.state.notes import Note, note_id
 
-__all__ = ["confirmed_by_hand", "edited", "retracted", "written"]
-
 _NO_LONGER = {"superseded": "edit or retract the note in its place", "expired": "say it anew"}
 
 

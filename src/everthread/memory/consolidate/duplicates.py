@@ -9,8 +9,6 @@ from everthread.memory.text.languages import is_foreign
 from everthread.memory.text.wording import Wording, are_opposed, unframed, wording
 from everthread.memory.text.words import same_start
 
-__all__ = ["says_the_same"]
-
 Signed = tuple[str, bool]
 
 _SHORTEST = 8

@@ -4,8 +4,6 @@ from datetime import date, timedelta
 
 from everthread.state.notes import Note, NoteKind
 
-__all__ = ["HISTORY_DAYS", "confidence_on", "end_of", "renewed"]
-
 HISTORY_DAYS = 730
 """Days for which a replaced, expired or retracted note is kept, so that one can still ask what held before."""
 

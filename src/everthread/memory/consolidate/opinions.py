@@ -13,8 +13,6 @@ from everthread.memory.guard import Verdict
 from everthread.memory.guard.opinion import unanswered
 from everthread.state.notes import Note
 
-__all__ = ["UNJUDGED", "approved", "held_back", "refused_notes", "to_judge"]
-
 UNJUDGED = "no second opinion could be had"
 
 

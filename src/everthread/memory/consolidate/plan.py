@@ -11,21 +11,6 @@ from everthread.memory.consolidate.expiry import renewed
 from everthread.state import namespaces
 from everthread.state.notes import Note
 
-__all__ = [
-    "Add",
-    "Decision",
-    "Drop",
-    "Expire",
-    "Keep",
-    "Mark",
-    "Merge",
-    "Plan",
-    "Supersede",
-    "apply",
-    "operations",
-    "unmarked",
-]
-
 T = TypeVar("T")
 
 MOST_SOURCES = 8

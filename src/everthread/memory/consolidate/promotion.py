@@ -19,8 +19,6 @@ from everthread.memory.subjects import named
 from everthread.memory.text.wording import root, wording
 from everthread.state.notes import Note
 
-__all__ = ["Promotion", "Settled", "field_of", "given_back", "holds", "is_promoted", "promotable", "released", "settle"]
-
 FEWEST_DAYS = 3
 """Different days on which a note was said before it is promoted."""
 

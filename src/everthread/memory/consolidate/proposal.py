@@ -12,8 +12,6 @@ from everthread.memory.replies import json_of, valid_items
 from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
 
-__all__ = ["Numbered", "Proposal", "Step", "numbered", "read_proposal"]
-
 MOST_SHOWN = 80
 """Long-term notes that a model is shown: those with most words in common with the session's, then the newest."""
 

@@ -11,18 +11,6 @@ from everthread.memory.guard import check
 from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
 
-__all__ = [
-    "BLOCKED",
-    "FOR_THIS_SESSION",
-    "MEMORY_FULL",
-    "MOST_NOTES",
-    "NOT_ACTIVE",
-    "UNCONFIRMED",
-    "Draft",
-    "decided",
-    "plan",
-]
-
 FOR_THIS_SESSION = "for this session only"
 NOT_ACTIVE = "no longer active"
 BLOCKED = "refused by the guard"

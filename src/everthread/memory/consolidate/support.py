@@ -7,8 +7,6 @@ from everthread.memory.guard import check
 from everthread.memory.text.wording import Wording, wording
 from everthread.state.notes import Note
 
-__all__ = ["problem_with", "unsupported"]
-
 
 def problem_with(text: str, sources: Sequence[Note]) -> str:
     """Say what is wrong with a text that is to stand for notes; empty when it can.

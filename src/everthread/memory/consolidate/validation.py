@@ -11,8 +11,6 @@ from everthread.memory.consolidate.support import problem_with
 from everthread.memory.text.wording import wording
 from everthread.state.notes import Note
 
-__all__ = ["validated"]
-
 
 def validated(
     steps: Sequence[Step],

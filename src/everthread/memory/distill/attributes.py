@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from everthread.memory.subjects import ATTRIBUTES, SUBJECTS
 
-__all__ = ["Attribute", "attributes", "subject_of"]
-
 _NEGATION = re.compile(
     r"(?:\b(?:no|not|without|non|never|except|don't (?:want|need|like)|do not (?:want|need|like)|avoid)"
     r"(?: (?:a|an|any|the|need|to|add|be))*[ -])$",

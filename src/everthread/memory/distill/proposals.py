@@ -29,8 +29,6 @@ from everthread.memory.text.own_words import Sentence, own_sentences
 from everthread.memory.text.wording import Wording, wording
 from everthread.state.notes import NoteKind, NoteScope
 
-__all__ = ["Proposal", "Proposals", "accepted", "read_proposals", "refusals", "together"]
-
 CONFIDENCE = 0.8
 """What a note is worth that only a model read; our choice, below what a rule is sure of and above a mere taste."""
 

@@ -12,23 +12,6 @@ from everthread.memory.text.own_words import Sentence, own_sentences
 from everthread.memory.text.words import content_words
 from everthread.state.notes import NoteKind, NoteScope
 
-__all__ = [
-    "CONFIDENCE",
-    "Candidate",
-    "Statement",
-    "asked_to_remember",
-    "asks_to_forget",
-    "cue",
-    "is_hypothetical",
-    "is_of_another",
-    "is_own",
-    "is_stated",
-    "rememberable",
-    "sets_default",
-    "statements",
-    "wishes",
-]
-
 Manner = Literal["rule", "stated", "taste"]
 
 CONFIDENCE: dict[Manner, float] = {"rule": 1.0, "stated": 0.9, "taste": 0.6}

@@ -5,8 +5,6 @@ import re
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.words import STOP_WORDS, words
 
-__all__ = ["keywords", "quotation", "third_person"]
-
 _OTHER_PERSONS = re.compile(r"\b(?:we|we're|we've|our|ours|us|you|your|yours|you're|you'll)\b", re.IGNORECASE)
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "don't": "doesn't", "am": "is", "haven't": "hasn't"}
 _SELF = {

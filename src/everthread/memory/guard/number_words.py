@@ -5,8 +5,6 @@ Words of several languages share one table: whoever dictates stays in one langua
 
 import re
 
-__all__ = ["HAN", "KANA", "SPELLED", "digits_of", "digits_of_han", "digits_of_kana"]
-
 _UNITS = """\
 zero oh null cero sifir zwo-null nolla
 one eins ein uno un um uma bir

@@ -14,8 +14,6 @@ from everthread.memory.guard.verdict import ALLOW, Verdict
 from everthread.memory.replies import json_of
 from everthread.state.notes import Note
 
-__all__ = ["Opinion", "Opinions", "lines", "read_opinions", "unanswered"]
-
 _LONGEST_QUOTE = 400
 
 

@@ -13,8 +13,6 @@ from everthread.memory.folding import View
 from everthread.memory.guard.verdict import Finding
 from everthread.memory.rules import BUILT_IN, RulePack, Rules
 
-__all__ = ["load", "values"]
-
 _Match = re.Match[str]
 
 _TOKEN_PLUGINS = {

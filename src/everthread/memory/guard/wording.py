@@ -15,8 +15,6 @@ from everthread.memory.learned import weight
 from everthread.memory.rules import Rules
 from everthread.memory.text.constraints import keeps_approval
 
-__all__ = ["attacks", "is_harmless", "weighed"]
-
 _EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
 _STOPS = ".!?;\n"
 _SENTENCE = re.compile(r"[^.!?;\n]+[.!?;]*(?:(?<=[.!?;])(?=\S)[^.!?;\n]*[.!?;]*)*")

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from everthread.memory.folding import folded
 
-__all__ = ["meanings_in"]
-
 _FILE = Path(__file__).with_name("meanings.tsv")
 _WORD = re.compile(r"[\w']+")
 _ELIDED = re.compile(r"\b(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'(?=\w)")

@@ -6,8 +6,6 @@ from typing import Literal
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.words import STOP_WORDS, fold, words
 
-__all__ = ["agrees", "answer_of", "approves", "is_answer"]
-
 _YES = (
     r"yes|yeah|yep|yup|sure|correct|right|exactly|absolutely|definitely|indeed|of course|please do(?! not|n'?t)|do it"
     r"|i do|i am|go ahead|go for it|sounds good|that'?s (?:right|correct|true)|confirm(?:ed)?|approved?|agreed|proceed"

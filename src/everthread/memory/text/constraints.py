@@ -8,16 +8,6 @@ from everthread.memory.rules import BUILT_IN, Rules
 from everthread.memory.text.cues import CLEAR_RULE, is_of_a_case, weight
 from everthread.memory.text.own_words import is_reported, own_sentences
 
-__all__ = [
-    "constraints_in",
-    "is_constraint",
-    "is_for_this_time",
-    "is_lasting",
-    "is_prohibition",
-    "keeps_approval",
-    "urgency",
-]
-
 _CUT = re.compile(r"(?<=[;:])\s+")
 _SHORTEST, _SHORTEST_UNSPACED = 8, 4
 _LONGEST = 500

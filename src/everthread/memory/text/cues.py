@@ -9,8 +9,6 @@ from typing import Literal
 from everthread.memory.learned import weight as wording_weight
 from everthread.memory.rules import BUILT_IN, Rules
 
-__all__ = ["CLEAR_RULE", "is_of_a_case", "weight"]
-
 CLEAR_RULE = 2.6
 """Weight from which a sentence is a rule even beside one order or error; our choice."""
 

@@ -11,18 +11,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Literal, cast
 
-__all__ = [
-    "MONTHS",
-    "NUMBER_WORDS",
-    "WEEKDAYS",
-    "DateMention",
-    "Span",
-    "count_of",
-    "date_words",
-    "dates_in",
-    "queried_date_words",
-]
-
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),

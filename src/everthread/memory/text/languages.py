@@ -4,8 +4,6 @@ import re
 
 from everthread.memory.rules import BUILT_IN
 
-__all__ = ["UNSPACED", "is_english", "is_foreign"]
-
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 """A sign of Japanese or Chinese, which have no spaces and say in a sign what others say in a word."""
 

@@ -16,8 +16,6 @@ from everthread.memory.text.languages import UNSPACED, is_foreign
 from everthread.memory.text.sentences import sentences
 from everthread.memory.text.voice import Part, are_own
 
-__all__ = ["Sentence", "is_reported", "is_typed", "own_sentences", "parts_of", "without_marked"]
-
 _MEMORY = re.compile(
     r"<(memories|user_profile|memory_policy|recalled|summary)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
 )

@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["sentences"]
-
 _END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)\]\"'”’»]))\s+|(?<=[。！？])[」』）]?\s*|(?<=\])\s+(?=[A-Z])|[\n\r]+")
 _NO_END = re.compile(
     r"(?:\b(?:a\.m|p\.m|e\.g|i\.e|etc|mrs?|ms|dra?|st|vs|approx|no|u\.s|sra?|srta|mme|mlle|nr|bzw|(?-i:ca)|z\.\s?b|d\.\s?h)\.|\b[A-Z]\."

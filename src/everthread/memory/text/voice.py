@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from everthread.memory.learned import features, places_of, weight_of
 
-__all__ = ["Part", "are_own", "parts_told"]
-
 _LONGEST = 400
 """Characters of a sentence that are weighed."""
 

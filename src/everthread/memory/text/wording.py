@@ -9,8 +9,6 @@ from everthread.memory.text.dates import NUMBER_WORDS
 from everthread.memory.text.languages import UNSPACED, is_english
 from everthread.memory.text.words import fold, stem
 
-__all__ = ["SLACK", "Wording", "are_opposed", "change_words", "is_change", "root", "unframed", "wording"]
-
 _PACK = BUILT_IN.pack("wording")
 _TOKEN = re.compile(
     # Pronouns that people give as theirs, `they/them`, are one word; each alone says nothing.

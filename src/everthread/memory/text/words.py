@@ -10,20 +10,6 @@ from collections.abc import Iterable, Sequence
 
 from everthread.memory.text.dates import date_words, queried_date_words
 
-__all__ = [
-    "LONGEST_WORD",
-    "MOST_WORDS",
-    "STOP_WORDS",
-    "VERSION",
-    "content_words",
-    "fold",
-    "index_words",
-    "query_words",
-    "same_start",
-    "stem",
-    "words",
-]
-
 VERSION = 2
 """Version of the words that `index_words` and `query_words` return."""
 

@@ -16,8 +16,6 @@ from everthread.storage.checkpoint_rows import CheckpointRows
 from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.tables import PostgresTables
 
-__all__ = ["PostgresCheckpointRows"]
-
 _DELETE = "DELETE FROM {table} WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)"
 # Values that no checkpoint which stays refers to.
 _DELETE_BLOBS = (

@@ -17,8 +17,6 @@ from everthread.storage.postgres.failures import described
 from everthread.storage.postgres.location import PostgresLocation
 from everthread.storage.worker import check_process, let_in
 
-__all__ = ["PostgresDatabase", "connect"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -11,8 +11,6 @@ from everthread.storage.postgres.store import PostgresSearchStore
 from everthread.storage.postgres.texts import read_json, text_in, written_json
 from everthread.storage.residue import Row, in_rows
 
-__all__ = ["PostgresEraser"]
-
 _MARKS = "CREATE TABLE IF NOT EXISTS everthread_erasures (target text PRIMARY KEY, began text NOT NULL)"
 _COLUMNS = (
     "SELECT c.table_name, c.column_name, c.udt_name FROM information_schema.columns c JOIN information_schema.tables t"

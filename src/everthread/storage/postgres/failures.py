@@ -5,8 +5,6 @@ from psycopg_pool import PoolTimeout
 
 from everthread.errors import StorageError
 
-__all__ = ["described"]
-
 _SAFE = "what was saved before is intact"
 _ADVICE = {
     "53100": f"{_SAFE}: make room on its disk and try again",

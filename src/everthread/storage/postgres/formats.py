@@ -21,8 +21,6 @@ from everthread.storage.postgres.failures import described
 from everthread.storage.postgres.location import PostgresLocation
 from everthread.storage.postgres.locks import lock_number
 
-__all__ = ["FORMAT", "INDEX_VERSION", "set_up"]
-
 FORMAT = 1
 """Of the databases that this version writes."""
 

@@ -12,8 +12,6 @@ from everthread.storage.postgres.database import connect
 from everthread.storage.postgres.location import locate_postgres
 from everthread.storage.postgres.tables import PostgresTables
 
-__all__ = ["findings"]
-
 _MOST_NAMED = 5
 
 _MUCH_DEAD, _MANY_DEAD = 0.5, 10_000

@@ -24,8 +24,6 @@ from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.texts import read_json, text_in
 from everthread.storage.texts import Paths, text_fields, texts
 
-__all__ = ["PostgresIndex", "below"]
-
 _CHUNK = 500
 """Changes carried over in one transaction."""
 

@@ -12,8 +12,6 @@ from psycopg.pq import Conninfo
 
 from everthread.errors import SettingsError
 
-__all__ = ["PostgresLocation", "locate_postgres"]
-
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 _OPTIONS = ("schema", "pool_size", "statement_timeout", "pgbouncer", "direct_url")

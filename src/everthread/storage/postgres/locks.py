@@ -25,8 +25,6 @@ from everthread.storage.postgres.database import connect
 from everthread.storage.postgres.failures import described as failure
 from everthread.storage.postgres.location import PostgresLocation
 
-__all__ = ["SessionLocks", "lock_number"]
-
 T = TypeVar("T")
 
 _RELEASE_SECONDS = 2.0

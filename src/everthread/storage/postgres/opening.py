@@ -19,8 +19,6 @@ from everthread.storage.worker import Worker
 if TYPE_CHECKING:
     from everthread.storage.postgres.timers import SessionTimers
 
-__all__ = ["open_postgres"]
-
 
 def open_postgres(
     url: str,

@@ -15,8 +15,6 @@ from everthread.storage.postgres.texts import read_json, text_in, text_out, writ
 from everthread.storage.store import Place, SearchStore, StoredRow, item_or_none
 from everthread.storage.worker import Worker
 
-__all__ = ["PostgresSearchStore"]
-
 _COLUMNS = "s.prefix, s.key, s.value::text, s.created_at, s.updated_at"
 _PUT = (
     "WITH n AS (SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::float8[]) AS n (prefix, key, value, ttl))"

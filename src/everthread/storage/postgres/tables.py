@@ -18,8 +18,6 @@ from everthread.storage.stored_values import loaded, messages_in, written_value
 from everthread.storage.tables import StoredCheckpoint, Tables
 from everthread.storage.unreadable import FAULTS
 
-__all__ = ["PostgresTables", "open_tables"]
-
 _CHECKPOINT = (
     "SELECT checkpoint_id, parent_checkpoint_id, checkpoint FROM checkpoints"
     " WHERE thread_id = %s AND checkpoint_ns = ''"

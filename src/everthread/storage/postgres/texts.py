@@ -6,8 +6,6 @@ import orjson
 
 from everthread.storage.store import as_json
 
-__all__ = ["read_json", "text_in", "text_out", "written_json"]
-
 _MARK = "\ufdd0"
 """No character of any text: Unicode keeps it for inside a program."""
 

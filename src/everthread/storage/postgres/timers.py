@@ -22,8 +22,6 @@ from everthread.storage.postgres.database import connect
 from everthread.storage.postgres.location import PostgresLocation
 from everthread.storage.postgres.locks import lock_number
 
-__all__ = ["END", "QUEUE", "RETAIN", "TIMER", "SessionTimers"]
-
 logger = logging.getLogger(__name__)
 
 QUEUE = "everthread"

@@ -20,8 +20,6 @@ from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.sqlite.database import SqliteDatabase
 from everthread.storage.sqlite.tables import METADATA, SqliteTables
 
-__all__ = ["SqliteCheckpointRows", "mark_as_ours"]
-
 _DELETE = (
     "DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ?"
     " AND checkpoint_id IN (SELECT value FROM json_each(?))"

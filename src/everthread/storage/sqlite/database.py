@@ -15,8 +15,6 @@ from everthread.storage.failures import described
 from everthread.storage.locations import Location
 from everthread.storage.worker import check_process, let_in
 
-__all__ = ["SqliteDatabase"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

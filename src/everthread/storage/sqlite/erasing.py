@@ -16,8 +16,6 @@ from everthread.storage.sqlite.database import SqliteDatabase
 from everthread.storage.sqlite.store import SqliteSearchStore
 from everthread.storage.store import as_json
 
-__all__ = ["SqliteEraser"]
-
 _ATTEMPTS = 20
 """Times to ask other connections to leave the log, each for as long as the busy timeout."""
 

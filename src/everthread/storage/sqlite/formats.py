@@ -6,8 +6,6 @@ from pathlib import Path
 from everthread.errors import StorageError
 from everthread.memory.text.words import VERSION as WORDS_VERSION
 
-__all__ = ["FORMAT", "INDEX_VERSION", "refuse_newer", "upgrade"]
-
 FORMAT = 1
 """Of the databases that this version writes; those from before formats were counted have none."""
 

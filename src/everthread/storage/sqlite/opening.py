@@ -17,8 +17,6 @@ from everthread.storage.sqlite.tables import SqliteTables
 from everthread.storage.storage import Storage
 from everthread.storage.worker import Worker
 
-__all__ = ["open_sqlite"]
-
 
 def open_sqlite(
     url: str,

@@ -20,8 +20,6 @@ from everthread.storage.store import Place, SearchStore, StoredRow, as_json, ite
 from everthread.storage.unreadable import FAULTS
 from everthread.storage.worker import Worker
 
-__all__ = ["SqliteSearchStore"]
-
 logger = logging.getLogger(__name__)
 
 # As bytes: a text that is no UTF-8 could not even be fetched.

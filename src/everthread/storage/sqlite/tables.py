@@ -14,8 +14,6 @@ from everthread.storage.stored_values import channel_values, json_object, loaded
 from everthread.storage.tables import StoredCheckpoint, Tables
 from everthread.storage.unreadable import FAULTS
 
-__all__ = ["METADATA", "SqliteTables", "open_tables", "opened_to_read"]
-
 # As bytes: a text that is no UTF-8 could not even be fetched.
 _TYPED = "CAST(type AS BLOB), CAST({} AS BLOB)"
 _CHECKPOINT = (

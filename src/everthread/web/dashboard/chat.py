@@ -20,8 +20,6 @@ from everthread.web.runs import Event, LiveRun
 from everthread.web.schemas import Answers, NewRun
 from everthread.web.service import OwnThread, in_thread, summary_of
 
-__all__ = ["answer", "chat", "chat_live", "create", "go_on", "say", "stop"]
-
 _MESSAGES = 60
 """Messages of a page, the newest ones."""
 

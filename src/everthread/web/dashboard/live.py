@@ -10,8 +10,6 @@ from everthread.web.operations import PING, PING_SECONDS
 from everthread.web.problems import Problem
 from everthread.web.runs import LiveRun
 
-__all__ = ["LOOK_SECONDS", "TICK_SECONDS", "event", "watch"]
-
 TICK_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 """Between two looks at what another worker, or another program, does on the thread."""

@@ -24,8 +24,6 @@ from everthread.web.problems import problem_of
 from everthread.web.runs import LiveRun
 from everthread.web.service import Service, in_thread, summary_of
 
-__all__ = ["LiveTimelines"]
-
 _MOST_WAITING = 64
 """Changes that may wait for a slow reader, whose connection is closed then; the browser opens it again."""
 

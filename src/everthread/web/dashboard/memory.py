@@ -18,8 +18,6 @@ from everthread.web.dashboard.views import Visit, see_other
 from everthread.web.problems import Problem
 from everthread.web.service import OwnThread, in_thread
 
-__all__ = ["change", "compact", "compaction", "end", "note", "notes", "save_note", "why"]
-
 _NOTES = 100
 """Notes of a page."""
 

@@ -10,8 +10,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from everthread.calls import PromptChange, PromptPart, SentPrompt
 from everthread.storage.reading import role_of
 
-__all__ = ["Shown", "changed_lines", "shown_parts", "text_of"]
-
 _PINNED = ("## Standing instructions of the user\n", "## Messages that the user pinned\n")
 """Headings of pins, in the block that they share with session notes."""
 

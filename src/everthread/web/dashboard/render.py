@@ -12,8 +12,6 @@ from starlette.responses import HTMLResponse, Response
 from everthread.pages import environment
 from everthread.plain import plain
 
-__all__ = ["PLAIN_POLICY", "STATIC", "page", "render", "static_file"]
-
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -27,8 +27,6 @@ from everthread.web.problems import Problem
 from everthread.web.service import in_thread, summary_of
 from everthread.window.tokens import counter_for
 
-__all__ = ["PUBLIC", "VIEWS", "page_routes"]
-
 _THREADS = 25
 """Threads of a page."""
 

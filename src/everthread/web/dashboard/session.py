@@ -13,8 +13,6 @@ from langgraph.store.base import BaseStore
 from starlette.requests import Request
 from starlette.responses import Response
 
-__all__ = ["COOKIE", "Sessions"]
-
 COOKIE = "everthread_session"
 _SPACE = ("dashboard",)
 _SECONDS = 12 * 3600

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from everthread.ledger.why import Explanation
 
-__all__ = ["SourceGraph", "source_graph"]
-
 _WIDTH, _HEIGHT = 210, 46
 """Of a box, in the units of the picture."""
 

@@ -11,8 +11,6 @@ from everthread.storage.spending import SpendRow, rows_of, thread_spend, user_sp
 from everthread.web.dashboard.views import Visit
 from everthread.web.service import Service, in_thread, summary_of
 
-__all__ = ["spend"]
-
 _DAYS = 31
 _THREADS = 20
 """Threads that are shown, those of the latest activity."""

@@ -16,8 +16,6 @@ from everthread.web.dashboard.views import Visit, see_other
 from everthread.web.problems import Problem
 from everthread.web.service import OwnThread, in_thread
 
-__all__ = ["messages", "steer"]
-
 _MESSAGES = 60
 """Places of a thread on a page."""
 

@@ -24,8 +24,6 @@ from everthread.plain import counted
 from everthread.storage.open import Storage
 from everthread.storage.reading import turns_of
 
-__all__ = ["BAR", "bar_of", "changes_of", "newest_turn", "timeline", "timeline_values"]
-
 BAR = 1_000
 """Width of a bar in its own units; the page stretches it."""
 

@@ -14,8 +14,6 @@ from everthread.web.operations import Call, Endpoint, read_body
 from everthread.web.problems import Problem, problem_of
 from everthread.web.service import OwnThread, summary_of
 
-__all__ = ["PREFIX", "View", "Visit", "read_form", "refused", "see_other"]
-
 PREFIX = "/dashboard"
 
 
