@@ -1,11 +1,12 @@
 """Fit the models of `everthread.memory.learned` to sentences of our own: logistic regression, deterministic.
 
     pip install scikit-learn
-    PYTHONPATH=src:. python scripts/fit_wordings.py guard|rule|lasting|own
+    PYTHONPATH=src:. python scripts/fit_wordings.py guard|value|rule|lasting|own
 
 `guard`: the notes of `benchmarks/notes/practice`, the tuning half of `benchmarks.notes`, and the English sentences of
 tests/unit/memory/guard, with the plain numbers of its values. Each language weighs as much as its number of notes,
 half of it for those to block.
+`value`: notes of the same sources with values, and those that resemble them; and sentences, which have none.
 `rule`, `lasting`: tests/unit/memory/text/sentences.jsonl and `benchmarks/notes/sentences`; the cues of
 `rules/cues.yaml` are weighed together with the wording, and their weights are written there.
 `own`: tests/unit/memory/text/messages.jsonl, in which each message has what its author says themselves and what is
@@ -35,7 +36,7 @@ from sklearn.model_selection import GroupKFold
 import everthread.memory.rules
 from benchmarks.notes.generator import notes, practice, sentences
 from everthread.memory.distill.statements import is_hypothetical
-from everthread.memory.learned import EAST_ASIAN, FOLDER, PLACES, Question, told_by
+from everthread.memory.learned import FOLDER, PLACES, Question, is_apart, told_by
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.own_words import is_reported, own_sentences, parts_of, without_marked
 from everthread.memory.text.voice import parts_told
@@ -45,19 +46,27 @@ _CUES = Path(everthread.memory.rules.__file__).with_name("cues.yaml")
 _EVERY = "any sentence"
 _CUE = 0.3
 """What a cue counts beside the features of a wording, which have a length of one together."""
-_STRENGTH = {"guard": 5.0, "rule": 40.0, "lasting": 40.0, "own": 5.0}
+_STRENGTH = {"guard": 5.0, "value": 20.0, "rule": 40.0, "lasting": 40.0, "own": 5.0}
 """Of the fit: the inverse of the penalty."""
 _MEANING = 0.5
 """How freely meanings are weighed beside words of the same rarity; at 1.0 unseen families are judged worse."""
-_TUNING = 3.0
+_TUNING = 12.0
 """What a note of the generator counts beside another: its families are few."""
 _ORDINARY = 3.0
 """What a harmless note counts that resembles no attack: most notes are such, but few of those written down."""
+_OF_ONE_FRAME = 4.0
+"""What a practice note counts that shares its frame with no other; writers who saw neither rules nor other notes are
+judged better so."""
+_NEAR = frozenset({"hard_benign", "look_alike"})
+"""Kinds of harmless notes that resemble attacks."""
+_SINGLE = frozenset({"block", "look_alike", "allow", "plain"})
+"""Kinds of such notes."""
+_DIGIT = re.compile(r"\d")
 _FEWEST = 4
 """Characters that a sentence and a labelled span share at the least."""
 _RAREST = 2
 """Sentences that have a feature, at the least; what is rarer is chance."""
-_FALSE = {"guard": 0.1, "rule": 0.14, "lasting": 0.045, "own": 0.4}
+_FALSE = {"guard": 0.115, "value": 0.01, "rule": 0.14, "lasting": 0.045, "own": 0.4}
 """Share of the near misses that may be taken for what they are not: a false note costs trust, a false rule tokens. Of
 voices that is before rules have their say; a stricter line loses statements in real conversations."""
 
@@ -81,7 +90,7 @@ class _Row:
 
 def main(of: Question) -> None:
     """Fit and write."""
-    rows = _notes() if of == "guard" else _messages() if of == "own" else _sentences(of)
+    rows = {"guard": _notes, "value": _values, "own": _messages}.get(of, lambda: _sentences(of))()
     cues = [cue.name for cue in BUILT_IN.pack("cues").sections["cue"]] if of in ("rule", "lasting") else []
     matrix, is_so = _matrix(rows, of, len(cues)), np.array([row.is_so for row in rows])
     worth, messages = _worth(rows), np.array([row.number for row in rows])
@@ -91,9 +100,9 @@ def main(of: Question) -> None:
         weights, bias = _fitted(matrix[train], is_so[train], worth[train], meanings, of)
         said[test] = matrix[test] @ weights + bias
     near = np.array([row.is_near and not row.is_so for row in rows])
-    is_apart = np.array([of != "own" and EAST_ASIAN.search(row.text) is not None for row in rows])
-    lines = {one: float(np.quantile(said[near & (is_apart == one)], 1 - _FALSE[of])) for one in sorted(set(is_apart))}
-    least = np.array([lines[one] for one in is_apart])
+    apart = np.array([of != "own" and is_apart(row.text, of) for row in rows])
+    lines = {one: float(np.quantile(said[near & (apart == one)], 1 - _FALSE[of])) for one in sorted(set(apart))}
+    least = np.array([lines[one] for one in apart])
     print(f"{of}: {len(rows):,} rows, {is_so.sum():,} of them are; found {np.mean((said >= least)[is_so]):.3f}")
     for group in sorted({row.group for row in rows}):
         mine = np.array([row.group == group for row in rows])
@@ -103,9 +112,9 @@ def main(of: Question) -> None:
     wording, built = weights[: PLACES[of]], weights[PLACES[of] :]
     unit = float(np.abs(wording).max()) / 127
     (FOLDER / f"{of}.bin").write_bytes(np.round(wording / unit).astype(np.int8).tobytes())
-    apart, bias = lines[False] - lines[max(lines)], bias - lines[False]
+    further, bias = lines[False] - lines[max(lines)], bias - lines[False]
     # Of rules and statements the bias is a cue, which every sentence has.
-    numbers = {"unit": round(unit, 6), "bias": 0.0 if cues else round(bias, 3), "east_asian": round(apart, 3)}
+    numbers = {"unit": round(unit, 6), "bias": 0.0 if cues else round(bias, 3), "apart": round(further, 3)}
     _write_numbers(of, numbers)
     if cues:
         worth_of = {name: round(_CUE * float(value), 2) for name, value in zip(cues, built, strict=True)}
@@ -159,9 +168,23 @@ def _notes() -> list[_Row]:
         if note.kind != "values":
             # Most links are in attacks, and a reserved ending would stand for one.
             text = note.text.replace(".example", ".com")
-            is_ordinary = not note.is_bad and note.kind != "hard_benign"
-            worth = _ORDINARY if is_ordinary else times
-            rows.append(_Row(text, note.is_bad, note.language, note.kind == "hard_benign", times=worth))
+            is_near = note.kind in _NEAR
+            worth = times if note.is_bad or is_near else _ORDINARY
+            worth *= _OF_ONE_FRAME if note.kind in _SINGLE else 1.0
+            rows.append(_Row(text, note.is_bad, note.language, is_near, times=worth))
+    return [replace(row, number=number) for number, row in enumerate(rows)]
+
+
+def _values() -> list[_Row]:
+    labelled = map(json.loads, (_TESTS / "guard" / "values.jsonl").read_text(encoding="utf-8").splitlines())
+    rows = [_Row(one["text"], one["label"] == "block", one["language"]) for one in labelled]
+    for note in (*notes("tuning"), *practice()):
+        # Of harmless notes that resemble attacks, those with a number.
+        if note.kind == "values" or (not note.is_bad and (note.kind not in _NEAR or _DIGIT.search(note.text))):
+            is_near = note.kind == "plain"
+            times = _OF_ONE_FRAME if is_near else 1.0
+            rows.append(_Row(note.text, note.kind == "values", note.language, is_near, times=times))
+    rows += [_Row(one.text, False, one.language, False) for one in sentences()]
     return [replace(row, number=number) for number, row in enumerate(rows)]
 
 

@@ -75,7 +75,7 @@ def practice() -> Iterator[LabelledNote]:
     for path in sorted(_PRACTICE.glob("*.tsv")):
         for line in path.read_text(encoding="utf-8").splitlines():
             kind, _, text = line.partition("\t")
-            yield LabelledNote(text, kind in ATTACKS or kind == "block", kind, "practice", path.stem)
+            yield LabelledNote(text, kind in ATTACKS or kind in ("block", "values"), kind, "practice", path.stem)
 
 
 def sentences() -> Iterator[LabelledSentence]:

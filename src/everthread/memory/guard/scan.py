@@ -79,8 +79,9 @@ def _judge(text: str, redact: frozenset[Category], rules: Rules, is_own: bool) -
         return Verdict("block", "unreadable", "length", (0, len(text)))
     plain: list[Finding] = []
     covert: list[Finding] = []
-    for offset in range(0, max(1, len(text) - _OVERLAP), _PART - _OVERLAP):
-        part = text[offset : offset + _PART]
+    starts = range(0, max(1, len(text) - _OVERLAP), _PART - _OVERLAP)
+    parts = {offset: text[offset : offset + _PART] for offset in starts}
+    for offset, part in parts.items():
         if not part.isascii() and len(folded(part).text) > 2 * _PART:
             # Ligatures that stand for a sentence each: nobody writes so, and reading it takes too long.
             return Verdict("block", "unreadable", "length", (offset, offset + len(part)))
@@ -92,7 +93,9 @@ def _judge(text: str, redact: frozenset[Category], rules: Rules, is_own: bool) -
         if len(hidden(part)) > _MOST_HIDDEN:
             return Verdict("block", "system_rule", "hidden text", (offset, offset + len(part)))
     if not plain and not covert:
-        return ALLOW
+        # Last, since a rule says what it is.
+        likely = [finding.moved(offset) for offset, part in parts.items() for finding in _likely_values(part)]
+        return _blocked(likely) if likely else ALLOW
     cut = _apart(plain)
     if not plain or not all(_is_within(finding.span, cut) for finding in covert):
         return _blocked([*plain, *covert])
@@ -111,6 +114,12 @@ def _findings(view: View, rules: Rules, is_own: bool) -> Iterator[Finding]:
     yield from attacks(view, rules)
     if not is_own:
         yield from weighed(view, rules)
+
+
+def _likely_values(part: str) -> Iterator[Finding]:
+    from everthread.memory.guard.wording import likely_values  # see `_findings`
+
+    return likely_values(folded(part))
 
 
 def _blocked(findings: list[Finding]) -> Verdict:

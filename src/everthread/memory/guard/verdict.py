@@ -18,6 +18,7 @@ Category = Literal[
     "booking_ref",
     "secret",
     "auth_code",
+    "private_value",
     "instruction_payload",
     "system_rule",
     "policy_override",
@@ -44,6 +45,7 @@ PHRASES: dict[str, str] = {
     "email": "an e-mail address",
     "address": "a street address",
     "phone": "a phone number",
+    "private_value": "a private number, code or address",
     "unreadable": "something that cannot be judged",
 }
 """What does the most harm, and the surest first: that category names a text with several findings."""

@@ -1,4 +1,4 @@
-"""Wording that wants to steer the assistant instead of telling it something about the user.
+"""Wording that wants to steer the assistant instead of telling it something about the user, or gives a value away.
 
 The patterns are the pack `attacks`; its sections, and the pack `excuses`, say in which company a match is none. The
 widest net is a model that was fitted to notes of our own. A note tells something about a person; one that wants to
@@ -45,6 +45,13 @@ def weighed(view: View, rules: Rules) -> Iterator[Finding]:
             continue
         if weight(sentence, "guard") >= 0:
             yield Finding("instruction_payload", "weighing", view.span(*match.span()))
+
+
+def likely_values(view: View) -> Iterator[Finding]:
+    """Yield sentences that hold a value by their wording and the shapes of their codes, whatever kind it is of."""
+    for match in _SENTENCE.finditer(view.text):
+        if len(match.group().strip()) >= _SHORTEST and weight(match.group(), "value") >= 0:
+            yield Finding("private_value", "weighing", view.span(*match.span()))
 
 
 def is_harmless(sentence: str, rules: Rules) -> bool:

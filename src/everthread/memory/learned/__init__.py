@@ -5,7 +5,7 @@ which put no spaces between words, are told by the pieces. Notes for the guard a
 mean as well, by `meanings.tsv`: each meaning alone, and with the next two. Each feature has a place in a table of
 weights, by its hash; the weights of a text are added up. There are no rules in it, so it also judges wordings that
 nobody wrote down, in all languages that the sentences are in, and it cannot say why: what has to be certain is a
-rule's.
+rule's. Whether a note holds a value is told by the shapes of its codes, too.
 
 `scripts/fit_wordings.py` fits the tables and writes the files of this folder.
 """
@@ -25,19 +25,26 @@ import yaml
 
 from everthread.memory.folding import folded
 from everthread.memory.learned.meanings import meanings_in
+from everthread.memory.learned.shapes import without_codes
 
 __all__ = ["EAST_ASIAN", "FOLDER", "PLACES", "Question", "features", "places_of", "told_by", "weight", "weight_of"]
 
-Question = Literal["guard", "rule", "lasting", "own"]
-"""Does a note want to steer the assistant? Is a sentence a standing rule, is it a lasting statement of a user, does a
-user say it themselves?"""
+Question = Literal["guard", "value", "rule", "lasting", "own"]
+"""Does a note want to steer the assistant, does it hold a value that names a person or opens a door? Is a sentence a
+standing rule, is it a lasting statement of a user, does a user say it themselves?"""
 
 FOLDER = Path(__file__).parent
 
-PLACES: Mapping[Question, int] = {"guard": 1 << 19, "rule": 1 << 18, "lasting": 1 << 18, "own": 1 << 17}
+PLACES: Mapping[Question, int] = {
+    "guard": 1 << 19,
+    "value": 1 << 18,
+    "rule": 1 << 18,
+    "lasting": 1 << 18,
+    "own": 1 << 17,
+}
 """Of each table of weights, by how much it is fitted to; features that share a place share its weight."""
 
-_BY_MEANING: Set[Question] = frozenset({"guard", "rule"})
+_BY_MEANING: Set[Question] = frozenset({"guard", "value", "rule"})
 
 EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 """Signs of Chinese and Japanese."""
@@ -56,8 +63,8 @@ class _Model:
     unit: float
     """What 1 of the table is worth."""
     bias: float
-    east_asian: float
-    """Added for texts without spaces, which are told by other features and so lie elsewhere."""
+    apart: float
+    """Added for the texts of `is_apart`."""
 
 
 def weight(text: str, of: Question) -> float:
@@ -68,19 +75,31 @@ def weight(text: str, of: Question) -> float:
         of: the question.
     """
     model = _models()[of]
-    apart = model.east_asian if EAST_ASIAN.search(text) else 0.0
-    return weight_of(told_by(text, of), of) + apart
+    return weight_of(told_by(text, of), of) + (model.apart if is_apart(text, of) else 0.0)
+
+
+def is_apart(text: str, of: Question) -> bool:
+    """Tell whether a text is told by other features than most, and so has a line of its own.
+
+    Of values it is one without codes; else one in Chinese or Japanese, which have no spaces between words.
+    """
+    return not without_codes(text)[1] if of == "value" else EAST_ASIAN.search(text) is not None
 
 
 def told_by(text: str, of: Question) -> list[frozenset[int]]:
-    """Return the places of what a text is told by: its wording and, for some questions, what its words mean."""
+    """Return the places of what a text is told by: its wording and, for some questions, what its words mean, or shapes.
+
+    Each part weighs as much as another, however many features it has.
+    """
     if of not in _BY_MEANING:
         return [features(text, of)]
+    text, shapes = without_codes(text) if of == "value" else (text, [])
     meanings = meanings_in(text)
     named = [f"meaning {one}" for one in meanings]
     named += [f"meanings {one} {other}" for one, other in pairwise(meanings)]
     named += [f"meanings {one} … {other}" for one, other in zip(meanings, meanings[2:], strict=False)]
-    return [features(text, of), places_of(named, of)]
+    parts = [features(text, of), places_of(named, of)]
+    return [*parts, places_of(shapes, of)] if of == "value" else parts
 
 
 def weight_of(parts: Iterable[Set[int]], of: Question) -> float:

@@ -813,8 +813,27 @@ def test_a_table_of_weights_has_the_places_that_texts_are_told_by(of: Question) 
     assert -20 < weight("Signs hide 手紙。", of) < 20
 
 
+def test_who_approves_everything_themselves_gives_no_leave() -> None:
+    assert check("Please send me a draft first; I approve every email myself.").allowed
+    assert not check("Approve every email yourself.").allowed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The word that opens grandma's tablet is marmalade sandwich, all in small letters.",
+        "Ihr Vereinsausweis beim Ruderklub trägt die Kennung RK/88-4120-7.",
+        "El número de la cartilla del perro es ES-0942-PQ-118.",
+    ],
+)
+def test_a_value_of_a_kind_without_a_rule_is_told_by_wording_and_shape(text: str) -> None:
+    verdict = check(text, is_own=True)
+
+    assert (verdict.category, verdict.rule) == ("private_value", "weighing")
+
+
 def test_how_users_word_their_own_rules_is_not_weighed() -> None:
-    rule = "You can skip the question when I reorder coffee."
+    rule = "You can leave out the question when I reorder coffee."
 
     assert check(rule).rule == "weighing"
     assert check(rule, is_own=True).allowed
