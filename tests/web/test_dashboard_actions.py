@@ -124,12 +124,12 @@ async def test_a_failed_run_can_be_tried_again(worker: MakeWorker) -> None:
     await until(client, chat, "Here I am.")
 
 
-async def streamed(one: Any, path: str, words: str, begun: asyncio.Event | None = None) -> str:
+async def streamed(one: Any, path: str, words: str, begun: asyncio.Event | None = None, root: str = "") -> str:
     """Return what a stream of the page sends until some words come; httpx's transport waits for the end of a body."""
     sent: list[str] = []
     over = asyncio.Event()
     client = one.client()
-    request = client.build_request("GET", PREFIX + path)
+    request = client.build_request("GET", root + PREFIX + path)
     headers = [(name.lower(), value) for name, value in request.headers.raw]
     scope = {"type": "http", "method": "GET", "path": request.url.path, "raw_path": request.url.raw_path}
     scope |= {
@@ -138,7 +138,7 @@ async def streamed(one: Any, path: str, words: str, begun: asyncio.Event | None 
         "client": ("127.0.0.1", 1),
         "server": ("testserver", 80),
     }
-    scope |= {"scheme": "http", "http_version": "1.1", "root_path": "", "asgi": {"version": "3.0"}}
+    scope |= {"scheme": "http", "http_version": "1.1", "root_path": root, "asgi": {"version": "3.0"}}
 
     async def receive() -> dict[str, str]:
         await over.wait()
@@ -169,6 +169,23 @@ async def test_the_timeline_follows_a_run(worker: MakeWorker) -> None:
 
     assert sent.startswith("event: timeline\ndata: ")
     assert "The ledger has no calls here." in sent
+
+
+async def test_each_who_watches_gets_links_of_their_own_address(worker: MakeWorker) -> None:
+    one = worker("Hello there.")
+    client = one.client()
+    thread = await new_thread(client)
+    live, begun = f"/threads/{thread}/live", [asyncio.Event(), asyncio.Event()]
+    watching = [
+        asyncio.create_task(streamed(one, live, "newest prompt, turn 1", event, root))
+        for event, root in zip(begun, ("/a", "/b"), strict=True)
+    ]
+    await asyncio.gather(*(event.wait() for event in begun))
+
+    await say(client, thread)
+
+    sent = await asyncio.gather(*watching)
+    assert [set(re.findall('href="(/.)', each)) for each in sent] == [{"/a"}, {"/b"}]
 
 
 async def test_two_who_watch_see_a_turn_end_and_the_next_begin(worker: MakeWorker) -> None:

@@ -28,7 +28,7 @@ from everthread.web.dashboard import PREFIX, page_routes
 from everthread.web.dashboard.live_timeline import LiveTimelines
 from everthread.web.dashboard.routes import PUBLIC
 from everthread.web.dashboard.session import Sessions
-from everthread.web.dashboard.views import refused
+from everthread.web.dashboard.views import place, refused
 from everthread.web.limits import Limits, RateLimit
 from everthread.web.openapi import openapi
 from everthread.web.problems import Problem, answer
@@ -83,13 +83,13 @@ def create_app(
     if not graphs:
         raise SettingsError("which agent? `agents` is empty")
     document = openapi(OPERATIONS)
-    sessions = Sessions(storage.store, PREFIX)
+    sessions = Sessions(storage.store)
 
     async def described(_: Request) -> Response:
         return JSONResponse(document)
 
-    async def home(_: Request) -> Response:
-        return RedirectResponse(PREFIX)
+    async def home(request: Request) -> Response:
+        return RedirectResponse(place(request))
 
     # Routes of somebody else's may have a page of their own there, behind the sign-in.
     homes = [] if routes else [Route("/", home)]
@@ -189,10 +189,10 @@ class _Gate:
             await send(message)
 
         try:
-            if scope["path"].removeprefix(scope.get("root_path", "")) not in self._public:
+            if _route_path(scope) not in self._public:
                 await self._let_in(Request(scope))
         except Problem as problem:
-            response = refused(problem) if _is_page(scope) else problem.response()
+            response = refused(problem, Request(scope)) if _is_page(scope) else problem.response()
             await response(scope, receive, with_headers)
             return
         await self._app(scope, receive, with_headers)
@@ -224,8 +224,13 @@ def _path_of(scope: Scope) -> str:
     return "".join(part if number % 2 else unquote(part) for number, part in enumerate(kept))
 
 
+def _route_path(scope: Scope) -> str:
+    """Return the path below that of an app which this one is mounted into."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
+
+
 def _is_page(scope: Scope) -> bool:
-    path = str(scope["path"])
+    path = _route_path(scope)
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 

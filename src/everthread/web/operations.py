@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect, Request
@@ -110,6 +110,11 @@ class Operation(Endpoint):
             answer = Answer(answer, self.status, {})
         content = TypeAdapter(Any).dump_json(answer.value, fallback=str)
         return Response(content, answer.status, answer.headers, media_type="application/json")
+
+
+def root_of(request: Request) -> str:
+    """Return the address of the app, without a `/` at its end; it may be mounted into another one."""
+    return quote(request.scope.get("root_path", ""))
 
 
 def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:

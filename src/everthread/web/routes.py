@@ -16,7 +16,7 @@ from everthread.storage.erasure import erase
 from everthread.storage.export import document
 from everthread.storage.reading import reader_of, user_notes, user_records
 from everthread.storage.thread_source import newest_event, page_of_events
-from everthread.web.operations import PING, PING_SECONDS, Answer, Call, Operation, event_stream
+from everthread.web.operations import PING, PING_SECONDS, Answer, Call, Operation, event_stream, root_of
 from everthread.web.problems import Problem, problem_of
 from everthread.web.runs import Event, LiveRun
 from everthread.web.schemas import (
@@ -284,8 +284,7 @@ async def _answered(call: Call, live: LiveRun) -> Any:
 
 def _place(call: Call, *parts: str) -> dict[str, str]:
     """Return the header that says where something is, also in an app that this one is mounted into."""
-    root = quote(call.request.scope.get("root_path", ""))
-    return {"location": "/".join([root, *(quote(part, safe="") for part in parts)])}
+    return {"location": "/".join([root_of(call.request), *(quote(part, safe="") for part in parts)])}
 
 
 def _stream(stream: AsyncIterator[Event]) -> StreamingResponse:

@@ -13,7 +13,7 @@ from everthread.storage.reading import role_of
 from everthread.web.dashboard.live import watch
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.render import render
-from everthread.web.dashboard.views import Visit, see_other
+from everthread.web.dashboard.views import Visit
 from everthread.web.operations import event_stream, validated
 from everthread.web.problems import Problem
 from everthread.web.runs import Event, LiveRun
@@ -29,7 +29,7 @@ _YES, _NO = "yes", "no"
 async def create(visit: Visit) -> Response:
     """Begin a thread."""
     thread = await visit.service.create(visit.identity, visit.body.get("agent") or None)
-    return see_other("threads", thread.id, "chat")
+    return visit.see_other("threads", thread.id, "chat")
 
 
 async def chat(visit: Visit) -> Response:
@@ -73,7 +73,8 @@ async def chat_live(visit: Visit) -> Response:
 async def say(visit: Visit) -> Response:
     """Send a message; the page shows its answer as it comes."""
     own = await visit.own_thread()
-    return await _begun(own, await visit.service.start(own, validated(NewRun, {"message": visit.body.get("message")})))
+    new = validated(NewRun, {"message": visit.body.get("message")})
+    return await _begun(visit, own, await visit.service.start(own, new))
 
 
 async def answer(visit: Visit) -> Response:
@@ -87,13 +88,13 @@ async def answer(visit: Visit) -> Response:
             answers[asked] = words or value == _YES
     if not answers:
         raise Problem(422, "nothing is answered: choose yes or no, or answer in words")
-    return await _begun(own, await visit.service.resume(own, validated(Answers, {"answers": answers})))
+    return await _begun(visit, own, await visit.service.resume(own, validated(Answers, {"answers": answers})))
 
 
 async def go_on(visit: Visit) -> Response:
     """Go on with a turn that was cut off."""
     own = await visit.own_thread()
-    return await _begun(own, await visit.service.resume(own, Answers()))
+    return await _begun(visit, own, await visit.service.resume(own, Answers()))
 
 
 async def stop(visit: Visit) -> Response:
@@ -102,12 +103,12 @@ async def stop(visit: Visit) -> Response:
     thread = await visit.service.thread(own)
     if thread.run_id is not None:
         await visit.service.cancel(own, thread.run_id)
-    return see_other("threads", own.id, "chat")
+    return visit.see_other("threads", own.id, "chat")
 
 
-async def _begun(own: OwnThread, live: LiveRun) -> Response:
+async def _begun(visit: Visit, own: OwnThread, live: LiveRun) -> Response:
     await live.begun()
-    return see_other("threads", own.id, "chat")
+    return visit.see_other("threads", own.id, "chat")
 
 
 def _log(own: OwnThread) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from everthread.state import namespaces
 from everthread.web.dashboard.live import LOOK_SECONDS, TICK_SECONDS, event
 from everthread.web.dashboard.render import render
 from everthread.web.dashboard.timeline import changes_of, newest_turn, timeline, timeline_values
-from everthread.web.dashboard.views import PREFIX
 from everthread.web.operations import PING, PING_SECONDS
 from everthread.web.problems import problem_of
 from everthread.web.runs import LiveRun
@@ -43,23 +42,25 @@ class LiveTimelines:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[tuple[str, str], _Watched] = {}
         self._task: asyncio.Task[None] | None = None
         service.runs.on_begin = self._begun
 
     def _begun(self, run: LiveRun) -> None:
-        if (watched := self._watched.get(run.thread_id)) is not None:
-            watched.begun(run)
+        for watched in self._watched.values():
+            if watched.thread_id == run.thread_id:
+                watched.begun(run)
 
-    async def follow(self, record: Mapping[str, Any]) -> AsyncIterator[bytes]:
+    async def follow(self, at: str, record: Mapping[str, Any]) -> AsyncIterator[bytes]:
         """Yield the timeline as `text/event-stream` has it, and each change, until the server stops.
 
         Args:
+            at: where the dashboard is for the watcher.
             record: of the thread, which was found to be the watcher's.
         """
         thread_id, waiting = str(record["thread_id"]), asyncio.Queue[_Change | None]()
         runs = self._service.runs
-        watched = self._watched.setdefault(thread_id, _Watched(record, runs.on_thread(thread_id)))
+        watched = self._watched.setdefault((at, thread_id), _Watched(at, record, runs.on_thread(thread_id)))
         # First of all, so that no change is missed; one that the whole timeline has already does no harm.
         watched.waiting.add(waiting)
         try:
@@ -67,7 +68,7 @@ class LiveTimelines:
             if not watched.is_ready:
                 watched.add(await in_thread(newest_turn, self._service.storage, thread_id, 0))
                 watched.is_ready = True
-            yield event("timeline", render("timeline.html", {"at": PREFIX, "thread": summary_of(record), **values}))
+            yield event("timeline", render("timeline.html", {"at": at, "thread": summary_of(record), **values}))
             sent = values["newest"].event.turn if values["newest"] else 0
             if self._task is None:
                 self._task = asyncio.create_task(self._look_after())
@@ -76,8 +77,8 @@ class LiveTimelines:
                 sent = max(change.turn, sent)
         finally:
             watched.waiting.discard(waiting)
-            if not watched.waiting and self._watched.get(thread_id) is watched:
-                del self._watched[thread_id]
+            if not watched.waiting and self._watched.get((at, thread_id)) is watched:
+                del self._watched[at, thread_id]
 
     async def _look_after(self) -> None:
         """Send what changes, for as long as somebody watches."""
@@ -119,9 +120,10 @@ class LiveTimelines:
 
 
 class _Watched:
-    """One thread that somebody watches."""
+    """One thread that somebody watches, from one address of the dashboard."""
 
-    def __init__(self, record: Mapping[str, Any], run: LiveRun | None) -> None:
+    def __init__(self, at: str, record: Mapping[str, Any], run: LiveRun | None) -> None:
+        self._at = at
         self.thread_id = str(record["thread_id"])
         self.record = record
         self.turn = 0
@@ -174,7 +176,7 @@ class _Watched:
 
     def _change(self, past: Sequence[Event]) -> _Change:
         rows, since = timeline(self._events.values())
-        shared = {"at": PREFIX, "thread": summary_of(self.record)}
+        shared = {"at": self._at, "thread": summary_of(self.record)}
         ended = timeline(past)[0]
         done = event("past", render("rows.html", {**shared, "rows": ended[::-1], "since": []})) if ended else b""
         now = event("current", render("rows.html", {**shared, "rows": rows[::-1], "since": since}))

@@ -14,7 +14,7 @@ from everthread.state import Note
 from everthread.storage.reading import user_notes
 from everthread.web.dashboard.prompt import text_of
 from everthread.web.dashboard.source_graph import source_graph
-from everthread.web.dashboard.views import Visit, see_other
+from everthread.web.dashboard.views import Visit
 from everthread.web.problems import Problem
 from everthread.web.service import OwnThread, in_thread
 
@@ -60,7 +60,7 @@ async def save_note(visit: Visit) -> Response:
     """Save a long-term note in the caller's own words."""
     text = visit.body.get("text", "")
     saved = await in_thread(add_note, visit.service.storage, visit.identity.user_id, text)
-    return see_other("notes", saved.id)
+    return visit.see_other("notes", saved.id)
 
 
 async def change(visit: Visit) -> Response:
@@ -71,9 +71,9 @@ async def change(visit: Visit) -> Response:
     note_id, text = visit.path["note_id"], visit.body.get("text", "")
     changed = await in_thread(visit.service.change_note, visit.identity, note_id, action, text)
     if action == "forget":
-        return see_other("notes")
+        return visit.see_other("notes")
     active = [one.id for one in changed.notes if one.status == "active"]
-    return see_other("notes", active[-1] if active else note_id)
+    return visit.see_other("notes", active[-1] if active else note_id)
 
 
 async def why(visit: Visit) -> Response:
@@ -122,11 +122,11 @@ async def compact(visit: Visit) -> Response:
     """Compact the thread now."""
     own = await visit.own_thread()
     await in_thread(compact_now, own.graph, own.id)
-    return see_other("threads", own.id, "compaction")
+    return visit.see_other("threads", own.id, "compaction")
 
 
 async def end(visit: Visit) -> Response:
     """End the session: what lasts becomes long-term."""
     own = await visit.own_thread()
     await in_thread(end_thread, own.graph_here, own.storage, own.id, own.user_id)
-    return see_other("notes")
+    return visit.see_other("notes")

@@ -21,7 +21,7 @@ from everthread.web.dashboard.prompt import changed_lines, shown_parts, text_of
 from everthread.web.dashboard.render import PLAIN_POLICY, STATIC, page, static_file
 from everthread.web.dashboard.session import Sessions
 from everthread.web.dashboard.timeline import bar_of, timeline, timeline_values
-from everthread.web.dashboard.views import PREFIX, View, Visit, read_form, refused, see_other
+from everthread.web.dashboard.views import PREFIX, View, Visit, place, read_form, refused
 from everthread.web.operations import event_stream
 from everthread.web.problems import Problem
 from everthread.web.service import in_thread, summary_of
@@ -87,7 +87,7 @@ async def thread(visit: Visit) -> Response:
 async def live(visit: Visit) -> Response:
     """Send the timeline again whenever a call is made."""
     own = await visit.own_thread()
-    return event_stream(visit.request.app.state.timelines.follow(own.record))
+    return event_stream(visit.request.app.state.timelines.follow(place(visit.request), own.record))
 
 
 async def call(visit: Visit) -> Response:
@@ -137,8 +137,8 @@ async def part(visit: Visit) -> Response:
 
 async def sign_out(visit: Visit) -> Response:
     """Forget the key or token of this browser."""
-    response = see_other("sign-in")
-    visit.request.app.state.sessions.end(response)
+    response = visit.see_other("sign-in")
+    visit.request.app.state.sessions.end(response, place(visit.request))
     return response
 
 
@@ -177,11 +177,12 @@ PUBLIC = frozenset({f"{PREFIX}/sign-in", *(f"{PREFIX}/static/{name}" for name in
 async def _sign_in(request: Request) -> Response:
     """Ask for a key or token, and keep it in a cookie once the server knows whose it is."""
     sessions: Sessions = request.app.state.sessions
-    values = {"at": PREFIX, "user": "", "method": "", "token": "", "wrong": ""}
+    at = place(request)
+    values = {"at": at, "user": "", "method": "", "token": "", "wrong": ""}
     if request.method == "GET":
         return page("sign_in.html", values)
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        return refused(Problem(403, "sign in from this page, and not from one of another site"))
+        return refused(Problem(403, "sign in from this page, and not from one of another site"), request)
     client = request.client.host if request.client else "unknown"
     if seconds := request.app.state.sign_ins.wait_seconds(client):
         problem = {**values, "wrong": f"Too many tries; wait {int(seconds) + 1} s."}
@@ -195,8 +196,8 @@ async def _sign_in(request: Request) -> Response:
         known = await request.app.state.auth.identify({"authorization": f"Bearer {credential}"})
     if known is None:
         return page("sign_in.html", {**values, "wrong": "Nobody has this key or token."}, 401)
-    response = RedirectResponse(PREFIX, 303)
-    await sessions.begin(request, response, credential)
+    response = RedirectResponse(at, 303)
+    await sessions.begin(request, response, credential, at)
     return response
 
 

@@ -23,9 +23,8 @@ _LONGEST = 3_000
 class Sessions:
     """Writes and reads the cookies of all workers on one database."""
 
-    def __init__(self, store: BaseStore, path: str) -> None:
+    def __init__(self, store: BaseStore) -> None:
         self._store = store
-        self._path = path
 
     async def headers(self, request: Request) -> Mapping[str, str]:
         """Return the headers that say who calls: with the key or token of the cookie, where there is one."""
@@ -38,21 +37,21 @@ class Sessions:
             return {}
         return {"authorization": f"Bearer {credential}"}
 
-    async def begin(self, request: Request, response: Response, credential: str) -> None:
-        """Set the cookie; other sites cannot make a browser send it, and no script can read it."""
+    async def begin(self, request: Request, response: Response, credential: str, path: str) -> None:
+        """Set the cookie of a path; other sites cannot make a browser send it, and no script can read it."""
         response.set_cookie(
             COOKIE,
             Fernet(await self._secret()).encrypt(credential.encode()).decode(),
             max_age=_SECONDS,
-            path=self._path,
+            path=path,
             secure=request.url.scheme == "https",
             httponly=True,
             samesite="strict",
         )
 
-    def end(self, response: Response) -> None:
-        """Remove the cookie."""
-        response.delete_cookie(COOKIE, path=self._path, httponly=True, samesite="strict")
+    def end(self, response: Response, path: str) -> None:
+        """Remove the cookie of a path."""
+        response.delete_cookie(COOKIE, path=path, httponly=True, samesite="strict")
 
     @staticmethod
     def can_hold(credential: str) -> bool:

@@ -12,7 +12,7 @@ from everthread.steering import ACTIONS, steering
 from everthread.storage.reading import role_of
 from everthread.storage.transcript import message_of
 from everthread.web.dashboard.prompt import text_of
-from everthread.web.dashboard.views import Visit, see_other
+from everthread.web.dashboard.views import Visit
 from everthread.web.problems import Problem
 from everthread.web.service import OwnThread, in_thread
 
@@ -33,11 +33,11 @@ async def steer(visit: Visit) -> Response:
     what = visit.body.get("text" if action == "pin" else "id", "")
     if action == "fork":
         await in_thread(fork, own.graph, own.id, what, actor=own.user_id)
-        return see_other("threads", own.id, "chat")
+        return visit.see_other("threads", own.id, "chat")
     if action not in ACTIONS:
         raise Problem(404, "nothing like this can be done with a thread")
     await in_thread(ACTIONS[action], own.storage, own.id, what, actor=own.user_id)
-    return see_other("threads", own.id, "messages")
+    return visit.see_other("threads", own.id, "messages")
 
 
 def _values(own: OwnThread, before: int) -> dict[str, Any]:

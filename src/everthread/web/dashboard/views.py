@@ -10,11 +10,16 @@ from starlette.responses import RedirectResponse, Response
 
 from everthread.errors import EverthreadError
 from everthread.web.dashboard.render import page, segment
-from everthread.web.operations import Call, Endpoint, read_body
+from everthread.web.operations import Call, Endpoint, read_body, root_of
 from everthread.web.problems import Problem, problem_of
 from everthread.web.service import OwnThread, summary_of
 
 PREFIX = "/dashboard"
+
+
+def place(request: Request) -> str:
+    """Return the address of the dashboard, also in an app that this one is mounted into."""
+    return root_of(request) + PREFIX
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,12 @@ class Visit(Call):
     @property
     def shared(self) -> dict[str, Any]:
         """Return what every template may use."""
-        return {"at": PREFIX, "user": self.identity.user_id, "method": self.identity.method, "token": self.token}
+        at, identity = place(self.request), self.identity
+        return {"at": at, "user": identity.user_id, "method": identity.method, "token": self.token}
+
+    def see_other(self, *parts: str) -> Response:
+        """Send a browser to a page after a form; an id is one part of its path, whatever is in it."""
+        return RedirectResponse("/".join([place(self.request), *map(segment, parts)]), 303)
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,7 @@ class View(Endpoint):
             )
             return response
         except (Problem, EverthreadError) as error:
-            return refused(problem_of(error))
+            return refused(problem_of(error), request)
 
 
 async def read_form(request: Request, most: int) -> dict[str, str]:
@@ -82,16 +92,11 @@ async def read_form(request: Request, most: int) -> dict[str, str]:
     return {name: values[-1] for name, values in fields.items()}
 
 
-def refused(problem: Problem) -> Response:
+def refused(problem: Problem, request: Request) -> Response:
     """Return a problem as a page; who is not signed in is sent to where they can."""
     if problem.status == 401:
-        return RedirectResponse(f"{PREFIX}/sign-in", 303)
-    values = {"at": PREFIX, "user": "", "method": "", "token": "", "problem": problem.as_json()}
+        return RedirectResponse(f"{place(request)}/sign-in", 303)
+    values = {"at": place(request), "user": "", "method": "", "token": "", "problem": problem.as_json()}
     response = page("problem.html", values, problem.status)
     response.headers.update(problem.headers)
     return response
-
-
-def see_other(*parts: str) -> Response:
-    """Send a browser to a page after a form; an id is one part of its path, whatever is in it."""
-    return RedirectResponse("/".join([PREFIX, *map(segment, parts)]), 303)
