@@ -2,6 +2,7 @@
 
 EverthreadError
 ├── SettingsError      a dial, a URL, a name or a profile is not usable (also a `ValueError`)
+│   └── AnsweredError  nothing waits for this answer; what it answers may have another one already
 ├── BudgetError        what is pinned cannot fit the window
 ├── ModelError         the provider refused, failed or broke off; the thread is intact
 ├── SpendError         a call would pass a limit of `Spend`, where nobody is asked
@@ -33,6 +34,10 @@ class EverthreadError(RuntimeError):
 
 class SettingsError(EverthreadError, ValueError):
     """A setting is not usable; the message names it, its value and what is allowed."""
+
+
+class AnsweredError(SettingsError):
+    """Nothing waits for this answer any more, or ever did; the thread is as it was."""
 
 
 class BudgetError(EverthreadError):

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from conversation import call
 from everthread import build_graph, check_threads, pipeline
-from everthread.errors import ModelError, SettingsError
+from everthread.errors import AnsweredError, ModelError, SettingsError
 from everthread.graph.guard import GuardedGraph
 from everthread.graph.run import is_own
 from everthread.ledger import events
@@ -142,6 +142,21 @@ async def test_one_answer_to_two_questions_is_refused(storage: Storage, resume: 
     one, _ = graph.get_state(CONFIG).interrupts
     graph.invoke(Command(resume={one.id: "yes"}), CONFIG)
     assert graph.invoke(Command(resume="no"), CONFIG)["messages"][-1].text == "done"
+
+
+async def test_an_answer_to_what_has_one_is_refused_while_something_else_waits(storage: Storage) -> None:
+    asked = calls(call("approve", "a", what="it"), call("approve", "b", what="that"))
+    graph, _ = graph_of(storage, asked, "done")
+    graph.invoke({"messages": "one"}, CONFIG)
+    one, other = graph.get_state(CONFIG).interrupts
+    graph.invoke(Command(resume={one.id: "yes"}), CONFIG)
+
+    with pytest.raises(AnsweredError, match="it may have one already"):
+        graph.invoke(Command(resume={one.id: "no"}), CONFIG)
+    with pytest.raises(AnsweredError, match="it may have one already"):
+        await graph.ainvoke(Command(resume={one.id: "no"}), CONFIG)
+
+    assert graph.get_state(CONFIG).interrupts == (other,)
 
 
 async def test_a_command_without_an_answer_is_refused(graph: GuardedGraph) -> None:

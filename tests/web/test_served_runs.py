@@ -19,11 +19,13 @@ from everthread import Context, EverthreadMiddleware
 from everthread.errors import ModelError
 from everthread.models.scripted import ScriptedModel
 from everthread.storage.open import Storage
+from everthread.web.auth import Identity
 from everthread.web.runs import Event, LiveRun
 from everthread.web.service import OwnThread
 from small_agent import calls, look
 from web_worker import MakeWorker, events_of, new_thread, say, token
 
+TEA = calls(call("approve", "c1", what="tea"))
 APPROVALS = calls(call("approve", "c1", what="tea"), call("approve", "c2", what="cake"))
 BLOCK = [{"type": "text", "text": "One?"}]
 
@@ -170,6 +172,28 @@ async def test_of_two_answers_at_once_another_one_is_refused(
     answered = await asyncio.gather(*(client.post(resume, json={"answers": {asked: one}}) for one in words))
 
     assert sorted(one.status_code for one in answered) == statuses
+
+
+@pytest.mark.parametrize(
+    ("asked", "then"),
+    [(TEA, "Tea it is."), (TEA, calls(call("approve", "c3", what="milk"))), (TEA, APPROVALS), (APPROVALS, "Done.")],
+    ids=["turn over", "next question", "next questions", "other question"],
+)
+async def test_an_answer_behind_that_of_another_worker_is_told_so(
+    worker: MakeWorker, monkeypatch: pytest.MonkeyPatch, asked: AIMessage, then: Any
+) -> None:
+    one, other = worker(asked, then), worker()
+    thread = await new_thread(one.client())
+    body = {"answers": {(await say(one.client(), thread)).json()["interrupts"][0]["id"]: "yes"}}
+    before = (await one.app.state.service.own(Identity("ada", "token", ""), thread)).snapshot()
+    first = await one.client().post(f"/threads/{thread}/resume", json=body)
+    monkeypatch.setattr(OwnThread, "snapshot", lambda _: before)  # it read ahead of the other one's run
+
+    second = await other.client().post(f"/threads/{thread}/resume", json=body)
+
+    assert (first.status_code, second.status_code) == (200, 409)
+    assert "answered already" in second.json()["detail"]
+    assert other.model.prompts == []
 
 
 async def test_an_answer_may_be_a_number_of_any_size(worker: MakeWorker) -> None:

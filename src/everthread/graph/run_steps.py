@@ -1,6 +1,7 @@
 """The protocol of a guarded run: what happens to the thread before, between and after the runs of the graph."""
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from langgraph.graph import END, START, add_messages
 from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
-from everthread.errors import SettingsError
+from everthread.errors import AnsweredError, SettingsError
 from everthread.graph.inputs import answers_at_once, can_take_saved, check_values, has_messages, with_known_marks
 from everthread.graph.resend import arrival, rewritten
 from everthread.graph.rest import ThreadsAtRest
@@ -38,6 +39,11 @@ logger = logging.getLogger(__name__)
 
 class _NothingToGoOn(SettingsError, EmptyInputError):
     """For those who catch LangGraph's error too."""
+
+
+def _is_by_id(answers: Mapping[str, Any]) -> bool:
+    """Tell whether LangGraph takes the keys of an answer for ids of interrupts, as it does when all have their form."""
+    return bool(answers) and all(re.fullmatch("[0-9a-f]{32}", str(name)) for name in answers)
 
 
 class RunSteps:
@@ -246,7 +252,8 @@ class RunSteps:
         """Refuse an answer that no step waits for, which LangGraph would drop without a word, or one to several steps.
 
         Raises:
-            SettingsError: nothing waits, several steps do, or one that the graph no longer has; nothing was changed.
+            AnsweredError: nothing waits for it; nothing was changed.
+            SettingsError: several steps wait, or one that the graph no longer has; nothing was changed.
         """
         if not isinstance(run.input, Command) or run.input.resume is None:
             return
@@ -254,7 +261,13 @@ class RunSteps:
             # At a checkpoint that the config names, those that were answered since are among them.
             waiting = [] if run.config["configurable"].get("checkpoint_id") else [one.id for one in snapshot.interrupts]
             answers = run.input.resume if isinstance(run.input.resume, dict) else {}
-            if len(waiting) > 1 and not any(name in answers for name in waiting):
+            is_for_waiting = any(name in answers for name in waiting)
+            if waiting and not is_for_waiting and _is_by_id(answers):
+                raise AnsweredError(
+                    f"nothing waits for this answer in thread {run.thread_id!r}, and it may have one already: "
+                    "`get_state(…).interrupts` has what it waits for"
+                )
+            if len(waiting) > 1 and not is_for_waiting:
                 raise SettingsError(
                     f"{len(waiting):,} steps of thread {run.thread_id!r} wait for an answer each: answer by id, "
                     "Command(resume={interrupt.id: answer, …}), with the ids of `get_state(…).interrupts`"
@@ -267,7 +280,7 @@ class RunSteps:
                 "it is: answer it with the version that asked, or send a message, which gives the question up"
             )
         if saved is not None and not run.input.goto:
-            raise SettingsError(
+            raise AnsweredError(
                 f"nothing waits for an answer in thread {run.thread_id!r}: its last turn is over; send a message"
             )
 

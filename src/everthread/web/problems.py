@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from everthread.errors import (
+    AnsweredError,
     BudgetError,
     EverthreadError,
     ModelError,
@@ -68,6 +69,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, detail, Retry_After="5")
         case NotFoundError():
             return Problem(404, "there is no such thing of yours here")
+        case AnsweredError():
+            return Problem(409, "this was answered already, or given up by a newer message; read the thread again")
         case SettingsError():
             return Problem(422, str(error))
         case BudgetError():
