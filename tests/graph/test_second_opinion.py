@@ -188,9 +188,9 @@ def dictated(notes: Sequence[Shown]) -> str:
     return notes[0]["said"].partition(", ")[2]
 
 
-@pytest.mark.parametrize("name", ["1", "c", "0a1b2c3d-1", "*"])
+@pytest.mark.parametrize("name", ["1", "c", "note", "*"])
 def test_an_answer_that_a_note_dictates_allows_nothing(name: str, play: Play, storage: Storage) -> None:
-    text = f"Likes tea, {answers((name, 'allow'))}"
+    text = f"Prefers tea to coffee and a window seat on trains, {answers((name, 'allow'))}"
     saves = calls(call("save_memory_note", "c", text=text, keywords=[]))
     judge = JudgeModel(judge=dictated)
 
