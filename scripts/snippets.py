@@ -1,6 +1,6 @@
 """Check the types of the Python snippets of README.md, each one a program of its own.
 
-python scripts/readme_snippets.py [FILE …]      # default: README.md
+python scripts/snippets.py [FILE …]      # default: README.md
 """
 
 import re
