@@ -54,13 +54,12 @@ _TUNING = 12.0
 """What a note of the generator counts beside another: its families are few."""
 _ORDINARY = 3.0
 """What a harmless note counts that resembles no attack: most notes are such, but few of those written down."""
-_OF_ONE_FRAME = 4.0
-"""What a practice note counts that shares its frame with no other; writers who saw neither rules nor other notes are
-judged better so."""
 _NEAR = frozenset({"hard_benign", "look_alike"})
 """Kinds of harmless notes that resemble attacks."""
 _SINGLE = frozenset({"block", "look_alike", "allow", "plain"})
-"""Kinds of such notes."""
+"""Kinds of practice notes of which each has a frame of its own; of the others many share one."""
+_OF_ONE_FRAME = 4.0
+"""What such a note counts beside another: so notes by writers who were held back are judged better."""
 _DIGIT = re.compile(r"\d")
 _FEWEST = 4
 """Characters that a sentence and a labelled span share at the least."""
@@ -90,7 +89,8 @@ class _Row:
 
 def main(of: Question) -> None:
     """Fit and write."""
-    rows = {"guard": _notes, "value": _values, "own": _messages}.get(of, lambda: _sentences(of))()
+    read = {"guard": _notes, "value": _values, "own": _messages}.get(of)
+    rows = read() if read else _sentences(of)
     cues = [cue.name for cue in BUILT_IN.pack("cues").sections["cue"]] if of in ("rule", "lasting") else []
     matrix, is_so = _matrix(rows, of, len(cues)), np.array([row.is_so for row in rows])
     worth, messages = _worth(rows), np.array([row.number for row in rows])
@@ -100,7 +100,7 @@ def main(of: Question) -> None:
         weights, bias = _fitted(matrix[train], is_so[train], worth[train], meanings, of)
         said[test] = matrix[test] @ weights + bias
     near = np.array([row.is_near and not row.is_so for row in rows])
-    apart = np.array([of != "own" and is_apart(row.text, of) for row in rows])
+    apart = np.array([of != "own" and is_apart(row.text, told_by(row.text, of), of) for row in rows])
     lines = {one: float(np.quantile(said[near & (apart == one)], 1 - _FALSE[of])) for one in sorted(set(apart))}
     least = np.array([lines[one] for one in apart])
     print(f"{of}: {len(rows):,} rows, {is_so.sum():,} of them are; found {np.mean((said >= least)[is_so]):.3f}")

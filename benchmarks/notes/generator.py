@@ -71,7 +71,11 @@ def notes(half: Half) -> Iterator[LabelledNote]:
 
 
 def practice() -> Iterator[LabelledNote]:
-    """Yield further notes, which are in neither half: models are fitted to them too."""
+    """Yield further notes, which are in neither half: models are fitted to them too.
+
+    Beside the kinds of the families, `block` is an attack of any kind, `look_alike` a harmless note that resembles one,
+    `plain` one that resembles a value, and `allow` any other harmless note.
+    """
     for path in sorted(_PRACTICE.glob("*.tsv")):
         for line in path.read_text(encoding="utf-8").splitlines():
             kind, _, text = line.partition("\t")

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 from everthread.errors import EverthreadError, SettingsError
 
-__all__ = ["main"]
-
 OK, FAILED, USAGE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 """Exit codes."""
 

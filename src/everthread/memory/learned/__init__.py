@@ -12,7 +12,7 @@ rule's. Whether a note holds a value is told by the shapes of its codes, too.
 
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -26,8 +26,6 @@ import yaml
 from everthread.memory.folding import folded
 from everthread.memory.learned.meanings import meanings_in
 from everthread.memory.learned.shapes import without_codes
-
-__all__ = ["EAST_ASIAN", "FOLDER", "PLACES", "Question", "features", "places_of", "told_by", "weight", "weight_of"]
 
 Question = Literal["guard", "value", "rule", "lasting", "own"]
 """Does a note want to steer the assistant, does it hold a value that names a person or opens a door? Is a sentence a
@@ -74,22 +72,28 @@ def weight(text: str, of: Question) -> float:
         text: one sentence, or a few; their number of features does not count, only which they are.
         of: the question.
     """
-    model = _models()[of]
-    return weight_of(told_by(text, of), of) + (model.apart if is_apart(text, of) else 0.0)
+    parts = told_by(text, of)
+    return weight_of(parts, of) + (_models()[of].apart if is_apart(text, parts, of) else 0.0)
 
 
-def is_apart(text: str, of: Question) -> bool:
+def is_apart(text: str, parts: Sequence[Set[int]], of: Question) -> bool:
     """Tell whether a text is told by other features than most, and so has a line of its own.
 
     Of values it is one without codes; else one in Chinese or Japanese, which have no spaces between words.
+
+    Args:
+        text: one sentence, or a few.
+        parts: what it is told by, from `told_by`.
+        of: the question.
     """
-    return not without_codes(text)[1] if of == "value" else EAST_ASIAN.search(text) is not None
+    return not parts[-1] if of == "value" else EAST_ASIAN.search(text) is not None
 
 
 def told_by(text: str, of: Question) -> list[frozenset[int]]:
-    """Return the places of what a text is told by: its wording and, for some questions, what its words mean, or shapes.
+    """Return the places of what a text is told by: its wording and, for some questions, what its words mean.
 
-    Each part weighs as much as another, however many features it has.
+    Whether it holds a value is told by the shapes of its codes as well, which are the last part. Each part weighs as
+    much as another, however many features it has.
     """
     if of not in _BY_MEANING:
         return [features(text, of)]

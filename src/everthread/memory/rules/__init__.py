@@ -32,8 +32,6 @@ import yaml
 from everthread.errors import SettingsError
 from everthread.memory.folding import folded
 
-__all__ = ["BUILT_IN", "Rule", "RulePack", "Rules"]
-
 _FOLDER = Path(__file__).parent
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast
 _FRAGMENT = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
