@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.tools import tool
 from langgraph.config import get_stream_writer
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from conversation import call
 from everthread import Agent, Context, build_graph, open_storage
@@ -15,7 +16,9 @@ from everthread.errors import ModelError, SettingsError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces
+from everthread.state.marks import sequence
 from everthread.storage.open import Storage
+from everthread.storage.said import said_in
 from everthread.storage.transcript import transcript
 from small_agent import AGENT, CONFIG, ask, calls, graph_of
 
@@ -252,6 +255,34 @@ def test_a_history_sent_again_is_not_archived_twice(storage: Storage) -> None:
     told = [message.text for message in transcript(storage.store, "t", result["messages"])]
     assert told == ["question 0", "a", "question 1", "b", "question 2", "c", "question 3", "d"]
     assert result["turns"] == 4
+
+
+@pytest.mark.parametrize("kept", [0, 2])
+@pytest.mark.parametrize("by", ["update_state", "input"])
+def test_what_is_said_after_a_caller_emptied_the_state_comes_behind_what_left(
+    storage: Storage, by: str, kept: int
+) -> None:
+    graph, _ = graph_of(storage, *(f"answer {n}" for n in range(8)))
+    dials = {"context_limit": 2, "keep_last_turns": 1, "user_id": "ann"}
+    for number in range(6):
+        result = ask(graph, f"question {number}", **dials)
+    here = result["messages"]
+    removed = {message.id for message in here[: len(here) - kept]}
+    left = [one.text for one in transcript(storage.store, "t", here) if one.id not in removed]
+
+    writes = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *here[len(here) - kept :]]
+    if by == "update_state":
+        graph.update_state(CONFIG, {"messages": writes})
+        ask(graph, "question 6", **dials)
+    else:
+        graph.invoke({"messages": [*writes, HumanMessage("question 6")]}, CONFIG, context=Context(**dials))
+    result = ask(graph, "question 7", **dials)
+
+    whole = transcript(storage.store, "t", result["messages"])
+    assert [one.text for one in whole] == [*left, "question 6", "answer 6", "question 7", "answer 7"]
+    assert len({sequence(one) for one in whole}) == len(whole)
+    said = [item.value["text"] for item in said_in(storage.store, "t", "ann")]
+    assert len(set(said)) == len(said) == (15 if kept else 14)
 
 
 def test_a_result_of_a_round_that_was_left_unfinished_keeps_its_place(storage: Storage) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
-from langgraph.store.base import BaseStore, GetOp, PutOp
+from langgraph.store.base import GetOp, PutOp
 
 from everthread.errors import SettingsError
 from everthread.ledger.events import Event, Injected, NoteBlocked, NoteOverruled, Refetch
@@ -23,9 +23,9 @@ from everthread.nodes.sizes import is_evicted
 from everthread.nodes.steering import steer
 from everthread.state import Context, PromptPlan, State, Update, namespaces
 from everthread.state.agent import OTHERS
-from everthread.state.marks import is_new, marked_only, marks, was_counted
+from everthread.state.marks import is_new, marked, marked_only, marks, sequence, was_counted
 from everthread.storage.refetches import restated, restated_reads
-from everthread.storage.said import said_operations, said_since_question
+from everthread.storage.said import last_place, said_operations, said_since_question
 from everthread.window.turns import beginning, opens_turn
 
 
@@ -44,7 +44,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
-    arrived = _Arrived.of(messages, store, thread_id)
+    arrived = _Arrived.of(run)
     turn = run.turn + sum(opens_turn(one) and not was_counted(one) for one in arrived.new)
     # Under `ainvoke` this is a thread: the edges, on the event loop, find these counts in the cache.
     deps.model_for(context).counter.sizes(arrived.new)
@@ -109,7 +109,8 @@ class _Arrived:
     """Writes after which these are not reported a second time."""
 
     @classmethod
-    def of(cls, messages: Sequence[BaseMessage], store: BaseStore, thread_id: str) -> "_Arrived":
+    def of(cls, run: NodeRun) -> "_Arrived":
+        messages, store, thread_id = run.messages, run.store, run.thread_id
         arrived = list(filter(is_new, messages))
         archive = namespaces.transcript(thread_id)
         reads = restated_reads(thread_id, arrived) if is_evicted(messages) else {}
@@ -119,7 +120,14 @@ class _Arrived:
         archived_ids = [str(item.key) for item in known if item.value.get("why") != "offloaded"]
         refetches, writes = restated(reads, items[len(arrived) :], archived_ids)
         new = [message for message in arrived if message.id not in archived_ids]
+        if run.turn and len(arrived) == len(messages):
+            new = _behind_all(new, last_place(store, thread_id, run.context.user_id, besides=arrived))
         return cls(new, archived_ids, refetches, writes)
+
+
+def _behind_all(new: Sequence[BaseMessage], last: int) -> list[BaseMessage]:
+    """Return messages in places behind this one: a caller removed all others, and the reducer began at 0 again."""
+    return [marked(message, seq=sequence(message) + last + 1) for message in new]
 
 
 def _session(before: Mapping[str, Any], run: NodeRun, *, is_inside: bool) -> dict[str, Any]:

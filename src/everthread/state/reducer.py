@@ -135,12 +135,10 @@ def _new_again(message: M) -> M:
 
 
 def _appended(message: M, last: M | None) -> M:
-    seq = sequence(last) + 1 if last is not None else 0
-    if message.type == "tool":
-        # Of parallel calls whose turn was given up, a later result may be there without an earlier one, and the
-        # transcript may have it already, at its place among them all.
-        seq = max(seq, sequence(message))
-    previous = last.id if last is not None else None
+    # A message that has a place keeps it when those ahead of it are gone: one that a caller puts back after
+    # `REMOVE_ALL_MESSAGES`, or of parallel calls whose turn was given up a later result without an earlier one.
+    seq = max(sequence(last) + 1 if last is not None else 0, sequence(message))
+    previous = last.id if last is not None else marks(message).get("previous")
     content = clean_content(message.content)
     kwargs = {**message.additional_kwargs, MARK: {**marks(message), "seq": seq, "previous": previous}}
     name = _identifier(message.type, content, seq, previous) if message.id is None else message.id

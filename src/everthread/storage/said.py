@@ -17,7 +17,7 @@ from langgraph.store.base import BaseStore, Item, PutOp
 
 from everthread.state import namespaces
 from everthread.state.marks import ended_at_limit, is_answer, is_masked, is_synthetic, marks, sequence
-from everthread.state.records import matching
+from everthread.state.records import items, matching
 from everthread.state.stored import StoredMessage
 
 AnyMessage = BaseMessage | StoredMessage
@@ -50,6 +50,14 @@ def said_since_question(thread_id: str, user_id: str, messages: Sequence[AnyMess
 def said_in(store: BaseStore, thread_id: str, user_id: str) -> Sequence[Item]:
     """Return what is kept of one thread of a user."""
     return matching(store, namespaces.said(user_id), {"thread_id": thread_id})
+
+
+def last_place(store: BaseStore, thread_id: str, user_id: str, besides: Iterable[AnyMessage]) -> int:
+    """Return the last place that the store knows in a thread, but for these messages; -1 when it knows none."""
+    here = {message.id for message in besides}
+    said = [one.value for one in said_in(store, thread_id, user_id) if one.value.get("message_id") not in here]
+    left = [one.value for one in items(store, namespaces.transcript(thread_id)) if one.key not in here]
+    return max((int(value["seq"]) for value in (*said, *left)), default=-1)
 
 
 def said_key(thread_id: str, seq: int) -> str:
