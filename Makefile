@@ -9,6 +9,9 @@ MODEL ?= openai:gpt-5-mini
 PICTURES ?=
 SCALE ?= 20
 
+# A shell that forbids it would let every process of a test compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 PY := $(BIN)/python
 BENCH_PY := .venv-bench/bin/python
