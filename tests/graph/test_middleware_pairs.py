@@ -40,8 +40,9 @@ from everthread.storage.transcript import transcript
 from everthread.window.tokens import counter_for
 
 CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "ann"}, "recursion_limit": 100}
-WINDOW = 4_000
-TURNS = 16
+WINDOW = 3_000
+TURNS = 8
+"""Turns of `Shop`: the first ones leave the window in the fifth, and more in the eighth."""
 
 Order = Callable[[Any, Any], Sequence[Any]]
 Ask = Callable[..., dict[str, Any]]
@@ -78,24 +79,36 @@ def storage(tmp_path: Path) -> Iterator[Storage]:
         yield opened
 
 
-@pytest.fixture(scope="module", params=["invoke", "ainvoke"])
-def ask(request: pytest.FixtureRequest) -> Ask:
+APIS = ["invoke", "ainvoke"]
+ORDERS = ["theirs outside", "ours outside"]
+
+
+def asking(api: str) -> Ask:
     def send(graph: Any, payload: Any) -> dict[str, Any]:
         payload = {"messages": [HumanMessage(payload)]} if isinstance(payload, str) else payload
-        if request.param == "ainvoke":
+        if api == "ainvoke":
             return dict(asyncio.run(graph.ainvoke(payload, CONFIG)))
         return dict(graph.invoke(payload, CONFIG))
 
     return send
 
 
-@pytest.fixture(scope="module", params=["theirs outside", "ours outside"])
+def ordering(name: str) -> Order:
+    return lambda theirs, ours: [theirs, ours] if name == "theirs outside" else [ours, theirs]
+
+
+@pytest.fixture(scope="module", params=APIS)
+def ask(request: pytest.FixtureRequest) -> Ask:
+    return asking(request.param)
+
+
+@pytest.fixture(scope="module", params=ORDERS)
 def order(request: pytest.FixtureRequest) -> Order:
-    return lambda theirs, ours: [theirs, ours] if request.param == "theirs outside" else [ours, theirs]
+    return ordering(request.param)
 
 
 def ours(**dials: Any) -> EverthreadMiddleware:
-    return EverthreadMiddleware(window=WINDOW, summarizer="offline", **dials)
+    return EverthreadMiddleware(**{"window": WINDOW, "summarizer": "offline", **dials})
 
 
 def build(storage: Storage, model: Any, middleware: Sequence[Any], **options: Any) -> Any:
@@ -133,13 +146,20 @@ STOCK: dict[str, Callable[[], Any]] = {
     "tool call limit": lambda: ToolCallLimitMiddleware(run_limit=10),
     "approvals": lambda: HumanInTheLoopMiddleware(interrupt_on={"sell": True}),
     "reminder": lambda: Reminder(),
-    "summarization": lambda: SummarizationMiddleware(Shop(), trigger=("messages", 30), keep=("messages", 10)),
+    "summarization": lambda: SummarizationMiddleware(Shop(), trigger=("messages", 14), keep=("messages", 6)),
 }
+
+TALKS = [
+    (name, api, order)
+    for number, name in enumerate(STOCK)
+    for api, order in zip(APIS, ORDERS if number % 2 else reversed(ORDERS), strict=True)
+]
+"""Each of them sync and async, outside and inside; which is with which alternates."""
 
 
 @dataclass(frozen=True)
 class Talk:
-    """What a thread of sixteen turns left: every prompt, what is in the state, and every message."""
+    """What a thread left: every prompt, what is in the state, and every message."""
 
     prompts: list[list[BaseMessage]]
     state: list[BaseMessage]
@@ -147,18 +167,19 @@ class Talk:
 
 
 @pytest.fixture(scope="module")
-def talk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, ask: Ask, order: Order) -> Talk:
+def talk(request: pytest.FixtureRequest) -> Talk:
     """Talk once beside a middleware of langchain's own; more than one test looks at the thread."""
-    model = Shop()
-    with open_storage(f"sqlite:///{tmp_path_factory.mktemp('talk')}/a.db", lock_timeout_seconds=0) as storage:
-        graph = build(storage, model, order(STOCK[request.param](), ours()))
+    name, api, order = request.param
+    model, ask = Shop(), asking(api)
+    with open_storage("sqlite://", lock_timeout_seconds=0) as storage:
+        graph = build(storage, model, ordering(order)(STOCK[name](), ours()))
         for number in range(TURNS):
             state = ask(graph, f"Where is order {number}? " * 5)["messages"]
         messages = transcript(storage.store, "t", thread_messages(storage.store, "t", state))
     return Talk(model.prompts, state, messages)
 
 
-@pytest.mark.parametrize("talk", STOCK, indirect=True)
+@pytest.mark.parametrize("talk", TALKS, indirect=True, ids="-".join)
 def test_beside_langchains_own_every_prompt_fits_and_is_whole(talk: Talk) -> None:
     for index, prompt in enumerate(talk.prompts):
         assert counter_for(None).messages(prompt) < WINDOW
@@ -169,7 +190,7 @@ def test_beside_langchains_own_every_prompt_fits_and_is_whole(talk: Talk) -> Non
     assert talk.state[-1].text.startswith("It is packed.")
 
 
-@pytest.mark.parametrize("talk", [name for name in STOCK if name != "summarization"], indirect=True)
+@pytest.mark.parametrize("talk", [one for one in TALKS if one[0] != "summarization"], indirect=True, ids="-".join)
 def test_beside_langchains_own_nothing_is_lost(talk: Talk) -> None:
     assert [message.type for message in talk.messages] == ["human", "ai", "tool", "ai"] * TURNS
     assert all(line in talk.messages[2].text for line in ("order 0 line 0", "order 0 line 19"))
@@ -276,10 +297,10 @@ def test_what_another_middleware_puts_between_messages_stays_there(storage: Stor
             first, *rest = request.messages
             return request.override(messages=[ahead, first, middle, *rest, behind])
 
-    model = ScriptedModel(["Yes. " * 80] * 30)
+    model = ScriptedModel(["Yes. " * 200] * 10)
     graph = build(storage, model, [Remark(), ours()], tools=[])
 
-    for number in range(30):
+    for number in range(10):
         ask(graph, f"Is order {number} paid? " * 5)
 
     for number, prompt in enumerate(model.prompts[1:], start=1):
@@ -289,7 +310,7 @@ def test_what_another_middleware_puts_between_messages_stays_there(storage: Stor
         assert texts[2] == "middle"
         assert texts[-2].startswith(f"Is order {number} paid?")
         assert texts[-1] == "behind"
-    assert len(model.prompts[-1]) < 40
+    assert len(model.prompts[-1]) < 16
 
 
 class Hiding(AgentMiddleware):
@@ -310,11 +331,11 @@ class Hiding(AgentMiddleware):
 
 
 @pytest.fixture(scope="module")
-def hidden_talk(tmp_path_factory: pytest.TempPathFactory, ask: Ask) -> list[list[BaseMessage]]:
+def hidden_talk(ask: Ask) -> list[list[BaseMessage]]:
     """Return the prompts of a talk in which another middleware ahead of ours hides parts of messages."""
     model = Shop()
-    with open_storage(f"sqlite:///{tmp_path_factory.mktemp('talk')}/a.db", lock_timeout_seconds=0) as storage:
-        graph = build(storage, model, [Hiding(), ours()])
+    with open_storage("sqlite://", lock_timeout_seconds=0) as storage:
+        graph = build(storage, model, [Hiding(), ours(window=3_400)])
         for number in range(TURNS):
             ask(graph, f"Where is order {number}? " * 10)
     return model.prompts
