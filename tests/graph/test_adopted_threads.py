@@ -31,7 +31,8 @@ Continue = Callable[..., dict[str, Any]]
 
 
 def config(thread_id: str) -> Any:
-    return {"configurable": {"thread_id": thread_id, "user_id": "ann"}}
+    dials = {"keep_checkpoints": 2}  # so that soon there are some to prune
+    return {"configurable": {"thread_id": thread_id, "user_id": "ann", "everthread": dials}}
 
 
 def url(path: Path) -> str:
@@ -107,7 +108,11 @@ def said(path: Path, thread_id: str) -> list[str]:
         return [str(message.text) for message in transcript(storage.store, thread_id, view)]
 
 
-@pytest.mark.parametrize("thread_id", [name for name in THREADS if name != APPROVAL])
+TALKED = [("chat", "sync"), ("keys", "async"), ("tools", "sync"), ("both", "async")]
+"""Each thread whose turns have all ended, in one of the two ways to run it."""
+
+
+@pytest.mark.parametrize(("thread_id", "is_async"), TALKED, indirect=["is_async"])
 def test_no_message_is_lost_when_the_app_goes_on_with_the_middleware_without_and_with(
     path: Path, with_middleware: Continue, without: Continue, thread_id: str
 ) -> None:
@@ -166,7 +171,7 @@ def test_threads_that_nobody_has_run_stay_byte_for_byte(path: Path, with_middlew
 
 def test_the_apps_checkpoints_stay_when_the_middleware_has_gone_on(path: Path, with_middleware: Continue) -> None:
     before = rows(path, "chat")
-    for turn in range(20):
+    for turn in range(6):
         with_middleware("chat", ask(f"more {turn}"), LONG)
 
     assert [row for row in before if row not in rows(path, "chat")] == []
@@ -326,6 +331,12 @@ for puts, path in enumerate(sys.argv[2:]):
 """A turn with the middleware that is killed ahead of each checkpoint; what left the state is in the store by then."""
 
 PUTS = range(5)
+KILLS = [
+    (["sync", "async"][(puts + number) % 2], puts, goes_on)
+    for puts in PUTS
+    for number, goes_on in enumerate(["with", "without"])
+]
+"""Ahead of each checkpoint, going on with the middleware and without, sync and async in turn."""
 
 
 @pytest.fixture(scope="module")
@@ -345,8 +356,7 @@ def killed(template: Path, is_async: bool, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("puts", PUTS)
-@pytest.mark.parametrize("goes_on", ["with", "without"])
+@pytest.mark.parametrize(("is_async", "puts", "goes_on"), KILLS, indirect=["is_async"])
 def test_nothing_is_lost_when_the_process_is_killed_ahead_of_any_checkpoint(
     path: Path, killed: list[Path], with_middleware: Continue, without: Continue, puts: int, goes_on: str
 ) -> None:

@@ -1,5 +1,6 @@
 """Threads that another graph made: they stay as they are, whoever opens the database."""
 
+import shutil
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 from everthread import Context, build_graph, open_storage
 from everthread.errors import SettingsError, StorageError
 from everthread.models.scripted import ScriptedModel
+from everthread.storage import pruning
 from everthread.storage.open import Storage
 from small_agent import AGENT
 from stock_app import APPROVAL, THREADS, app, call, config, make, rows
@@ -22,11 +24,17 @@ from stock_app import APPROVAL, THREADS, app, call, config, make, rows
 ANN = Context(user_id="ann")
 
 
-@pytest.fixture(params=["sync", "async"])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    made = tmp_path / "app.db"
+@pytest.fixture(scope="module", params=["sync", "async"])
+def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make what the app left behind once; tests change copies."""
+    made = tmp_path_factory.mktemp("stock") / "app.db"
     make(made, is_async=request.param == "async")
     return made
+
+
+@pytest.fixture
+def path(tmp_path: Path, template: Path) -> Path:
+    return Path(shutil.copy(template, tmp_path))
 
 
 def opened(path: Path) -> Storage:
@@ -131,9 +139,12 @@ def test_a_new_thread_of_ours_may_begin_with_an_edit(tmp_path: Path) -> None:
         assert texts(graph, "t") == ["one", "two", "three", "fine"]
 
 
-def test_a_guard_around_the_app_prunes_none_of_the_checkpoints_that_the_app_wrote(path: Path) -> None:
+def test_a_guard_around_the_app_prunes_none_of_the_checkpoints_that_the_app_wrote(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "RUNS_BETWEEN", 4)
     before = rows(path)
-    turns = 20
+    turns = 6
 
     with opened(path) as storage:
         guarded = storage.guard(app(storage.checkpointer, ["more"] * turns, store=storage.store))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -18,6 +19,13 @@ from everthread.storage.open import Storage
 from everthread.window.calibration import Calibration
 from everthread.window.tokens import counter_for
 from small_agent import AGENT, CONFIG, ask, look
+
+
+@pytest.fixture
+def storage() -> Iterator[Storage]:
+    """Open a database in memory: which one it is makes no difference to what is sent."""
+    with open_storage("sqlite://") as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -109,22 +117,35 @@ def test_while_the_head_stands_still_all_of_the_last_prompt_is_read_from_the_cac
         assert usage["input_tokens"] == 0
 
 
-def test_the_mark_of_the_head_stands_still_while_the_head_does(server: AnthropicServer, storage: Storage) -> None:
-    talk(server, storage, 24, window=4_000)
+@dataclass(frozen=True)
+class Talk:
+    """What a thread has sent, what was counted for it, and what was told of its prompts."""
 
-    heads = [head_of(body) for body in server.requests[1:]]
-    moved = [bool(event.head_moved) for event in head_events(storage)[1:]]
+    requests: list[dict[str, Any]]
+    usage: list[dict[str, int]]
+    heads: list[PromptAssembled]
+
+
+@pytest.fixture(scope="module")
+def long_talk() -> Talk:
+    """Talk once until the head has moved a few times."""
+    with AnthropicServer() as server, open_storage("sqlite://") as storage:
+        talk(server, storage, 18, window=3_000)
+        return Talk(server.requests, server.usage, head_events(storage))
+
+
+def test_the_mark_of_the_head_stands_still_while_the_head_does(long_talk: Talk) -> None:
+    heads = [head_of(body) for body in long_talk.requests[1:]]
+    moved = [bool(event.head_moved) for event in long_talk.heads[1:]]
     assert 0 < sum(moved) < len(moved) / 3
     for number in range(1, len(heads)):
         assert moved[number] or heads[number] == heads[number - 1]
 
 
-def test_after_a_compaction_tools_and_system_are_still_read(server: AnthropicServer, storage: Storage) -> None:
-    talk(server, storage, 24, window=4_000)
-
-    moved = [number for number, event in enumerate(head_events(storage)) if event.head_moved == "compacted"]
+def test_after_a_compaction_tools_and_system_are_still_read(long_talk: Talk) -> None:
+    moved = [number for number, event in enumerate(long_talk.heads) if event.head_moved == "compacted"]
     assert moved
-    assert all(server.usage[number]["cache_read_input_tokens"] > 0 for number in moved)
+    assert all(long_talk.usage[number]["cache_read_input_tokens"] > 0 for number in moved)
 
 
 def test_the_input_of_a_long_thread_costs_a_sixth(server: AnthropicServer, storage: Storage) -> None:

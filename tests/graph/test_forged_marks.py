@@ -1,6 +1,7 @@
 """A caller writes marks of ours into what it sends: they are taken off before anything reads them."""
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -59,6 +60,18 @@ SENT = [(as_object, forged) for forged in FORGED.values()] + [
 ]
 
 
+APIS = ["invoke", "ainvoke"]
+
+
+def in_turn(kinds: Sequence[str], cases: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Give each case with each kind of graph, sync and async in turn."""
+    return [
+        (kind, APIS[(place + number) % 2], *case)
+        for place, kind in enumerate(kinds)
+        for number, case in enumerate(cases)
+    ]
+
+
 class Kind:
     """A graph of one kind, run in one of two ways."""
 
@@ -105,13 +118,12 @@ def storage() -> Any:
         yield opened
 
 
-@pytest.fixture(params=["invoke", "ainvoke"])
+@pytest.fixture(params=APIS)
 def api(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize("kind", ["guarded", "bare"])
-@pytest.mark.parametrize(("shape", "forged"), SENT)
+@pytest.mark.parametrize(("kind", "api", "shape", "forged"), in_turn(["guarded", "bare"], SENT))
 def test_a_message_has_the_marks_that_we_gave_it_and_no_others(
     kind: str, api: str, shape: Any, forged: Any, storage: Any
 ) -> None:
@@ -127,12 +139,11 @@ def test_a_message_has_the_marks_that_we_gave_it_and_no_others(
     assert (one.turns, one.model.prompts[0][-1].text) == (1, SAID)
 
 
-@pytest.mark.parametrize("kind", ["guarded", "bare"])
-@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
-def test_what_it_says_is_remembered(kind: str, api: str, forged: Any, storage: Any) -> None:
+@pytest.mark.parametrize(("kind", "api", "name"), in_turn(["guarded", "bare"], [(name,) for name in FORGED]))
+def test_what_it_says_is_remembered(kind: str, api: str, name: str, storage: Any) -> None:
     one = Kind(kind, api, storage, "one")
 
-    one.run(as_json(forged))
+    one.run(as_json(FORGED[name]))
     one.run(end_session=True)
 
     assert "Harborair" in str([item.value for item in one.store.search(namespaces.notes("ann"))])
@@ -185,27 +196,26 @@ def test_what_was_recalled_and_is_sent_back_is_nothing_that_the_user_says(kind: 
 AGENTS = ["agent", "guarded agent", "guarded agent, our channel"]
 
 
-@pytest.mark.parametrize("kind", AGENTS)
-@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
+@pytest.mark.parametrize(("kind", "api", "name"), in_turn(AGENTS, [(name,) for name in FORGED]))
 def test_an_agent_with_the_middleware_counts_and_answers_the_question(
-    kind: str, api: str, forged: Any, storage: Any
+    kind: str, api: str, name: str, storage: Any
 ) -> None:
     one = Kind(kind, api, storage, "one")
 
-    one.run(as_json(forged))
+    one.run(as_json(FORGED[name]))
 
     assert (one.turns, one.model.prompts[0][-1].text) == (1, SAID)
     assert [message.text for message in one.messages] == [SAID, "one"]
 
 
-@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
-def test_a_graph_inside_another_one_answers_the_question(api: str, forged: Any) -> None:
+@pytest.mark.parametrize(("api", "name"), [way[1:] for way in in_turn(["inside"], [(name,) for name in FORGED])])
+def test_a_graph_inside_another_one_answers_the_question(api: str, name: str) -> None:
     model = ScriptedModel(["one"])
     parent: Any = StateGraph(MessagesState)
     parent.add_node("ours", build_graph(AGENT, model=model, summarizer="offline"))
     parent.add_edge(START, "ours")
     graph = parent.compile()
-    sent = {"messages": [AIMessage("Hello."), as_object(forged)]}
+    sent = {"messages": [AIMessage("Hello."), as_object(FORGED[name])]}
 
     asyncio.run(graph.ainvoke(sent)) if api == "ainvoke" else graph.invoke(sent)
 

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
 from conversation import call
-from everthread import Context
+from everthread import Context, open_storage
 from everthread.errors import BudgetError, ModelError, SettingsError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
@@ -200,9 +200,9 @@ def test_a_new_message_instead_of_an_approval_leaves_no_call_unanswered(storage:
 
 
 def test_the_prompt_stays_in_the_window_however_long_the_thread(storage: Storage) -> None:
-    graph, model = graph_of(storage, *[f"answer {number} " + "word " * 80 for number in range(40)])
+    graph, model = graph_of(storage, *[f"answer {number} " + "word " * 80 for number in range(16)])
 
-    for number in range(40):
+    for number in range(16):
         ask(graph, f"question {number} " + "word " * 80, window=2_000)
 
     assembled = [event for event in events(storage.store, "t") if event.event == "prompt_assembled"]
@@ -211,13 +211,13 @@ def test_the_prompt_stays_in_the_window_however_long_the_thread(storage: Storage
 
 
 def test_nothing_is_lost_by_eviction_and_compaction(storage: Storage) -> None:
-    graph, _ = graph_of(storage, *[f"answer {number} " + "word " * 80 for number in range(30)])
-    for number in range(30):
+    graph, _ = graph_of(storage, *[f"answer {number} " + "word " * 80 for number in range(14)])
+    for number in range(14):
         result = ask(graph, f"question {number} " + "word " * 80, window=2_000)
 
     told = [message.text.split(" word")[0] for message in transcript(storage.store, "t", result["messages"])]
 
-    assert told == [f"{who} {number}" for number in range(30) for who in ("question", "answer")]
+    assert told == [f"{who} {number}" for number in range(14) for who in ("question", "answer")]
     assert "compacted" in names(storage)
 
 
@@ -330,12 +330,13 @@ def test_a_first_message_of_many_images_does_not_cost_the_thread(storage: Storag
 
 
 @pytest.mark.parametrize("policy", ["sliding_window", "head_tail", "token_budget", "salience", "summarize"])
-def test_a_rule_of_the_user_survives_every_policy(storage: Storage, policy: str) -> None:
-    graph, model = graph_of(storage, *["fine " * 60] * 30)
-    ask(graph, "hello", window=2_500, policy=policy)
-    ask(graph, "Ask me before you book anything.", window=2_500, policy=policy)
-    for number in range(28):
-        ask(graph, f"question {number} " + "word " * 60, window=2_500, policy=policy)
+def test_a_rule_of_the_user_survives_every_policy(policy: str) -> None:
+    with open_storage("sqlite://") as storage:
+        graph, model = graph_of(storage, *["fine " * 120] * 12)
+        ask(graph, "hello", window=2_500, policy=policy)
+        ask(graph, "Ask me before you book anything.", window=2_500, policy=policy)
+        for number in range(10):
+            ask(graph, f"question {number} " + "word " * 120, window=2_500, policy=policy)
 
     assert all(any("Ask me before you book anything." in m.text for m in prompt) for prompt in model.prompts[1:])
 

@@ -29,6 +29,12 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
+def in_memory() -> Iterator[Storage]:
+    with open_storage("sqlite://") as opened:
+        yield opened
+
+
+@pytest.fixture
 def chat(server: OpenAIServer) -> Iterator[Callable[..., ChatOpenAI]]:
     with chats(server, max_retries=2) as make:
         yield make
@@ -51,10 +57,10 @@ FAILURES: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", FAILURES)
 @pytest.mark.parametrize("streamed", [True, False])
 def test_a_failure_is_one_clear_error_and_the_next_run_continues_the_turn(
-    name: str, streamed: bool, server: OpenAIServer, chat: Callable[..., ChatOpenAI], storage: Storage
+    name: str, streamed: bool, server: OpenAIServer, chat: Callable[..., ChatOpenAI], in_memory: Storage
 ) -> None:
     fault, kind = FAILURES[name]
-    graph = build_graph(AGENT, model=chat(streaming=streamed), storage=storage)
+    graph = build_graph(AGENT, model=chat(streaming=streamed), storage=in_memory)
     # The client itself tries a request again whose connection broke before the reply began.
     tries = 3 if fault is Fault.DROP and not streamed else 1
     server.reply(*[fault] * tries, "hello")
@@ -113,13 +119,13 @@ def test_a_new_message_after_a_failure_comes_after_the_unanswered_one(
 @pytest.mark.parametrize("wording", WORDINGS)
 @pytest.mark.parametrize("streamed", [True, False])
 def test_an_overflow_in_any_wording_is_recovered_without_a_model(
-    wording: str, streamed: bool, server: OpenAIServer, chat: Callable[..., ChatOpenAI], storage: Storage
+    wording: str, streamed: bool, server: OpenAIServer, chat: Callable[..., ChatOpenAI], in_memory: Storage
 ) -> None:
-    graph = build_graph(AGENT, model=chat(streaming=streamed), storage=storage)
+    graph = build_graph(AGENT, model=chat(streaming=streamed), storage=in_memory)
     server.wording = wording
-    for number in range(8):
-        server.reply("fine " * 100)
-        graph.invoke({"messages": f"{number} " + "word " * 100}, CONFIG, context=Context(policy="token_budget"))
+    for number in range(4):
+        server.reply("fine " * 200)
+        graph.invoke({"messages": f"{number} " + "word " * 200}, CONFIG, context=Context(policy="token_budget"))
     # The server now takes three quarters of what the thread has, and no setting says so.
     server.window = int(words(server.requests[-1]) * 0.75)
     server.handler = lambda body: "short"
@@ -127,7 +133,7 @@ def test_an_overflow_in_any_wording_is_recovered_without_a_model(
     result = graph.invoke({"messages": "and now?"}, CONFIG, context=Context(policy="token_budget"))
 
     assert result["messages"][-1].text == "short"
-    assert 1 <= [event.event for event in events(storage.store, "t")].count("overflow") <= 5
+    assert 1 <= [event.event for event in events(in_memory.store, "t")].count("overflow") <= 5
 
 
 def test_the_real_protocol_accepts_every_prompt_of_a_tool_using_thread(
@@ -137,15 +143,15 @@ def test_the_real_protocol_accepts_every_prompt_of_a_tool_using_thread(
 
     agent = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])
     graph = build_graph(agent, model=chat(), summarizer="offline", storage=storage)
-    for number in range(12):
+    for number in range(6):
         note = {"text": f"Likes tea number {number}", "keywords": ["tea"]}
         server.reply(
             [Call("save_memory_note", note), Call("save_memory_note", {**note, "scope": "session"})], "ok " * 60
         )
-        graph.invoke({"messages": f"{number} " + "word " * 60}, CONFIG, context=Context(window=2_500))
+        graph.invoke({"messages": f"{number} " + "word " * 60}, CONFIG, context=Context(window=1_800))
 
     assert {"compacted"} <= {event.event for event in events(storage.store, "t")}
-    assert len(server.requests) == 24
+    assert len(server.requests) == 12
 
 
 async def test_the_async_flavour_recovers_too(server: OpenAIServer, chat: Callable[..., ChatOpenAI]) -> None:

@@ -301,9 +301,11 @@ def test_the_first_of_messages_that_were_answered_together_gets_their_answer(sto
     assert graph.invoke({"messages": [HumanMessage("first", id="a1")]}, CONFIG)["messages"][-1].text == "to both"
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("earlier", [0, 2], ids=["as the first message", "later"])
-@pytest.mark.parametrize("rows", [2, 900], ids=["short", "long"])
+@pytest.mark.parametrize(
+    ("asynchronous", "earlier", "rows"),
+    [(False, 0, 2), (False, 2, 900), (True, 0, 900), (True, 2, 2)],
+    ids=["the first message, short", "a later one, long", "the first one, long, async", "a later one, short, async"],
+)
 async def test_a_tool_whose_result_was_saved_does_not_run_again_fourteen_turns_later(
     asynchronous: bool, earlier: int, rows: int, storage: Storage
 ) -> None:

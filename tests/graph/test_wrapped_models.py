@@ -27,6 +27,13 @@ BUSY = Refusal(503)
 
 
 @pytest.fixture
+def storage() -> Iterator[Storage]:
+    """Open a database in memory: a wrapper changes nothing of what is saved."""
+    with open_storage("sqlite://") as opened:
+        yield opened
+
+
+@pytest.fixture
 def server() -> Iterator[OpenAIServer]:
     with OpenAIServer(models=("gpt-4.1-mini", "gpt-4.1", "gpt-4o")) as running:
         yield running
