@@ -108,16 +108,12 @@ def said(path: Path, thread_id: str) -> list[str]:
         return [str(message.text) for message in transcript(storage.store, thread_id, view)]
 
 
-TALKED = [("chat", "sync"), ("keys", "async"), ("tools", "sync"), ("both", "async")]
-"""Each thread whose turns have all ended, in one of the two ways to run it."""
-
-
-@pytest.mark.parametrize(("thread_id", "is_async"), TALKED, indirect=["is_async"])
+@pytest.mark.parametrize("thread_id", [name for name in THREADS if name != APPROVAL])
 def test_no_message_is_lost_when_the_app_goes_on_with_the_middleware_without_and_with(
     path: Path, with_middleware: Continue, without: Continue, thread_id: str
 ) -> None:
     before, expected = said(path, thread_id), []
-    for turn, go_on in enumerate([with_middleware, with_middleware, without] * 2 + [with_middleware]):
+    for turn, go_on in enumerate([with_middleware, with_middleware, without, with_middleware, with_middleware]):
         state = go_on(thread_id, ask(f"more {turn}"), f"{turn}: {LONG}")["messages"]
         expected += [f"more {turn}", f"{turn}: {LONG}"]
 
@@ -320,7 +316,11 @@ def play(path, puts, is_async):
         else:
             graph.invoke(ask("Spend it."), config("both"))
 
-# Each is killed in a process of its own, and the imports are made once.
+# Each is killed in a process of its own; what is imported and read when it is first needed, is here once for all.
+with open_storage("sqlite://") as storage:
+    graph = adopted(storage, [LONG] * 5)
+    for turn in range(5):
+        graph.invoke(ask("more"), config("both"))
 for puts, path in enumerate(sys.argv[2:]):
     if (child := os.fork()) == 0:
         play(Path(path), puts, sys.argv[1] == "async")
@@ -331,12 +331,6 @@ for puts, path in enumerate(sys.argv[2:]):
 """A turn with the middleware that is killed ahead of each checkpoint; what left the state is in the store by then."""
 
 PUTS = range(5)
-KILLS = [
-    (["sync", "async"][(puts + number) % 2], puts, goes_on)
-    for puts in PUTS
-    for number, goes_on in enumerate(["with", "without"])
-]
-"""Ahead of each checkpoint, going on with the middleware and without, sync and async in turn."""
 
 
 @pytest.fixture(scope="module")
@@ -356,14 +350,16 @@ def killed(template: Path, is_async: bool, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("is_async", "puts", "goes_on"), KILLS, indirect=["is_async"])
+@pytest.mark.parametrize("puts", PUTS)
 def test_nothing_is_lost_when_the_process_is_killed_ahead_of_any_checkpoint(
-    path: Path, killed: list[Path], with_middleware: Continue, without: Continue, puts: int, goes_on: str
+    path: Path, killed: list[Path], with_middleware: Continue, without: Continue, is_async: bool, puts: int
 ) -> None:
     before = [*said(path, "both"), *(text for turn in range(4) for text in (f"more {turn}", f"{turn}: {LONG}"))]
     shutil.copytree(killed[puts], path.parent, dirs_exist_ok=True)
 
-    first, second = (with_middleware, without) if goes_on == "with" else (without, with_middleware)
+    # Behind each checkpoint a thread goes on with the middleware and one without it, one of them asynchronously.
+    is_with = puts % 2 == is_async
+    first, second = (with_middleware, without) if is_with else (without, with_middleware)
     first("both", ask("And now?"), f"first: {LONG}")
     values = second("both", ask("And then?"), f"second: {LONG}")
 
@@ -373,5 +369,5 @@ def test_nothing_is_lost_when_the_process_is_killed_ahead_of_any_checkpoint(
     assert every[-4:] == ["And now?", f"first: {LONG}", "And then?", f"second: {LONG}"]
     assert cut_off == ["Spend it.", "", "1 EUR are left"][: len(cut_off)]
     # What was saved is there. Whether the results of the step that was cut off were too, is LangGraph's to say.
-    assert len(cut_off) >= ([0, 1, 1, 2, 2] if goes_on == "with" else [0, 0, 1, 2, 2])[puts]
+    assert len(cut_off) >= ([0, 1, 1, 2, 2] if is_with else [0, 0, 1, 2, 2])[puts]
     assert (values["budget"], values["visited"][2:]) == ((1, ["till"]) if cut_off[2:] else (60, []))
