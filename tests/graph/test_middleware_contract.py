@@ -1,5 +1,7 @@
 """What LangChain promises to middlewares and agents, kept with ours among them, in either order, sync and async.
 
+Each case runs twice: sync with theirs outside, and async with ours outside. Ours does the same in both kinds of run.
+
 The list is that of `langchain`'s own unit tests of agents and their middleware, in cases of our own:
 
 | their file | here |
@@ -57,24 +59,31 @@ def storage(tmp_path: Path) -> Iterator[Storage]:
         yield opened
 
 
-@pytest.fixture(params=["invoke", "ainvoke"])
-def ask(request: pytest.FixtureRequest) -> Ask:
+@pytest.fixture(params=[("invoke", "theirs outside"), ("ainvoke", "ours outside")], ids="-".join)
+def way(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """Return how a graph is run, and who is outside."""
+    api, outside = request.param
+    return api, outside
+
+
+@pytest.fixture
+def ask(way: tuple[str, str]) -> Ask:
     def send(graph: Any, payload: Any, **options: Any) -> dict[str, Any]:
         payload = {"messages": [HumanMessage(payload)]} if isinstance(payload, str) else payload
-        if request.param == "ainvoke":
+        if way[0] == "ainvoke":
             return dict(asyncio.run(graph.ainvoke(payload, CONFIG, **options)))
         return dict(graph.invoke(payload, CONFIG, **options))
 
     return send
 
 
-@pytest.fixture(params=["theirs outside", "ours outside"])
-def build(request: pytest.FixtureRequest, storage: Storage) -> Build:
+@pytest.fixture
+def build(way: tuple[str, str], storage: Storage) -> Build:
     """Make a guarded agent with their middlewares on either side of ours."""
 
     def agent(model: Any, *theirs: Any, tools: Sequence[Any] = (), **options: Any) -> Any:
         ours = EverthreadMiddleware(window=8_000, summarizer="offline")
-        middleware = [*theirs, ours] if request.param == "theirs outside" else [ours, *theirs]
+        middleware = [*theirs, ours] if way[1] == "theirs outside" else [ours, *theirs]
         options = {"system_prompt": "You sell things.", **options}
         made = create_agent(
             model, list(tools), middleware=middleware, checkpointer=storage.checkpointer, store=storage.store, **options

@@ -137,12 +137,12 @@ def test_an_overflow_in_any_wording_is_recovered_without_a_model(
 
 
 def test_the_real_protocol_accepts_every_prompt_of_a_tool_using_thread(
-    server: OpenAIServer, chat: Callable[..., ChatOpenAI], storage: Storage
+    server: OpenAIServer, chat: Callable[..., ChatOpenAI], in_memory: Storage
 ) -> None:
     from everthread.tools.save_memory_note import save_memory_note
 
     agent = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])
-    graph = build_graph(agent, model=chat(), summarizer="offline", storage=storage)
+    graph = build_graph(agent, model=chat(), summarizer="offline", storage=in_memory)
     for number in range(6):
         note = {"text": f"Likes tea number {number}", "keywords": ["tea"]}
         server.reply(
@@ -150,7 +150,7 @@ def test_the_real_protocol_accepts_every_prompt_of_a_tool_using_thread(
         )
         graph.invoke({"messages": f"{number} " + "word " * 60}, CONFIG, context=Context(window=1_800))
 
-    assert {"compacted"} <= {event.event for event in events(storage.store, "t")}
+    assert {"compacted"} <= {event.event for event in events(in_memory.store, "t")}
     assert len(server.requests) == 12
 
 
