@@ -1,5 +1,6 @@
 """The program as a shell sees it: pipes, signals, exit codes, no escape codes, a quick start."""
 
+import io
 import json
 import os
 import pty
@@ -18,25 +19,10 @@ from everthread.cli import main
 COMMAND = [sys.executable, "-m", "everthread"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("EVERTHREAD_", "OPENAI_"))}
     return {**kept, "PYTHONUTF8": "1"}
-
-
-def run(
-    folder: Path, environment: dict[str, str], *arguments: str, lines: str = ""
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env=environment,
-        input=lines,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def talk(folder: Path, text: str) -> None:
@@ -52,31 +38,41 @@ def read(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_lines_from_a_pipe_are_a_conversation_that_another_process_reads(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
-    talked = run(tmp_path, environment, "chat", "--thread", "t", lines="Remember that I am vegetarian.\n")
-    shown = run(tmp_path, environment, "show", "t", "--json")
-
-    assert (talked.returncode, talked.stderr) == (0, "")
-    assert "\x1b" not in talked.stdout
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert json.loads(shown.stdout)["messages"][0]["content"] == "Remember that I am vegetarian."
-
-
-def test_bytes_that_are_no_text_do_not_stop_a_chat(tmp_path: Path, environment: dict[str, str]) -> None:
-    talked = subprocess.run(
+@pytest.fixture(scope="module")
+def piped(
+    tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]
+) -> tuple[Path, subprocess.CompletedProcess[bytes]]:
+    """A chat that got a line of text from a pipe, and one of other bytes, with the folder of its database."""
+    folder = tmp_path_factory.mktemp("piped")
+    done = subprocess.run(
         [*COMMAND, "chat", "--thread", "t"],
-        cwd=tmp_path,
+        cwd=folder,
         env=environment,
-        input=b"caf\xe9 \x00\n",
+        input=b"Remember that I am vegetarian.\ncaf\xe9 \x00\n",
         capture_output=True,
         timeout=120,
         check=False,
     )
+    return folder, done
+
+
+def test_lines_from_a_pipe_are_a_conversation_that_another_process_reads(
+    piped: tuple[Path, subprocess.CompletedProcess[bytes]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, talked = piped
 
     assert (talked.returncode, talked.stderr) == (0, b"")
-    assert b"[turn 1 saved" in talked.stdout
+    assert b"\x1b" not in talked.stdout
+    assert read(folder, capsys)["messages"][0]["content"] == "Remember that I am vegetarian."
+
+
+def test_bytes_that_are_no_text_do_not_stop_a_chat(
+    piped: tuple[Path, subprocess.CompletedProcess[bytes]],
+) -> None:
+    _, talked = piped
+
+    assert (talked.returncode, talked.stderr) == (0, b"")
+    assert b"[turn 2 saved" in talked.stdout
 
 
 def test_help_loads_no_graph_and_no_model(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -116,6 +112,7 @@ def test_commands_that_only_read_load_no_langchain(tmp_path: Path, environment: 
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_paste_of_several_lines_is_one_message(
     tmp_path: Path, environment: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,6 +153,7 @@ def test_a_paste_of_several_lines_is_one_message(
     assert [one["content"] for one in shown["messages"] if one["role"] == "user"] == ["first line\nsecond line"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_chat_with_130_and_no_traceback(tmp_path: Path, environment: dict[str, str]) -> None:
     process = subprocess.Popen(
         [*COMMAND, "chat", "--thread", "t"],
@@ -199,25 +197,28 @@ def test_a_reader_that_goes_away_is_no_error_message(
 
 
 def test_a_server_that_cannot_be_reached_is_one_sentence_and_the_message_is_kept(
-    tmp_path: Path, environment: dict[str, str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("hi\n"))
     # Port 9 is the discard service: nothing listens there.
-    settings = {**environment, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
 
-    failed = run(tmp_path, settings, "chat", "--thread", "t", "--model", "openai:gpt-4.1", lines="hi\n")
-    again = run(tmp_path, environment, "chat", "--thread", "t")
+    failed = main(["chat", "--thread", "t", "--model", "openai:gpt-4.1"])
+    told = capsys.readouterr().err
+    main(["chat", "--thread", "t"])
 
-    assert failed.returncode == 1
-    assert "cannot be reached" in failed.stderr
-    assert "Traceback" not in failed.stderr
-    assert "[turn 1 saved" in again.stdout
+    assert failed == 1
+    assert "cannot be reached" in told
+    assert "Traceback" not in told
+    assert "[turn 1 saved" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
 def test_a_file_without_permission_is_one_sentence(tmp_path: Path, environment: dict[str, str]) -> None:
     (tmp_path / "everthread.db").touch(mode=0o000)
 
-    done = run(tmp_path, environment, "threads")
+    done = subprocess.run([*COMMAND, "threads"], cwd=tmp_path, env=environment, capture_output=True, text=True)
 
     assert done.returncode == 1
     assert done.stderr == "error: cannot read the database 'everthread.db': permission denied\n"
