@@ -1,5 +1,6 @@
 """`kill -9` in the middle of `everthread chat`: whatever was acknowledged is there."""
 
+import io
 import json
 import os
 import signal
@@ -100,46 +101,25 @@ def test_every_acknowledged_turn_survives_a_kill_between_turns(chat: Chat, capsy
     assert (document["turns"], document["unfinished"]) == (3, False)
 
 
-def test_every_acknowledged_turn_survives_a_kill_while_the_next_message_is_on_its_way(
-    chat: Chat, capsys: pytest.CaptureFixture[str]
+def test_a_turn_that_is_killed_in_its_middle_is_known_to_be_open_and_another_process_finishes_it(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     printed = talk(chat)
-    chat.send("What do you know about me?")
-
-    chat.kill()
-
-    document = shown(chat.folder, capsys)
-    check_acknowledged(document["messages"], printed)
-    assert [message["content"] for message in document["messages"]].count("What do you know about me?") <= 1
-
-
-def test_a_turn_that_is_killed_in_its_middle_keeps_its_question_and_is_known_to_be_open(
-    chat: Chat, capsys: pytest.CaptureFixture[str]
-) -> None:
-    printed = talk(chat)
-    chat.send("Book option 1 for Ada Lovelace.")
-    chat.read_until("Approve this booking?")
-
-    chat.kill()
-
-    document = shown(chat.folder, capsys)
-    check_acknowledged(document["messages"], printed)
-    assert [message["content"] for message in document["messages"] if message["role"] == "user"][3:] == [
-        "Book option 1 for Ada Lovelace."
-    ]
-    assert [asked["action"] for asked in document["waiting_for"]] == ["book"]
-
-
-def test_another_process_goes_on_after_a_kill(chat: Chat) -> None:
-    talk(chat)
     chat.send("Book option 1 for Ada Lovelace.")
     chat.read_until("Approve? [y/N]")
+
     chat.kill()
+    killed = shown(chat.folder, capsys)
+    monkeypatch.chdir(chat.folder)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert main(["chat", "--thread", "t"]) == 0
 
-    again = Chat(chat.folder)
-    again.send("y")
-    printed = again.read_until("[turn 4 saved")
-    again.process.communicate()
-
-    assert any(line.startswith("Approve this booking?") for line in printed)
-    assert any(line.startswith("Booked after your approval") for line in printed)
+    check_acknowledged(killed["messages"], printed)
+    assert [message["content"] for message in killed["messages"] if message["role"] == "user"][3:] == [
+        "Book option 1 for Ada Lovelace."
+    ]
+    assert [asked["action"] for asked in killed["waiting_for"]] == ["book"]
+    went_on = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("Approve this booking?") for line in went_on)
+    assert any(line.startswith("Booked after your approval") for line in went_on)
+    assert any(line.startswith("[turn 4 saved") for line in went_on)
