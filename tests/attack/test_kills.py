@@ -10,7 +10,7 @@ import pytest
 
 import everthread
 from attack.conftest import AttackRow
-from attack.scale import tries
+from attack.scale import SCALE, tries
 from attack.talk import DURABILITIES
 
 pytestmark = pytest.mark.slow
@@ -19,12 +19,18 @@ SOURCE = {**os.environ, "PYTHONPATH": str(Path(everthread.__file__).parents[1])}
 CRASH = Path(__file__).parents[2] / "benchmarks" / "crash.py"
 
 
-@pytest.mark.parametrize("durability", DURABILITIES)
+# The short form plays all durabilities in one process, which takes seconds to begin.
+@pytest.mark.parametrize(
+    "durabilities", [DURABILITIES] if SCALE <= 1 else [(one,) for one in DURABILITIES], ids="-".join
+)
 @pytest.mark.parametrize("api", ["sync", "async"])
-def test_a_kill_loses_and_doubles_nothing(api: str, durability: str, tmp_path: Path, attack_row: AttackRow) -> None:
-    kills = tries(4, 100)
-    short = ["--short", "--begin", "retry", "resume"] if kills < 20 else []
-    command = [sys.executable, str(CRASH), "--api", api, "--durability", durability, "--kills", str(kills), *short]
+def test_a_kill_loses_and_doubles_nothing(
+    api: str, durabilities: tuple[str, ...], tmp_path: Path, attack_row: AttackRow
+) -> None:
+    each = tries(4, 100)
+    kills = each * len(durabilities)
+    short = ["--short", "--begin", "retry", "resume"] if each < 20 else []
+    command = [sys.executable, str(CRASH), "--api", api, "--durability", *durabilities, "--kills", str(kills), *short]
     files = ["--json", f"{tmp_path}/r.json", "--folder", str(tmp_path)]
     # A process of its own: it forks, which a test session with its threads must not.
     done = subprocess.run([*command, *files], capture_output=True, text=True, timeout=3_000, env=SOURCE, check=False)
