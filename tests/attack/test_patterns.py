@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +18,10 @@ from attack.scale import SCALE
 from text_growth import LINEAR, cpu_seconds, growth
 
 ROOT = Path(__file__).parents[2]
-SIZE = 1_000 if SCALE <= 1 else 10_000
+SIZE = 300 if SCALE <= 1 else 10_000
 """Letters of the smaller text; the larger one is ten times as long."""
+SURE_SIZE = max(SIZE, 1_000)
+"""Letters of the smaller text for a pattern that seems to grow too fast: a bounded repeat does so in a short text."""
 TOO_LONG = 3.0
 """Seconds of CPU for the smaller text after which the growth up to it has to do."""
 
@@ -84,12 +86,17 @@ def _growth(pattern: re.Pattern[str], where: str, unit: str) -> float:
         else:
             pattern.fullmatch(text)
 
-    first, before = cpu_seconds(look, SIZE // 10), 0.0
+    times = _growth_at(look, SIZE)
+    return times if times <= LINEAR or SIZE == SURE_SIZE else _growth_at(look, SURE_SIZE)
+
+
+def _growth_at(look: Callable[[int], None], size: int) -> float:
+    first, before = cpu_seconds(look, size // 10), 0.0
     if first < TOO_LONG / 10:
-        before = cpu_seconds(look, SIZE)
+        before = cpu_seconds(look, size)
     if first >= TOO_LONG / 10 or before >= TOO_LONG:
         return before / first or float("inf")
-    return growth(look, SIZE)
+    return growth(look, size)
 
 
 def _files(collected: dict[str, list[list[str]]]) -> set[str]:
