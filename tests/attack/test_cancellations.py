@@ -126,7 +126,7 @@ async def test_a_run_that_is_cancelled_at_any_step_leaves_nothing_behind(
     part: int, storage: Storage, attack_row: AttackRow
 ) -> None:
     threads, chance, most, wrong = set(threading.enumerate()), random.Random(part), await steps_of(storage), list[str]()
-    talk, numbers = Talk(storage, 1), part_of(range(tries(20, 2_000)), part)
+    talk, numbers = Talk(storage, 1), part_of(range(tries(10, 2_000)), part)
     for number in numbers:
         way, durability = chance.choice(WAYS), chance.choice(DURABILITIES)
         at = int((number * 0.618034 % 1) * most)
@@ -179,7 +179,7 @@ async def test_an_agent_with_middleware_goes_on_after_it_was_cancelled_at_any_st
     storage: Storage, attack_row: AttackRow
 ) -> None:
     asyncio.get_running_loop().set_task_factory(_counting_tasks)
-    count, most, wrong = tries(12, 300), 48, list[str]()
+    count, most, wrong = tries(6, 300), 48, list[str]()
     for number in range(count):
         graph, at = agent(storage, number), int((number * 0.618034 % 1) * most)
         config: Any = {"configurable": {"thread_id": f"t-{number % 3}", "user_id": "u"}}

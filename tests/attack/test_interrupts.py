@@ -132,7 +132,7 @@ def test_a_run_that_is_interrupted_at_any_moment_leaves_nothing_behind(
     part: int, lines: bool, storage: Storage, attack_row: AttackRow
 ) -> None:
     threads, chance, most = set(threading.enumerate()), random.Random(part), moments_of(storage, lines=lines)
-    talk, numbers, wrong = Talk(storage, 1), part_of(range(tries(20, 1_000)), part), list[str]()
+    talk, numbers, wrong = Talk(storage, 1), part_of(range(tries(10, 1_000)), part), list[str]()
     for number in numbers:
         way, durability = chance.choice(["invoke", "stream"]), chance.choice(DURABILITIES)
         interrupt = Interrupt(1 + int(number * 0.618034 % 1 * most), lines=lines)
@@ -173,7 +173,7 @@ def test_twenty_threads_whose_runs_are_interrupted_at_once_all_go_on(
 
 
 def test_a_database_whose_opening_is_interrupted_opens(tmp_path: Path, attack_row: AttackRow) -> None:
-    count, wrong, url = tries(10, 400), list[str](), f"sqlite:///{tmp_path}/a.db"
+    count, wrong, url = tries(5, 400), list[str](), f"sqlite:///{tmp_path}/a.db"
     with Interrupt(-1, lines=True) as whole:
         open_storage(url).close()
     threads = set(threading.enumerate())

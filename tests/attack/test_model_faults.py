@@ -218,7 +218,7 @@ async def test_a_thread_survives_what_its_model_does(
     kind: str, api: str, tmp_path: Path, attack_row: AttackRow
 ) -> None:
     every = [name for name in CASES if name.startswith(kind)]
-    cases = random.Random(f"{kind} {api}").sample(every, min(len(every), tries(8)))
+    cases = random.Random(f"{kind} {api}").sample(every, min(len(every), tries(4)))
     wrong = []
     for number, name in enumerate(cases):
         wrong += [f"{name}: {one}" for one in await _faults(api, tmp_path / f"{number}.db", CASES[name]())]

@@ -115,7 +115,7 @@ def test_no_command_ends_in_a_traceback(
     capsys: pytest.CaptureFixture[str],
     attack_row: AttackRow,
 ) -> None:
-    wrong, pairs = [], part_of(some_pairs(12), part)
+    wrong, pairs = [], part_of(some_pairs(5), part)
     for number, (target, damage) in enumerate(pairs):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -197,7 +197,7 @@ async def _run(path: Path, api: str, user: str) -> str:
 async def test_a_run_answers_or_is_refused_in_one_sentence(
     api: str, part: int, healthy: Path, tmp_path: Path, attack_row: AttackRow
 ) -> None:
-    wrong, pairs = [], part_of(some_pairs(15), part)
+    wrong, pairs = [], part_of(some_pairs(6), part)
     for target, damage in pairs:
         path = copied(healthy, tmp_path)
         TARGETS[target].damage(path, DAMAGES[damage], as_text="as text" in damage)

@@ -21,7 +21,7 @@ SOURCE = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(everthread.__fil
 def test_counters_are_what_the_provider_answered_and_limits_hold(
     database_url: str, tmp_path: Path, attack_row: AttackRow
 ) -> None:
-    count, kills = tries(60, 10_000), tries(2, 100)
+    count, kills = tries(30, 10_000), tries(2, 100)
     options = ["--database", database_url, "--folder", str(tmp_path), "--calls", str(count), "--kills", str(kills)]
     # A process of its own: it forks, which a test session with its threads must not.
     done = subprocess.run(
