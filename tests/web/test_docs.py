@@ -7,16 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from everthread.cli import main
 from web_process import start_worker
 
 PAGE = Path(__file__).parents[2] / "docs" / "serve.md"
 
 
 @pytest.mark.slow
-def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
+def test_the_examples_of_the_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     first, *blocks = re.findall(r"```bash\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
-    command = [sys.executable, "-m", "everthread", "serve-key", "ada", "--api-keys", "keys.txt"]
-    key = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve-key", "ada", "--api-keys", "keys.txt"]) == 0
+    key = capsys.readouterr().out.strip()
     assert "everthread serve-key ada --api-keys keys.txt" in first
 
     with start_worker(tmp_path, "--api-keys", "keys.txt", "--model", "offline") as worker:

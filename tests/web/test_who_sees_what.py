@@ -91,23 +91,25 @@ async def test_another_users_identity_gets_404(worker: MakeWorker) -> None:
     assert rows(one.storage) == before
 
 
-@pytest.mark.parametrize("user_id", HOSTILE)
-async def test_another_users_pages_are_404(worker: MakeWorker, user_id: str) -> None:
+async def test_another_users_pages_are_404(worker: MakeWorker) -> None:
     one, path = await theirs(worker, "ada")
     names = [each.recipe["call"] for each in events(one.storage.store, path["thread_id"]) if hasattr(each, "recipe")]
     path |= {"call": names[-1], "place": "0", "action": "retract"}
-    client, token = one.client(user_id), await one.app.state.sessions.form_token(f"sub:{user_id}")
+    tokens = {user_id: await one.app.state.sessions.form_token(f"sub:{user_id}") for user_id in HOSTILE}
     before = rows(one.storage)
 
-    for view in VIEWS:
-        if view.parameters or view.method == "GET":
-            form = {"data": {"token": token, "text": "x"}} if view.method == "POST" else {}
-            # Words that Ada said; the page shows them as what was asked for.
-            query = {"params": {"q": "tea pass on"}} if view.method == "GET" else {}
-            answered = await client.request(view.method, (PREFIX + view.path).format(**path), **form, **query)
-            assert answered.status_code == (404 if view.parameters else 200), (view.name, answered.text)
-            assert WORD not in answered.text, view.name
-            assert path["thread_id"] not in answered.text, view.name
+    for user_id in HOSTILE:
+        client = one.client(user_id)
+        for view in VIEWS:
+            if view.parameters or view.method == "GET":
+                form = {"data": {"token": tokens[user_id], "text": "x"}} if view.method == "POST" else {}
+                # Words that Ada said; the page shows them as what was asked for.
+                query = {"params": {"q": "tea pass on"}} if view.method == "GET" else {}
+                answered = await client.request(view.method, (PREFIX + view.path).format(**path), **form, **query)
+                expected = 404 if view.parameters else 200
+                assert answered.status_code == expected, (user_id, view.name, answered.text)
+                assert WORD not in answered.text, (user_id, view.name)
+                assert path["thread_id"] not in answered.text, (user_id, view.name)
     assert rows(one.storage) == before
 
 
@@ -125,15 +127,19 @@ async def test_what_is_the_callers_is_not_another_users(worker: MakeWorker) -> N
     assert rows(one.storage) == before
 
 
-@pytest.mark.parametrize("user_id", HOSTILE)
-async def test_a_hostile_user_has_what_is_theirs(worker: MakeWorker, user_id: str) -> None:
-    one, path = await theirs(worker, user_id)
+async def test_a_hostile_user_has_what_is_theirs(worker: MakeWorker) -> None:
+    one = worker(*["Hello."] * len(HOSTILE))
+    own = {}
+    for user_id in HOSTILE:
+        own[user_id] = await new_thread(one.client(user_id))
+        await say(one.client(user_id), own[user_id])
 
-    threads = (await one.client(user_id).get("/threads")).json()
-    others = (await one.client("ada").get(f"/threads/{path['thread_id']}")).status_code
+    for user_id in HOSTILE:
+        threads = (await one.client(user_id).get("/threads")).json()
+        others = (await one.client("ada").get(f"/threads/{own[user_id]}")).status_code
 
-    assert [thread["id"] for thread in threads["threads"]] == [path["thread_id"]]
-    assert others == 404
+        assert [thread["id"] for thread in threads["threads"]] == [own[user_id]], user_id
+        assert others == 404, user_id
 
 
 async def test_an_id_that_nobody_can_have_does_not_sign_in(worker: MakeWorker) -> None:
