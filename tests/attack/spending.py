@@ -26,7 +26,7 @@ from everthread import Context, Spend, build_graph, open_storage
 from everthread.errors import EverthreadError, ModelError
 from everthread.ledger import events
 from everthread.ledger.events import ModelCalled
-from everthread.models.scripted import CannedModel, Tools
+from everthread.models.scripted import CannedModel, ScriptedModel, Tools
 from everthread.spend.counters import KINDS
 from everthread.spend.prices import PriceList, read_price_list
 from everthread.spend.usage import reported_usage
@@ -178,6 +178,14 @@ def work(url: str, folder: Path, seed: int, limits: dict[str, float]) -> None:
         os._exit(code)
 
 
+def warm_up() -> None:
+    """Load here what a turn needs, so that each worker begins with it: a fork copies this process."""
+    with open_storage("sqlite://") as storage:
+        graph = build_graph(AGENT, model=ScriptedModel(["Hello."] * 9), storage=storage)
+        given: Any = {"messages": "I like trains to Rome."}
+        graph.invoke(given, {"configurable": {"thread_id": "t"}}, context=Context(user_id="u", **DIALS))
+
+
 def attacked(url: str, folder: Path, wanted: int, kills: int, seed: int) -> dict[str, Any]:
     """Let workers take turns until the provider has answered so often; kill them on the way."""
     dice, began = random.Random(seed), time.monotonic()
@@ -186,6 +194,7 @@ def attacked(url: str, folder: Path, wanted: int, kills: int, seed: int) -> dict
     (folder / "prices.yaml").write_text(PRICES, encoding="utf-8")
     with open_storage(url):
         pass
+    warm_up()
     # Half of what is wanted fits, and the rest has to be granted.
     limits = {"user_day": wanted * CALL / USERS / 2, "thread": wanted * CALL / THREADS / 2}
     workers: list[int] = []
