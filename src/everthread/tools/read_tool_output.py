@@ -1,11 +1,11 @@
 """The tool that reads back what a mask left out."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from langchain_core.tools import ToolException, tool
 from langgraph.prebuilt import ToolRuntime
 
-from everthread.state import Context, State, namespaces
+from everthread.state import namespaces
 from everthread.state.marks import handle_of, is_masked
 from everthread.storage.transcript import full_text
 from everthread.tools.runtime import dials_of, thread_of
@@ -18,7 +18,7 @@ _MARGIN = 60
 @tool
 def read_tool_output(
     handle: Annotated[str, "The handle shown where text was left out, such as 'h1a2b3c4d'."],
-    runtime: ToolRuntime[Context, State],
+    runtime: ToolRuntime[Any, Any],
     offset: Annotated[int, "First token to return, from 0."] = 0,
     limit: Annotated[int, "Tokens to return."] = 1000,
 ) -> str:

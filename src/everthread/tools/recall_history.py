@@ -1,7 +1,7 @@
 """The tool that searches what the conversation no longer shows."""
 
 from datetime import UTC, date, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from langchain_core.tools import ToolException, tool
 from langgraph.prebuilt import ToolRuntime
@@ -12,7 +12,7 @@ from everthread.ledger.record import record
 from everthread.memory.recall import Passage, Question, in_order, passage_line, session_line
 from everthread.memory.recall.trimming import trimmed
 from everthread.memory.rendering import escape
-from everthread.state import Context, State, namespaces
+from everthread.state import namespaces
 from everthread.state.context import RecallThreads
 from everthread.storage.recall import candidates, other_threads, search_of, within_days
 from everthread.tools.runtime import dials_of, thread_of
@@ -26,7 +26,7 @@ _MARGIN = 100
 @tool
 def recall_history(
     query: Annotated[str, "Words, names or a date, such as 'refund order 42' or 'March 4'."],
-    runtime: ToolRuntime[Context, State],
+    runtime: ToolRuntime[Any, Any],
     limit: Annotated[int, "Most messages to return."] = 8,
     after: Annotated[str, "Only from this day on, as YYYY-MM-DD."] = "",
     before: Annotated[str, "Only up to this day, as YYYY-MM-DD."] = "",
@@ -56,9 +56,7 @@ def recall_history(
     return text
 
 
-def _record(
-    runtime: ToolRuntime[Context, State], store: BaseStore, shown: list[Passage], searched: int, text: str
-) -> None:
+def _record(runtime: ToolRuntime[Any, Any], store: BaseStore, shown: list[Passage], searched: int, text: str) -> None:
     """Record what was brought back; that the model had to ask is a sign that it should have stayed."""
     ids = [passage.id for passage in shown]
     own = [passage.id for passage in shown if not passage.thread]

@@ -23,7 +23,7 @@ from everthread.memory.said_instead import said_instead
 from everthread.memory.text.consent import agrees
 from everthread.memory.text.own_words import is_typed
 from everthread.models.calls import ModelCalls, amake_calls, make_calls
-from everthread.state import Context, State, namespaces
+from everthread.state import namespaces
 from everthread.state.notes import Note, NoteOrigin, Source
 from everthread.storage.recall import passage_of
 from everthread.storage.refetches import restated_blocked
@@ -43,7 +43,7 @@ _SEARCHED = 20
 """Evicted messages that are looked at for the author of a note."""
 
 
-Judge = Callable[[Note, ToolRuntime[Context, State]], ModelCalls[Verdict | None]]
+Judge = Callable[[Note, ToolRuntime[Any, Any]], ModelCalls[Verdict | None]]
 """Gives a verdict on a note that the rules allow, None when nobody is to be asked; see `nodes.second_opinion`."""
 
 
@@ -53,7 +53,7 @@ def _functions(rules: Rules, judge: Judge | None) -> tuple[Callable[..., str], C
     def save_memory_note(
         text: Annotated[str, "One or two short sentences in the third person, such as 'Prefers aisle seats.'"],
         keywords: Annotated[list[str], "One to three lowercase words; no names, dates or places."],
-        runtime: ToolRuntime[Context, State],
+        runtime: ToolRuntime[Any, Any],
         scope: Annotated[
             Literal["durable", "session"],
             "`session` for what holds only this time or for this trip or case, otherwise `durable`.",
@@ -69,7 +69,7 @@ def _functions(rules: Rules, judge: Judge | None) -> tuple[Callable[..., str], C
         return make_calls(_saving(text, keywords, scope, runtime, rules, judge), runtime.config)
 
     async def asave_memory_note(
-        text: str, keywords: list[str], runtime: ToolRuntime[Context, State], scope: Literal["durable", "session"]
+        text: str, keywords: list[str], runtime: ToolRuntime[Any, Any], scope: Literal["durable", "session"]
     ) -> str:
         return await amake_calls(_saving(text, keywords, scope, runtime, rules, judge), runtime.config)
 
@@ -95,7 +95,7 @@ def _saving(
     text: str,
     keywords: Sequence[str],
     scope: Literal["durable", "session"],
-    runtime: ToolRuntime[Context, State],
+    runtime: ToolRuntime[Any, Any],
     rules: Rules,
     judge: Judge | None,
 ) -> ModelCalls[str]:
@@ -124,7 +124,7 @@ def _drafted(
     text: str,
     keywords: Sequence[str],
     scope: Literal["durable", "session"],
-    runtime: ToolRuntime[Context, State],
+    runtime: ToolRuntime[Any, Any],
     rules: Rules,
 ) -> _Draft:
     """Find out whose words a note is made of, and let the rules decide on it; nothing is written."""
@@ -173,7 +173,7 @@ def _drafted(
     return _Draft(note, verdict, operations, message_ids)
 
 
-def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Context, State], store: BaseStore) -> str:
+def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Any, Any], store: BaseStore) -> str:
     """Write a note that all have allowed, and say what became of it.
 
     Args:
@@ -215,7 +215,7 @@ def _saved(draft: _Draft, opinion: Verdict | None, runtime: ToolRuntime[Context,
     return f"Saved {lasting}: {note.text}"
 
 
-def _unasked(runtime: ToolRuntime[Context, State]) -> Verdict | None:
+def _unasked(runtime: ToolRuntime[Any, Any]) -> Verdict | None:
     """Return the verdict where the dial wants a model and this tool has none to ask."""
     return unanswered("no model to ask") if getattr(runtime.context, "guard", "rules") == "model" else None
 

@@ -37,23 +37,21 @@ class Device(BaseModel):
 class SupportProfile(BaseModel):
     """Profile of a person in IT support; comes from the directory and the asset register, never from a chat."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, title="Support profile", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, title="Support profile")
 
-    employee_id: Text
-    """Number or name in the directory."""
-    name: Text
-    """How to address the person."""
+    employee_id: Text = Field(description="Number or name in the directory.")
+    name: Text = Field(description="How to address the person.")
     department: Text | None = None
     role: Text | None = None
-    location: Text | None = None
-    """Site or country, not a postal address."""
-    time_zone: Annotated[str, AfterValidator(_known_zone)] | None = None
-    """IANA name, such as `Europe/Berlin`."""
-    devices: tuple[Device, ...] = ()
-    """Devices that the person was given."""
-    vip: bool = False
-    """Whether tickets of this person take precedence."""
-    preferred_contact: Channel | None = None
-    """Kind of channel; numbers and addresses stay in the directory."""
-    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] | None = None
-    """BCP 47 tag, such as `en` or `pt-BR`."""
+    location: Text | None = Field(None, description="Site or country, not a postal address.")
+    time_zone: Annotated[str, AfterValidator(_known_zone)] | None = Field(
+        None, description="IANA name, such as `Europe/Berlin`."
+    )
+    devices: tuple[Device, ...] = Field((), description="Devices that the person was given.")
+    vip: bool = Field(False, description="Whether tickets of this person take precedence.")
+    preferred_contact: Channel | None = Field(
+        None, description="Kind of channel; numbers and addresses stay in the directory."
+    )
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] | None = Field(
+        None, description="BCP 47 tag, such as `en` or `pt-BR`."
+    )
