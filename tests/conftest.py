@@ -78,13 +78,22 @@ def postgres() -> str:
 
 @pytest.fixture
 def postgres_url(postgres: str) -> Iterator[str]:
-    """Give the URL of an empty Postgres database, a schema of its own."""
+    """Give the URL of a Postgres database without any table, a schema of its own."""
     with postgres_server.database(postgres) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_tables(postgres: str) -> Iterator[str]:
+    """Give the URL of a Postgres database with all tables and no rows; `postgres_url` when a test changes tables."""
+    with postgres_server.tables(postgres) as url:
         yield url
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the URL of an empty database, of each kind."""
-    url: str = request.getfixturevalue("postgres_url") if request.param == "postgres" else f"sqlite:///{tmp_path}/a.db"
+    url: str = (
+        request.getfixturevalue("postgres_tables") if request.param == "postgres" else f"sqlite:///{tmp_path}/a.db"
+    )
     return url

@@ -72,13 +72,64 @@ def database(url: str) -> Iterator[str]:
         connection.execute(f'DROP SCHEMA IF EXISTS "{schema}", "{schema}_jobs" CASCADE'.encode())
 
 
-def end_sessions(url: str) -> None:
-    """Cut all connections to a database of `database`, as a restart of the server does, and wait until they are."""
+_SHAPE = """SELECT array_agg(name ORDER BY name) FROM (
+    SELECT relname || '.' || attname AS name FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+        WHERE relnamespace = current_schema()::regnamespace
+    UNION ALL SELECT tgname FROM pg_trigger JOIN pg_class ON tgrelid = pg_class.oid
+        WHERE relnamespace = current_schema()::regnamespace
+    UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
+) AS parts"""
+"""The names of all columns, triggers and functions of a schema."""
+
+_EMPTY = (
+    "DELETE FROM checkpoints; DELETE FROM checkpoint_blobs; DELETE FROM checkpoint_writes; DELETE FROM store;"
+    "DELETE FROM everthread_spaces; DELETE FROM everthread_docs; DELETE FROM everthread_changes;"
+    "DELETE FROM everthread WHERE key NOT IN ('format', 'index')"
+)
+_END = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = %s"
+_free: list[tuple[str, object]] = []
+"""Schemas of this process with empty tables, each with its shape."""
+
+
+@contextmanager
+def tables(url: str) -> Iterator[str]:
+    """Give a schema with all tables and no rows, as a database's URL.
+
+    To make the tables costs more than most tests, to empty them next to nothing: unless a test changed more than
+    rows, the next one gets its schema.
+    """
     import psycopg
 
-    ours = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = %s"
+    schema, shape = _free.pop() if _free else _made(url)
+    name = f"n_{uuid4().hex[:12]}"
+    yield f"{url}?schema={schema}&pool_size=4&application_name={name}"
+    with psycopg.connect(url, autocommit=True, options=f"-c search_path={schema}") as connection:
+        connection.execute(_END, (name,))
+        if connection.execute(_SHAPE).fetchone() == shape:
+            connection.execute(_EMPTY)
+            _free.append((schema, shape))
+        else:
+            connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE'.encode())
+
+
+def _made(url: str) -> tuple[str, object]:
+    """Make a schema with all tables; return it with its shape."""
+    import psycopg
+
+    from everthread import open_storage
+
+    schema = f"t_{uuid4().hex[:12]}"
+    open_storage(f"{url}?schema={schema}").close()
+    with psycopg.connect(url, options=f"-c search_path={schema}") as connection:
+        return schema, connection.execute(_SHAPE).fetchone()
+
+
+def end_sessions(url: str) -> None:
+    """Cut all connections to a database of these tests, as a restart of the server does, and wait until they are."""
+    import psycopg
+
     with psycopg.connect(url.partition("?")[0]) as connection:
-        connection.execute(ours, (url.rpartition("=")[2],))
+        connection.execute(_END, (url.rpartition("=")[2],))
 
 
 def start(folder: Path, port: int, **settings: str) -> str:

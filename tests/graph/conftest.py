@@ -11,5 +11,6 @@ from everthread.storage.open import Storage
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def storage(request: pytest.FixtureRequest) -> Iterator[Storage]:
     """Open an empty database, of each kind."""
-    with open_storage("sqlite://" if request.param == "sqlite" else request.getfixturevalue("postgres_url")) as opened:
+    url = request.getfixturevalue("postgres_tables") if request.param == "postgres" else "sqlite://"
+    with open_storage(url) as opened:
         yield opened

@@ -46,7 +46,7 @@ class Numbers(TypedDict):
 def urls(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
     """URLs of an empty source and an empty target."""
     found = [
-        request.getfixturevalue("postgres_url") if kind == "postgres" else f"sqlite:///{tmp_path}/{number}.db"
+        request.getfixturevalue("postgres_tables") if kind == "postgres" else f"sqlite:///{tmp_path}/{number}.db"
         for number, kind in enumerate(request.param)
     ]
     return found[0], found[1]
@@ -336,10 +336,10 @@ def test_a_delta_channel_reads_the_same_at_every_checkpoint(sides: tuple[Storage
     ("key", "value", "reason"), [("text", "a\x00b", "no NUL"), ("number", float("nan"), "no NaN")], ids=["nul", "nan"]
 )
 def test_what_postgres_cannot_hold_stays_behind_and_the_others_are_copied(
-    template: Path, postgres_url: str, tmp_path: Path, key: str, value: Any, reason: str
+    template: Path, postgres_tables: str, tmp_path: Path, key: str, value: Any, reason: str
 ) -> None:
     path = shutil.copy(template, tmp_path)
-    with open_storage(f"sqlite:///{path}") as source, open_storage(postgres_url) as target:
+    with open_storage(f"sqlite:///{path}") as source, open_storage(postgres_tables) as target:
         graph = StateGraph(Odd).add_node("odd", lambda state: {}).add_edge(START, "odd")
         graph.compile(checkpointer=source.checkpointer).invoke({key: value}, config("a"))
         result = copied(source, target)
@@ -354,10 +354,10 @@ def test_what_postgres_cannot_hold_stays_behind_and_the_others_are_copied(
 
 @POSTGRES
 def test_a_record_that_postgres_cannot_index_stays_behind_and_the_others_are_copied(
-    template: Path, postgres_url: str, tmp_path: Path
+    template: Path, postgres_tables: str, tmp_path: Path
 ) -> None:
     key, path = "".join(map(chr, range(0x4E00, 0x5200))), shutil.copy(template, tmp_path)
-    with open_storage(f"sqlite:///{path}") as source, open_storage(postgres_url) as target:
+    with open_storage(f"sqlite:///{path}") as source, open_storage(postgres_tables) as target:
         for name in (key, "short"):
             source.store.put(("app", "carts"), name, {"items": 1})
         result, again = copied(source, target), copied(source, target)

@@ -650,10 +650,10 @@ def test_a_dry_run_equals_what_then_goes(first: int, template: Path, tmp_path: P
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("seed", range(3))
-def test_a_dry_run_equals_what_then_goes_on_postgres(seed: int, template: Path, postgres_url: str) -> None:
+def test_a_dry_run_equals_what_then_goes_on_postgres(seed: int, template: Path, postgres_tables: str) -> None:
     with (
         open_storage(f"sqlite:///{template}") as source,
-        open_storage(postgres_url, retention=Retention(idle_days=30, transcript_days=30, ledger_turns=3)) as storage,
+        open_storage(postgres_tables, retention=Retention(idle_days=30, transcript_days=30, ledger_turns=3)) as storage,
     ):
         migrate(source, storage, lambda step, done=0, total=None: None)
         now = scatter(storage, random.Random(seed))

@@ -17,7 +17,7 @@ from web_worker import SECRET, GatedModel, MakeWorker, Worker
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def storage(request: pytest.FixtureRequest) -> Iterator[Storage]:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else "sqlite://"
+    url = request.getfixturevalue("postgres_tables") if request.param == "postgres" else "sqlite://"
     with open_storage(url, lock_timeout_seconds=0.05) as opened:
         yield opened
 

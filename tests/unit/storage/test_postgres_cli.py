@@ -23,9 +23,9 @@ CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
 @pytest.fixture
-def url(postgres_url: str) -> Iterator[str]:
+def url(postgres_tables: str) -> Iterator[str]:
     """A database in which two people have talked, and one note of Ada's is left."""
-    with open_storage(postgres_url) as storage:
+    with open_storage(postgres_tables) as storage:
         for user, thread, said in (("ada", "t", "My code is Zebra-4711."), ("bob", "b", "I like tea.")):
             graph = build_graph(travel, model=ScriptedModel(["Noted.", "Yes."]), summarizer="offline", storage=storage)
             config: Any = {"configurable": {"thread_id": thread}}
@@ -34,7 +34,7 @@ def url(postgres_url: str) -> Iterator[str]:
                 graph.invoke({"messages": [message]}, config, context=Context(user_id=user))
         note = Note(id="n-1", text="The code is Zebra-4711.", date="2026-01-01", sources=(Source(thread_id="t"),))
         storage.store.put(namespaces.notes("ada"), "n-1", note.value())
-    return postgres_url
+    return postgres_tables
 
 
 def run(url: str, *arguments: str) -> str:
