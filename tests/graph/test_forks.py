@@ -120,7 +120,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("dials", DIALS, ids=lambda dials: str(next(iter(dials))))
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(steps=STEPS)
 def test_every_branch_has_its_own_messages_and_no_others(dials: dict[str, Any], steps: list[tuple[str, int]]) -> None:
     with open_storage("sqlite://") as storage:

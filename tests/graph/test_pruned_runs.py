@@ -59,33 +59,47 @@ def talk(storage: Storage, *script: Any, turns: int = 0, keep: int | None = KEEP
     return graph
 
 
+@pytest.fixture(scope="module")
+def long_talk() -> Iterator[tuple[Storage, Any]]:
+    """Return a thread of 24 turns with its storage; tests only read it."""
+    with open_storage("sqlite://") as storage:
+        yield storage, talk(storage, turns=24)
+
+
 def rows(storage: Storage) -> int:
     (found,) = storage.database.rows("SELECT count(*) FROM checkpoints")[0]
     return int(found)
 
 
-@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_the_last_turns_stay_travelable_and_the_first_go(storage: Storage, durability: str) -> None:
-    graph = talk(storage, turns=30, durability=durability)
-
+def check_ends(graph: Any) -> None:
+    """Check that of 24 turns the last ones can be travelled to, and the first ones have gone."""
     ends = {state.values["turns"]: state for state in graph.get_state_history(CONFIG) if not state.next}
 
-    assert {30, 29, 28, 27} <= ends.keys()
-    assert min(ends) > 10
+    assert {24, 23, 22, 21} <= ends.keys()
+    assert min(ends) > 8
     assert all(state.values["messages"][-1].text == f"answer {turn - 1}" for turn, state in ends.items())
 
 
-def test_no_message_leaves_the_thread(storage: Storage) -> None:
-    graph = talk(storage, turns=30)
+def test_the_last_turns_stay_travelable_and_the_first_go(long_talk: tuple[Storage, Any]) -> None:
+    check_ends(long_talk[1])
+
+
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+def test_the_last_turns_stay_travelable_with_any_durability(storage: Storage, durability: str) -> None:
+    check_ends(talk(storage, turns=24, durability=durability))
+
+
+def test_no_message_leaves_the_thread(long_talk: tuple[Storage, Any]) -> None:
+    storage, graph = long_talk
 
     messages = transcript(storage.store, "t", graph.get_state(CONFIG).values["messages"])
 
     asked = [message.text for message in messages if message.type == "human"]
-    assert asked == [f"question {turn}" for turn in range(30)]
+    assert asked == [f"question {turn}" for turn in range(24)]
 
 
-def test_the_summary_of_every_kept_checkpoint_stays(storage: Storage) -> None:
-    graph = talk(storage, turns=30)
+def test_the_summary_of_every_kept_checkpoint_stays(long_talk: tuple[Storage, Any]) -> None:
+    storage, graph = long_talk
 
     named = {state.values.get("summary_id") for state in graph.get_state_history(CONFIG)}
 
@@ -96,11 +110,11 @@ def test_the_summary_of_every_kept_checkpoint_stays(storage: Storage) -> None:
 
 
 def test_none_keeps_every_turn(storage: Storage) -> None:
-    graph = talk(storage, turns=12, keep=None)
+    graph = talk(storage, turns=6, keep=None)
 
     turns = {state.values.get("turns", 0) for state in graph.get_state_history(CONFIG)}
 
-    assert turns == set(range(13))
+    assert turns == set(range(7))
 
 
 def test_a_mapping_sets_the_dial_too(storage: Storage) -> None:

@@ -58,7 +58,7 @@ def test_an_unknown_suite_is_refused_with_those_there_are() -> None:
 
 
 def test_the_suite_replay_counts_no_violation_of_ours_and_those_of_the_baselines(tmp_path: Path) -> None:
-    report = measured("replay", write(tmp_path / "r.jsonl", long_record(12)), budget=2_000)
+    report = measured("replay", write(tmp_path / "r.jsonl", long_record(7)), budget=2_000)
 
     assert (report.figures["violations"], report.figures["failed"], report.figures["replayed"]) == (0, 0, 1)
     assert report.figures["full_history.over_the_window"] > 0
@@ -68,13 +68,13 @@ def test_the_suite_replay_counts_no_violation_of_ours_and_those_of_the_baselines
 def test_the_suite_replay_finds_prompts_over_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("everthread.nodes.sizes.input_limit", lambda *_: 100_000)
 
-    report = measured("replay", write(tmp_path / "r.jsonl", long_record(12)), budget=2_000)
+    report = measured("replay", write(tmp_path / "r.jsonl", long_record(7)), budget=2_000)
 
     assert report.figures["violations"] > 0
 
 
 def test_two_configurations_are_compared_conversation_by_conversation(tmp_path: Path) -> None:
-    records = [long_record(turns, f"r{turns}") for turns in (10, 11, 12)]
+    records = [long_record(turns, f"r{turns}") for turns in (5, 6, 7)]
     path = write(tmp_path / "r.jsonl", *records)
 
     figures = measured("compare", path, budget=2_500, a="policy=token_budget", b="window=4000").figures
@@ -276,7 +276,7 @@ def test_a_folder_gives_its_conversations_and_passes_over_other_files(tmp_path: 
 
 
 def test_a_missed_requirement_is_exit_code_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path / "r.jsonl", long_record(4))
+    path = write(tmp_path / "r.jsonl", long_record(2))
     arguments = ["eval", "replay", str(path), "--jobs", "1", "--json"]
 
     assert main([*arguments, "--require", "violations<=0", "--require", "replayed=1"]) == 0

@@ -296,7 +296,7 @@ def test_the_quote_is_word_for_word() -> None:
 
 @pytest.mark.parametrize("piece", ["a.m. ", "I prefer a, ", "but this time ", "not x ", "<memories", "' \"", "x-"])
 def test_a_long_message_is_read_fast_and_bounded(piece: str) -> None:
-    assert len(candidates("I prefer tea number one. " * 2_000 + piece * (20_000 // len(piece)))) <= 12
+    assert len(candidates("I prefer tea number one. " * 500 + piece * (6_000 // len(piece)))) <= 12
 
 
 def test_a_long_list_of_statements_is_kept_whole() -> None:
@@ -312,7 +312,7 @@ def test_a_long_question_is_not_searched_for_an_answer() -> None:
 
 
 def test_a_wish_ahead_of_a_long_paste_or_behind_it_is_read() -> None:
-    paste = "".join(f"row {number} of the log, nothing special\n" for number in range(3_000))
+    paste = "".join(f"row {number} of the log, nothing special\n" for number in range(700))
 
     found = candidates(f"I never fly on Mondays.\n{paste}I am allergic to peanuts.")
 
@@ -326,7 +326,7 @@ def test_the_time_of_a_long_message_grows_with_its_length(unit: str) -> None:
 
     read(100)
 
-    assert growth(read, 5_000) <= LINEAR
+    assert growth(read, 1_500) <= LINEAR
 
 
 def test_the_question_ahead_is_the_one_that_is_answered() -> None:

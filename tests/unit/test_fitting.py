@@ -112,7 +112,7 @@ def test_a_model_gives_its_window_and_its_tokens() -> None:
 
 
 def test_the_head_moves_seldom_while_a_conversation_grows() -> None:
-    messages = [SYSTEM, *conversation(120, tool_words=30)]
+    messages = [SYSTEM, *conversation(60, tool_words=30)]
     calls = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage | ToolMessage)]
 
     prompts = [fit(messages[: place + 1], window=2_500, model=MODEL) for place in calls]
@@ -122,7 +122,7 @@ def test_the_head_moves_seldom_while_a_conversation_grows() -> None:
 
 
 def test_the_whole_history_and_the_last_result_lead_to_the_same_prompt() -> None:
-    messages = [SYSTEM, *conversation(60, tool_words=30)]
+    messages = [SYSTEM, *conversation(40, tool_words=30)]
     kept: list[BaseMessage] = []
     for place, message in enumerate(messages):
         kept.append(message)

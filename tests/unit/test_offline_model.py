@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import add_ai_message_chunks
@@ -248,6 +248,7 @@ def test_structured_output_is_empty_instead_of_invented() -> None:
     assert OfflineModel().with_structured_output(Trip).invoke("Extract the trip to Rome") is None
 
 
+@settings(max_examples=30)
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=5), st.text(max_size=200), st.booleans())
 def test_any_conversation_gets_one_answer_in_every_turn(texts: list[str], result: str, travel: bool) -> None:
     model = OfflineModel().bind_tools(TRAVEL if travel else SUPPORT)

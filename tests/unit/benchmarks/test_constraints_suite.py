@@ -21,8 +21,8 @@ def measured(path: Path, budget: int) -> Report:
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Report:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constraints, "_MADE", 1)
-        patch.setattr(constraints, "_TURNS", 12)
-        return measured(write(tmp_path_factory.mktemp("records") / "r.jsonl", long_record(10)), budget=1_000)
+        patch.setattr(constraints, "_TURNS", 8)
+        return measured(write(tmp_path_factory.mktemp("records") / "r.jsonl", long_record(7)), budget=1_000)
 
 
 def test_pinned_constraints_are_in_every_prompt(kept: Report) -> None:
@@ -42,7 +42,7 @@ def test_a_lost_constraint_is_found_out(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(constraints, "_MADE", 0)
     monkeypatch.setattr("everthread.window.compaction.constraints_in", lambda *_: [])
 
-    report = measured(write(tmp_path / "r.jsonl", long_record(24)), budget=700)
+    report = measured(write(tmp_path / "r.jsonl", long_record(12)), budget=700)
 
     assert report.figures["found.always"] < 1
 
