@@ -17,7 +17,7 @@ for _name in [name for name in os.environ if name.startswith(("LANGSMITH_", "LAN
     del os.environ[_name]
 
 # A test that passes here passes everywhere: no random examples, and no limit on the time of one on a busy machine.
-settings.register_profile("everthread", derandomize=True, deadline=None, database=None)
+settings.register_profile("everthread", max_examples=40, derandomize=True, deadline=None, database=None)
 settings.load_profile("everthread")
 
 

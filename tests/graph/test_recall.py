@@ -21,7 +21,7 @@ from sql import is_sqlite
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 CITIES = ["Aarhus", "Bergen", "Ghent", "Graz", "Leipzig", "Lyon", "Porto", "Seville", "Split", "Turin"]
-FILLER = "We spoke of the weather for a while. " * 30
+FILLER = "We spoke of the weather for a while. " + "The weather. " * 150
 DIALS: dict[str, Any] = {"window": 2400, "max_output_tokens": 100, "policy": "token_budget", "recall_tokens": 300}
 
 
@@ -45,8 +45,8 @@ def ask(graph: Any, text: str, config: Any = CONFIG, **dials: Any) -> None:
 
 def long_thread(storage: Storage, *more: Any) -> tuple[Any, ScriptedModel]:
     """Return a graph whose thread has evicted that the locker code is 4711."""
-    graph, model = graph_of(storage, "Hello.", "Noted.", *["Yes."] * 8, *more)
-    for text in ("Hi!", "My locker code is 4711.", *[FILLER] * 8):
+    graph, model = graph_of(storage, "Hello.", "Noted.", *["Yes."] * 4, *more)
+    for text in ("Hi!", "My locker code is 4711.", *[FILLER] * 4):
         ask(graph, text)
     return graph, model
 
@@ -175,10 +175,10 @@ def test_what_was_recalled_stays_in_view_and_is_not_recalled_again(storage: Stor
 
 
 def test_what_was_recalled_leaves_with_the_next_eviction(storage: Storage) -> None:
-    graph, model = long_thread(storage, "4711.", *["Yes."] * 6)
+    graph, model = long_thread(storage, "4711.", *["Yes."] * 3)
     ask(graph, "What was my locker code?")
 
-    for text in [FILLER] * 6:
+    for text in [FILLER] * 3:
         ask(graph, text)
 
     assert blocks(model) == []
@@ -225,15 +225,15 @@ def test_a_recalled_note_that_was_corrected_leaves_the_prompt(storage: Storage) 
 
 
 def test_a_fork_never_recalls_what_the_left_branch_said(storage: Storage) -> None:
-    graph, model = graph_of(storage, "Hello.", "Noted.", *["Yes."] * 8, "Noted.", *["Yes."] * 8, "Unknown.", "4711.")
+    graph, model = graph_of(storage, "Hello.", "Noted.", *["Yes."] * 4, "Noted.", *["Yes."] * 4, "Unknown.", "4711.")
     ask(graph, "Hi!")
     fork = graph.get_state(CONFIG).config
-    for text in ("My locker code is 4711.", *[FILLER] * 8):
+    for text in ("My locker code is 4711.", *[FILLER] * 4):
         ask(graph, text)
     left = graph.get_state(CONFIG).config
 
     ask(graph, "My locker is blue.", fork)
-    for text in [FILLER] * 8:
+    for text in [FILLER] * 4:
         ask(graph, text)
     ask(graph, "Tell me the code of my locker.")
 
@@ -259,7 +259,7 @@ def test_recall_gives_way_when_the_turn_needs_the_room(storage: Storage) -> None
 
     ask(graph, "What was my locker code? " + "The hall is full of lockers. " * 228)
 
-    assert len(model.prompts) == 11
+    assert len(model.prompts) == 7
     assert blocks(model) == []
 
 

@@ -117,9 +117,9 @@ def watched(monkeypatch: pytest.MonkeyPatch, bound: list[Any] | None = None) -> 
 
 @pytest.mark.parametrize("policy", ["summarize", "token_budget", "sliding_window", "head_tail", "salience"])
 def test_a_long_record_stays_in_a_small_window_and_loses_nothing(policy: Any) -> None:
-    result = replay(long_record(30), Context(window=3_000, policy=policy))
+    result = replay(long_record(12), Context(window=3_000, policy=policy))
 
-    assert (result.outcome, result.violations, result.calls) == ("replayed", (), 60)
+    assert (result.outcome, result.violations, result.calls) == ("replayed", (), 24)
     assert result.max_prompt_tokens <= 3_000 - 375
     assert result.evicted_messages + result.masked_results + result.compactions > 0
 
@@ -154,14 +154,14 @@ def test_torn_pairs_are_found_out_whatever_the_graph_believes(monkeypatch: pytes
 def test_messages_that_leave_without_a_copy_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("everthread.nodes.trim.append_operations", lambda *_, **__: [])
 
-    result = replay(long_record(12), Context(window=1_500, policy="token_budget"))
+    result = replay(long_record(6), Context(window=1_500, policy="token_budget"))
 
     assert result.lost_messages > 0
     assert not result.is_clean
 
 
 def test_a_question_answered_by_more_tool_rounds_than_fit_stays_in_every_prompt() -> None:
-    rounds = [message for place in range(40) for message in tool_round([f"r{place}"], "row of a table " * 40)]
+    rounds = [message for place in range(16) for message in tool_round([f"r{place}"], "row of a table " * 40)]
     told = [*long_record(1).messages, HumanMessage("Look at all rows.", id="q"), *rounds]
 
     result = replay(Record("rounds", "rounds.jsonl:1", tuple(told)), Context(window=2_000))
@@ -196,7 +196,7 @@ def test_the_summary_adds_up() -> None:
 
 
 def test_the_same_record_gives_the_same_figures() -> None:
-    first, second = (replay(long_record(10), Context(window=2_000)).line() for _ in range(2))
+    first, second = (replay(long_record(6), Context(window=2_000)).line() for _ in range(2))
 
     assert {**first, "seconds": 0} == {**second, "seconds": 0}
 

@@ -48,12 +48,12 @@ def test_many_threads_share_a_file(tmp_path: Path) -> None:
 
 
 def test_an_archive_holds_whole_turns_in_order_and_finds_them(tmp_path: Path) -> None:
-    made = threads.recall(tmp_path / "a.db", 40)
+    made = threads.recall(tmp_path / "a.db", 16)
 
     with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         types = [message.type for message in archived(storage.store, "archive")]
-    assert types == ["human", "ai", "tool", "ai"] * 10
-    assert (made["messages"], made["search_found"], made["recall_found"]) == (40, 1.0, 1.0)
+    assert types == ["human", "ai", "tool", "ai"] * 4
+    assert (made["messages"], made["search_found"], made["recall_found"]) == (16, 1.0, 1.0)
 
 
 def test_the_report_is_written_as_json_and_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

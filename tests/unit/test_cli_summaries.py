@@ -31,7 +31,7 @@ def shown(url: str, capsys: pytest.CaptureFixture[str]) -> tuple[list[dict[str, 
 
 
 def test_every_version_is_shown_with_what_it_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    versions, _ = shown(talk(tmp_path, 24, None), capsys)
+    versions, _ = shown(talk(tmp_path, 18, None), capsys)
 
     assert [one["version"] for one in versions] == list(range(1, len(versions) + 1))
     assert len(versions) > 1
@@ -42,7 +42,7 @@ def test_every_version_is_shown_with_what_it_changed(tmp_path: Path, capsys: pyt
 
 
 def test_versions_that_pruning_removed_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    url = talk(tmp_path, 48, 1)
+    url = talk(tmp_path, 32, 1)
     assert main(["compact", "--yes", "--keep-checkpoints", "1", "--database", url]) == 0
     capsys.readouterr()
     versions, err = shown(url, capsys)
