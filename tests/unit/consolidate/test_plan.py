@@ -1,7 +1,7 @@
 """What consolidation decides by rules: every note accounted for, and nothing but words of the user."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.memory.consolidate import operations, plan
@@ -153,6 +153,7 @@ def test_no_value_is_lost_without_one_in_its_place(session: list[Note], long_ter
     assert {found.text for found in after.values()} <= {found.text for found in (*session, *long_term)}
 
 
+@settings(max_examples=100)
 @given(LISTS, LISTS)
 def test_a_second_try_changes_nothing(session: list[Note], long_term: list[Note]) -> None:
     after = plan(session, long_term).after()
