@@ -1,7 +1,7 @@
 """What consolidation decides by rules: every note accounted for, and nothing but words of the user."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from everthread.memory.consolidate import operations, plan
@@ -154,6 +154,7 @@ def test_no_value_is_lost_without_one_in_its_place(session: list[Note], long_ter
 
 
 @settings(max_examples=100)
+@example([note("Prefers aisle seats."), note("Prefers aisle seats.", LATE), note("Prefers window seats.", LATE)], [])
 @given(LISTS, LISTS)
 def test_a_second_try_changes_nothing(session: list[Note], long_term: list[Note]) -> None:
     after = plan(session, long_term).after()

@@ -213,10 +213,14 @@ def _merge(notes: dict[str, Note], session: Mapping[str, Note], note_id: str, in
         notes[note_id] = note.model_copy(update=update)
 
 
+def holds_all_of(old: Note, new: Note) -> bool:
+    """Tell whether a note has been merged into another one before, or is it."""
+    return new.id == old.id or (bool(new.sources) and set(new.sources) <= set(old.sources))
+
+
 def confirmed(old: Note, new: Note, text: str = "") -> Note:
     """Return a note with one more confirmation and source; a second try changes nothing."""
-    is_known = new.id == old.id or (bool(new.sources) and set(new.sources) <= set(old.sources))
-    if is_known and not text:
+    if holds_all_of(old, new) and not text:
         return old
     days = tuple(sorted({*old.confirmations, new.date} - ({old.date} if not old.confirmations else set())))
     update = {

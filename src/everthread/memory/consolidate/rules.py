@@ -5,7 +5,19 @@ from collections.abc import Iterable, Sequence
 from everthread.memory.consolidate.conflicts import relation
 from everthread.memory.consolidate.duplicates import says_the_same
 from everthread.memory.consolidate.expiry import end_of
-from everthread.memory.consolidate.plan import Add, Decision, Drop, Expire, Keep, Mark, Merge, Plan, Supersede, apply
+from everthread.memory.consolidate.plan import (
+    Add,
+    Decision,
+    Drop,
+    Expire,
+    Keep,
+    Mark,
+    Merge,
+    Plan,
+    Supersede,
+    apply,
+    holds_all_of,
+)
 from everthread.memory.consolidate.promotion import holds, is_promoted
 from everthread.memory.guard import check
 from everthread.memory.text.wording import wording
@@ -128,7 +140,8 @@ def _replaced_later(draft: Draft, note: Note) -> Note | None:
         return None
     last = max(twins, key=lambda other: other.valid_to or other.date)
     ended = last.valid_to or last.date
-    return None if note.origin == "user" and note.date >= ended else last
+    is_said_again = note.origin == "user" and note.date >= ended and not holds_all_of(last, note)
+    return None if is_said_again else last
 
 
 def _twin(notes: Iterable[Note], note: Note) -> Note | None:
