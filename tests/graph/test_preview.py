@@ -157,7 +157,7 @@ def agrees_with_what_comes(seed: int, policy: str, node: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_own", [True, False], ids=["graph", "middleware"])
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 10_000), turns=st.integers(1, 10))
 def test_it_agrees_with_the_compaction_that_is_asked_for(is_own: bool, policy: str, seed: int, turns: int) -> None:
     agrees(seed, policy, turns, is_own=is_own)
@@ -166,7 +166,7 @@ def test_it_agrees_with_the_compaction_that_is_asked_for(is_own: bool, policy: s
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "node"), [("summarize", "summarize"), ("token_budget", "trim")])
 def test_it_agrees_with_the_compactions_that_come(policy: str, node: str) -> None:
-    assert sum(agrees_with_what_comes(seed, policy, node) for seed in range(8)) >= 4
+    assert sum(agrees_with_what_comes(seed, policy, node) for seed in range(4)) >= 2
 
 
 @pytest.mark.parametrize("is_own", [True, False], ids=["graph", "middleware"])

@@ -52,11 +52,11 @@ def talk(
     graph.invoke({"messages": says}, config, context=Context(user_id=user_id, **dials))
 
 
-def talk_long(storage: Storage, thread_id: str = "t", turns: int = 14, word: str = "zebra") -> None:
+def talk_long(storage: Storage, thread_id: str = "t", turns: int = 7, word: str = "zebra") -> None:
     """Talk for so many turns that messages leave the working set."""
     dials: Any = {"window": 2_000, "max_output_tokens": 200, "policy": "sliding_window", "keep_checkpoints": 1}
     for turn in range(turns):
-        talk(storage, thread_id=thread_id, says=f"{word}{turn:02}x " + "word " * 200, **dials)
+        talk(storage, thread_id=thread_id, says=f"{word}{turn:02}x " + "word " * 400, **dials)
 
 
 def talk_long_ago(storage: Storage) -> None:
@@ -636,20 +636,20 @@ def check_round(path: Path, seed: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 40, 20))
+@pytest.mark.parametrize("first", range(0, 20, 10))
 def test_a_dry_run_equals_what_then_goes(first: int, template: Path, tmp_path: Path) -> None:
     went = []
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 10):
         path = tmp_path / f"{seed}.db"
         shutil.copy(template, path)
         went.append(check_round(path, seed))
         path.unlink()
 
-    assert sum(map(bool, went)) > 10
+    assert sum(map(bool, went)) > 5
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_dry_run_equals_what_then_goes_on_postgres(seed: int, template: Path, postgres_tables: str) -> None:
     with (
         open_storage(f"sqlite:///{template}") as source,

@@ -198,9 +198,9 @@ ACTIONS = ["ask", "ask", "aask", "kill", "overflow", "fork", "resend", "edit", "
 @pytest.mark.slow
 @pytest.mark.parametrize("is_own", [True, False], ids=["graph", "middleware"])
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(
-    actions=st.lists(st.sampled_from(ACTIONS), min_size=5, max_size=14),
+    actions=st.lists(st.sampled_from(ACTIONS), min_size=5, max_size=10),
     seed=st.integers(0, 1_000),
 )
 def test_every_prompt_can_be_made_again(is_own: bool, policy: str, actions: Sequence[str], seed: int) -> None:
