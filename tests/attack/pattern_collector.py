@@ -10,6 +10,7 @@ import functools
 import importlib
 import inspect
 import json
+import os
 import pkgutil
 import re
 import sys
@@ -23,6 +24,7 @@ _seen: dict[tuple[str, int], str] = {}
 _where: dict[tuple[str, int], str] = {}
 _places: set[str] = set()
 _SOURCE = Path(__file__).parents[2] / "src"
+_PREFIX = f"{_SOURCE}{os.sep}"
 
 _TRAVEL = (
     "Find me a flight from Berlin to Rome from 3 to 9 May in economy for two people for 3 nights, at most 400 euros",
@@ -48,10 +50,10 @@ def _watched(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(call)
     def watched(pattern: Any, *args: Any, **options: Any) -> Any:
         caller = sys._getframe(1)
-        if str(_SOURCE) in caller.f_code.co_filename:
+        if caller.f_code.co_filename.startswith(_PREFIX):
             number = 0 if name == "compile" else 2 if name in ("split",) else 3 if name in ("sub", "subn") else 1
             flags = options.get("flags", args[number] if len(args) > number else 0)
-            place = f"{Path(caller.f_code.co_filename).relative_to(_SOURCE)}:{caller.f_lineno}"
+            place = f"{caller.f_code.co_filename.removeprefix(_PREFIX)}:{caller.f_lineno}"
             _places.add(place)
             _add(pattern, int(flags), place)
         return call(pattern, *args, **options)
@@ -113,7 +115,9 @@ def _written_out() -> list[str]:
     """Add patterns that stand in the source; return the places of those that are put together."""
     unseen = []
     for path in sorted(_SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if "\nimport re\n" not in (source := path.read_text("utf-8")):
+            continue
+        for node in ast.walk(ast.parse(source)):
             is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
             if not is_call or not isinstance(node.func.value, ast.Name):  # type: ignore[attr-defined]
                 continue
