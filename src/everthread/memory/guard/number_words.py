@@ -75,7 +75,7 @@ _WORD = "|".join(sorted((*_WORDS, *_HUNDRED, *_TIMES), key=len, reverse=True))
 # The Turkish ten is an English preposition but ahead of a Turkish unit.
 _ANY_NUMBER = rf"(?:{_WORD}|on(?= (?:{_TURKISH_UNIT})\b)|\d{{1,4}})"
 SPELLED = re.compile(rf"\b{_ANY_NUMBER}(?:[ ,-]{{1,3}}(?:(?:y|e|et|und|and)[ -])?{_ANY_NUMBER}\b){{1,60}}")
-_PART = re.compile(rf"([ ,-]*)(?:(?:y|e|et|und|and)[ -])?({_ANY_NUMBER})(?![a-z\d])")
+_PART = re.compile(rf"([ ,-]{{0,3}})(?:(?:y|e|et|und|and)[ -])?({_ANY_NUMBER})(?![a-z\d])")
 _SINGLE_DIGITS = re.compile(r"(?<!\d)\d(?:[ ,-]{1,3}\d(?!\d)){2,60}")
 
 _HAN_DIGIT = {sign: str(digit) for digit, signs in enumerate(("零〇", "一幺", *"二三四五六七八九")) for sign in signs}
