@@ -40,20 +40,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out Postgres where it cannot matter; close sockets but for live tests; leave slow ones to `.ci/run`."""
-    items[:] = [item for item in items if not _needs_no_postgres(item)]
+    """Close sockets to every other machine, but for live tests; leave attacks and most of Postgres to `.ci/run`."""
     for item in items:
         is_attack = item.path.is_relative_to(ROOT / "attack")
         if is_attack or (item.get_closest_marker("postgres") and item.path.stem not in CORE):
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("live") is None:
             item.add_marker(pytest.mark.allow_hosts(LOOPBACK))
-
-
-def _needs_no_postgres(item: pytest.Item) -> bool:
-    """Tell whether a test is the Postgres variant of one that SQLite answers alone."""
-    marks = {mark.name for mark in item.iter_markers()}
-    return {"postgres", "one_database"} <= marks and "each_database" not in marks
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -16,8 +16,6 @@ from everthread.storage.open import Storage, open_storage
 from openai_chat import chats
 from server import Answer, Call, Fault, OpenAIServer, Refusal, Reply
 
-pytestmark = pytest.mark.one_database
-
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 AGENT = Agent(name="test", title="Test", instructions="Be brief.")
 TOLD = "I'm allergic to walnuts. The seat in front and these knees have met too often, so yes, legroom matters."
@@ -185,7 +183,6 @@ def test_the_model_reads_small_numbers_and_a_schema(
     assert asked["response_format"]["type"] == "json_schema"
 
 
-@pytest.mark.each_database
 def test_a_message_that_was_read_is_not_read_again(
     server: OpenAIServer, reader: Callable[..., ChatOpenAI], storage: Storage
 ) -> None:
@@ -209,7 +206,6 @@ def test_the_session_dial_reads_the_whole_session_once(
     assert len(server.requests) == 2  # the second one is asked how to consolidate
 
 
-@pytest.mark.each_database
 def test_a_session_that_could_not_be_read_is_read_by_the_next_end(
     server: OpenAIServer, reader: Callable[..., ChatOpenAI], storage: Storage
 ) -> None:

@@ -24,8 +24,6 @@ from everthread.storage.open import Storage
 from everthread.storage.pruning import dial_metadata
 from small_agent import AGENT, CONFIG, calls, graph_of
 
-pytestmark = pytest.mark.one_database
-
 NO_INPUTS = ["hi", "", [], [HumanMessage("hi")], HumanMessage("hi"), [("user", "hi")], ("user", "hi"), 42, b"hi"]
 
 
@@ -105,7 +103,6 @@ def test_a_node_ahead_may_make_a_message_of_the_user_of_anything(storage: Storag
     assert result["messages"][-1].text == "hello"
 
 
-@pytest.mark.each_database
 async def test_nothing_to_go_on_with_claims_no_thread(graph: GuardedGraph, storage: Storage) -> None:
     with pytest.raises(EmptyInputError, match="thread 't' has no turn to go on with: begin it with an input"):
         graph.invoke(None, CONFIG)
@@ -171,7 +168,6 @@ async def test_a_command_without_an_answer_is_refused(graph: GuardedGraph) -> No
         await graph.ainvoke(Command(), CONFIG)
 
 
-@pytest.mark.each_database
 def test_an_id_that_cannot_be_stored_is_refused(graph: GuardedGraph, storage: Storage) -> None:
     with pytest.raises(SettingsError, match="the id of a message has half of a surrogate pair"):
         graph.invoke({"messages": [HumanMessage("hi", id="\ud800")]}, CONFIG)
@@ -179,7 +175,6 @@ def test_an_id_that_cannot_be_stored_is_refused(graph: GuardedGraph, storage: St
     assert storage.store.get(namespaces.SESSIONS, "t") is None
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("limit", [0, "many"])
 async def test_a_run_that_cannot_start_leaves_an_approval_open(storage: Storage, limit: Any) -> None:
     graph, _ = graph_of(storage, calls(call("approve", "c", what="it")), "done")
@@ -274,7 +269,6 @@ def test_an_object_with_the_keys_of_the_state_is_read_like_a_dict(storage: Stora
     assert all(message.id for message in result["messages"])
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("was_run", [False, True])
 @pytest.mark.parametrize("later", [{"messages": "next"}, None, {"end_session": True}], ids=repr)
 def test_a_thread_that_kept_such_an_input_goes_on(storage: Storage, later: Any, was_run: bool) -> None:
@@ -310,7 +304,6 @@ def test_a_saved_input_that_the_graph_can_take_is_not_given_up(storage: Storage,
     assert [message.text for message in result["messages"]] == ["first", "second", "hello"]
 
 
-@pytest.mark.each_database
 def test_a_check_of_threads_says_what_would_be_left_out(storage: Storage) -> None:
     graph, _ = graph_of(storage, "hello")
     graph.invoke({"messages": "hi"}, CONFIG)

@@ -19,10 +19,7 @@ from everthread.storage.transcript import transcript
 from everthread.window.encoding import Encoding
 from small_agent import CONFIG, ask, calls, graph_of, names
 
-pytestmark = pytest.mark.one_database
 
-
-@pytest.mark.each_database
 def test_a_turn_is_answered(storage: Storage) -> None:
     graph, model = graph_of(storage, "hello")
 
@@ -81,7 +78,6 @@ def test_an_input_without_anything_to_do_says_what_to_send(storage: Storage) -> 
         graph.invoke({"msgs": ["hi"]}, CONFIG)
 
 
-@pytest.mark.each_database
 def test_a_lone_surrogate_reads_the_same_from_the_run_and_from_its_checkpoint(storage: Storage) -> None:
     graph, _ = graph_of(storage, "one", "two")
     ask(graph, "a")
@@ -102,7 +98,6 @@ def test_who_streams_updates_cannot_change_what_the_model_reads(storage: Storage
     assert [message.text for message in model.prompts[1][1:3]] == ["a question", ""]
 
 
-@pytest.mark.each_database
 def test_the_same_words_at_the_same_place_of_a_fork_are_a_new_message(storage: Storage) -> None:
     graph, model = graph_of(storage, *(f"r{number} " + "reply " * 60 for number in range(7)))
     dials: dict[str, Any] = {"policy": "sliding_window", "keep_last_turns": 1, "window": 1_400, "safety_fraction": 1.0}
@@ -162,7 +157,6 @@ def test_a_malformed_call_is_answered_with_what_is_missing(storage: Storage) -> 
     assert "n: Field required" in model.prompts[1][-1].text
 
 
-@pytest.mark.each_database
 def test_a_long_tool_result_is_offloaded_and_can_be_read_back(storage: Storage) -> None:
     graph, model = graph_of(storage, calls(call("look", "c", n=3000)), "long", calls(), "read")
 
@@ -186,7 +180,6 @@ def test_a_handle_is_read_back_by_the_model(storage: Storage) -> None:
     assert "row 900 of the table" in model.prompts[1][-1].text
 
 
-@pytest.mark.each_database
 def test_an_interrupt_pauses_and_resumes(storage: Storage) -> None:
     graph, _ = graph_of(storage, calls(call("approve", "c", what="Paris")), "booked")
 
@@ -217,7 +210,6 @@ def test_the_prompt_stays_in_the_window_however_long_the_thread(storage: Storage
     assert all(prompt[1].text.startswith("question 0 ") for prompt in model.prompts)
 
 
-@pytest.mark.each_database
 def test_nothing_is_lost_by_eviction_and_compaction(storage: Storage) -> None:
     graph, _ = graph_of(storage, *[f"answer {number} " + "word " * 80 for number in range(14)])
     for number in range(14):
@@ -307,7 +299,6 @@ def test_a_window_too_small_for_the_system_prompt_is_refused_with_the_numbers(st
         ask(graph, "hi", window=300)
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("reported", [9_000, 80_000, 10**9])
 def test_an_absurd_usage_report_does_not_cost_the_thread(storage: Storage, reported: int) -> None:
     usage: Any = {"input_tokens": reported, "output_tokens": 1, "total_tokens": reported + 1}
@@ -350,7 +341,6 @@ def test_a_rule_of_the_user_survives_every_policy(policy: str) -> None:
     assert all(any("Ask me before you book anything." in m.text for m in prompt) for prompt in model.prompts[1:])
 
 
-@pytest.mark.each_database
 def test_a_long_result_never_enters_a_checkpoint_whole(storage: Storage) -> None:
     graph, _ = graph_of(storage, calls(call("look", "c", n=3000)), "long")
     ask(graph, "hi", tool_output_tokens=200)

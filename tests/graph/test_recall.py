@@ -19,8 +19,6 @@ from everthread.storage.open import Storage
 from everthread.storage.transcript import append_operations, transcript
 from sql import is_sqlite
 
-pytestmark = pytest.mark.one_database
-
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 CITIES = ["Aarhus", "Bergen", "Ghent", "Graz", "Leipzig", "Lyon", "Porto", "Seville", "Split", "Turin"]
 FILLER = "We spoke of the weather for a while. " + "The weather. " * 150
@@ -58,7 +56,6 @@ def blocks(model: ScriptedModel) -> list[str]:
     return [message.text for message in model.prompts[-1] if marks(message).get("kind") == "recalled"]
 
 
-@pytest.mark.each_database
 def test_an_evicted_message_comes_back_just_before_the_question_that_needs_it(storage: Storage) -> None:
     graph, model = long_thread(storage, "4711.")
 
@@ -124,7 +121,6 @@ def test_zero_tokens_recall_nothing(storage: Storage) -> None:
     assert blocks(model) == []
 
 
-@pytest.mark.each_database
 def test_words_without_a_subject_recall_nothing(storage: Storage) -> None:
     graph, model = long_thread(storage, "Welcome.")
 
@@ -190,7 +186,6 @@ def test_what_was_recalled_leaves_with_the_next_eviction(storage: Storage) -> No
     assert not any("<recalled>" in text for text in texts)
 
 
-@pytest.mark.each_database
 def test_what_was_recalled_leaves_with_the_next_compaction(storage: Storage) -> None:
     _, model = long_thread(storage, "4711.", "Yes.")
     graph = build_graph(AGENT, model=model, summarizer="offline", storage=storage)
@@ -201,7 +196,6 @@ def test_what_was_recalled_leaves_with_the_next_compaction(storage: Storage) -> 
     assert blocks(model) == []
 
 
-@pytest.mark.each_database
 def test_a_day_on_which_nothing_was_said_recalls_nothing(storage: Storage) -> None:
     graph, model = long_thread(storage, "None.")
 
@@ -230,7 +224,6 @@ def test_a_recalled_note_that_was_corrected_leaves_the_prompt(storage: Storage) 
     assert blocks(model) == []
 
 
-@pytest.mark.each_database
 def test_a_fork_never_recalls_what_the_left_branch_said(storage: Storage) -> None:
     graph, model = graph_of(storage, "Hello.", "Noted.", *["Yes."] * 4, "Noted.", *["Yes."] * 4, "Unknown.", "4711.")
     ask(graph, "Hi!")
@@ -251,7 +244,6 @@ def test_a_fork_never_recalls_what_the_left_branch_said(storage: Storage) -> Non
     assert "blue" not in blocks(model)[0]
 
 
-@pytest.mark.each_database
 def test_a_run_that_resumes_recalls_the_same(storage: Storage) -> None:
     graph, model = long_thread(storage, AIMessage("", tool_calls=[call("approve", "c1", what="opening")]), "Done.")
     ask(graph, "Open it with my locker code.")
@@ -278,7 +270,6 @@ def search(storage: Storage, **arguments: Any) -> str:
     return model.prompts[-1][-1].text
 
 
-@pytest.mark.each_database
 def test_the_tool_finds_evicted_messages_with_day_speaker_and_id(storage: Storage) -> None:
     told = search(storage, query="locker code")
 
@@ -287,7 +278,6 @@ def test_the_tool_finds_evicted_messages_with_day_speaker_and_id(storage: Storag
     assert f"{archived.value['date'][:10]}\n" in told
 
 
-@pytest.mark.each_database
 def test_the_tool_keeps_to_the_days_it_is_given(storage: Storage) -> None:
     assert "Nothing was found" in search(storage, query="locker code", before="2020-01-01")
 
@@ -306,7 +296,6 @@ def test_the_tool_is_bound_once_something_was_evicted(storage: Storage) -> None:
     assert "recall_history" in names[-1]
 
 
-@pytest.mark.each_database
 def test_a_day_on_which_nothing_was_said_costs_few_reads(storage: Storage) -> None:
     if not is_sqlite(storage.database):
         pytest.skip("statements are traced on SQLite")

@@ -22,8 +22,6 @@ from everthread.storage.erasure import erase
 from everthread.storage.open import Storage
 from everthread.tools.save_memory_note import save_memory_note
 
-pytestmark = pytest.mark.one_database
-
 MINE: dict[str, Any] = {"recall_threads": "mine"}
 CODE = "My locker code is 4711."
 ASKS = "What was my locker code?"
@@ -87,7 +85,6 @@ def said(storage: Storage) -> set[str]:
     return {str(item.value["text"]) for item in storage.store.search(namespaces.said("ann"))}
 
 
-@pytest.mark.each_database
 def test_a_new_thread_recalls_what_was_said_in_another_one_with_thread_date_and_speaker(say: Say) -> None:
     say("first", CODE)
 
@@ -116,7 +113,6 @@ def test_the_tool_searches_other_threads_when_it_is_told_to(say: Say) -> None:
     assert "Nothing was found" in alone
 
 
-@pytest.mark.each_database
 def test_the_tool_keeps_to_the_days_it_is_given_in_other_threads_too(say: Say) -> None:
     say("first", CODE)
 
@@ -205,7 +201,6 @@ def test_what_a_tool_returned_stays_in_its_thread(say: Say) -> None:
     assert "holds an umbrella" not in " ".join(prompt)
 
 
-@pytest.mark.each_database
 def test_another_users_threads_are_never_searched(say: Say) -> None:
     say("first", CODE, user="ben")
 
@@ -237,7 +232,6 @@ def test_a_passage_that_is_in_view_is_not_recalled_again(say: Say, storage: Stor
     assert sum(CODE in text for text in prompt) == 1
 
 
-@pytest.mark.each_database
 def test_a_forgotten_thread_is_recalled_nowhere_and_leaves_the_prompts_that_showed_it(
     say: Say, storage: Storage
 ) -> None:
@@ -251,7 +245,6 @@ def test_a_forgotten_thread_is_recalled_nowhere_and_leaves_the_prompts_that_show
     assert [item.value["thread_id"] for item in storage.store.search(namespaces.said("ann"), query="4711")] == []
 
 
-@pytest.mark.each_database
 def test_of_a_forgotten_user_nothing_can_be_searched(say: Say, storage: Storage) -> None:
     say("first", CODE)
 
@@ -271,7 +264,6 @@ def test_the_ledger_names_the_threads_that_passages_are_from(say: Say, storage: 
     assert "first/0" in event.message_ids
 
 
-@pytest.mark.each_database
 def test_a_fork_writes_over_what_it_replaces(storage: Storage) -> None:
     replies = ["Hello.", "Red it is.", "Bye.", "Blue it is.", "Bye."]
     graph = build_graph(AGENT, model=ScriptedModel(replies), storage=storage)
@@ -309,7 +301,6 @@ def test_another_graphs_agent_with_the_middleware_recalls_across_threads(storage
     assert f"[first/0] user: {CODE}" in second.prompts[1][-1].text
 
 
-@pytest.mark.each_database
 def test_a_transcript_of_ones_own_recalls_the_users_other_threads(storage: Storage) -> None:
     Transcript(storage.store, "first", "ann").append([("user", CODE), ("assistant", "Noted.")])
     Transcript(storage.store, "alien", "ben").append([("user", "My locker code is 9999.")])

@@ -19,8 +19,6 @@ from everthread.window.eviction import plan_fold, plan_trim
 from everthread.window.masking import handle_of
 from everthread.window.tokens import counter_for
 
-pytestmark = pytest.mark.one_database
-
 COUNTER = counter_for("gpt-4o")
 ONE_TURN = {"policy": "sliding_window", "keep_last_turns": 1}
 STATED = "My budget for the hotel in Lyon is 900 euros."
@@ -52,7 +50,6 @@ def refetches(storage: Storage) -> list[Refetch]:
     return [event for event in events(storage.store, "t") if isinstance(event, Refetch)]
 
 
-@pytest.mark.each_database
 def test_a_call_made_again_after_its_result_was_evicted_is_a_refetch(storage: Storage) -> None:
     talk(
         storage,
@@ -107,7 +104,6 @@ def test_reading_a_masked_result_back_is_one_refetch_for_all_its_parts(storage: 
     assert (refetch.why, handle_of(refetch.message_ids[0])) == ("read_back", handle.key)
 
 
-@pytest.mark.each_database
 def test_a_search_by_the_model_is_a_refetch_and_a_recall(storage: Storage) -> None:
     asks = AIMessage("", tool_calls=[call("recall_history", "q", query="locker code")])
     turns = [("hello", ["Hi."]), ("My locker code is 4711.", ["Fine."]), ("next", ["ok"]), ("what was it", [asks, "x"])]

@@ -37,8 +37,6 @@ from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces
 from everthread.storage.open import Storage
 
-pytestmark = pytest.mark.one_database
-
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 CONTEXT = Context(user_id="ada")
 
@@ -117,7 +115,6 @@ def migrations(storage: Storage) -> list[Migrated]:
     return [event for event in events(storage.store, "t") if isinstance(event, Migrated)]
 
 
-@pytest.mark.each_database
 def test_a_key_that_is_gone_comes_back_with_the_agent_that_has_it(storage: Storage) -> None:
     begin(storage, budget=5, trip=Trip("Rome"), places=["Rome"])
 
@@ -149,7 +146,6 @@ def test_a_compaction_keeps_what_it_has_no_key_for(storage: Storage) -> None:
     assert go_on(graph_of(storage, OLD, First)) == {"budget": 5}
 
 
-@pytest.mark.each_database
 def test_migrations_run_once_each_in_their_order(storage: Storage) -> None:
     begin(storage)
     agent = replace(NEW, migrations=[renamed, doubled])
@@ -214,7 +210,6 @@ async def test_async_runs_migrate_too(storage: Storage) -> None:
     assert state(graph) == {"limit": 5}
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("migration", "says"), [(lambda state: state["nothing"], "KeyError: 'nothing'"), (lambda state: None, "NoneType")]
 )
@@ -237,7 +232,6 @@ def test_an_older_agent_refuses_the_thread_of_a_newer_one(storage: Storage) -> N
     assert state(newer) == {"limit": 5}
 
 
-@pytest.mark.each_database
 def test_a_fork_from_before_a_change_is_migrated_from_its_own_version(storage: Storage) -> None:
     begin(storage)
     old = graph_of(storage, OLD, First).get_state(CONFIG).config
@@ -260,7 +254,6 @@ def results(graph: GuardedGraph) -> list[str]:
     return [message.text for message in graph.get_state(CONFIG).values["messages"] if isinstance(message, ToolMessage)]
 
 
-@pytest.mark.each_database
 def test_an_approval_survives_a_migration(storage: Storage) -> None:
     ask(storage)
     agent = replace(OLD, migrations=[renamed])
@@ -383,7 +376,6 @@ def test_a_profile_that_no_longer_fits_is_named(storage: Storage) -> None:
     assert problems(storage, pipeline(agent, model="offline", state_schema=First)) == [("profile", False)]
 
 
-@pytest.mark.each_database
 async def test_threads_of_other_agents_and_graphs_are_counted(storage: Storage) -> None:
     begin(storage)
     app = StateGraph(MessagesState)
@@ -414,7 +406,6 @@ def test_doctor_tells_which_threads_could_not_go_on(
     assert "1 thread of the agent 'shop', which was not given" in capsys.readouterr().err
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("seed", range(3))
 def test_versions_that_take_turns_lose_no_key_of_each_other(seed: int, storage: Storage) -> None:
     chance, values = random.Random(seed), dict[str, Any]()

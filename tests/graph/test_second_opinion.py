@@ -33,8 +33,6 @@ from openai_chat import chats
 from server import Fault, OpenAIServer, Refusal, Reply
 from small_agent import calls
 
-pytestmark = pytest.mark.one_database
-
 OPINIONS = Path(__file__).parents[1] / "unit/memory/guard/opinions.jsonl"
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 AGENT = Agent(name="test", title="Test", instructions="Be brief.", tools=[save_memory_note])
@@ -272,7 +270,6 @@ def test_notes_that_nobody_judged_are_judged_in_the_next_turn(play: Play, storag
     assert session_notes(storage) == NOTES
 
 
-@pytest.mark.each_database
 def test_notes_that_nobody_judged_are_judged_by_the_next_end_of_the_session(play: Play, storage: Storage) -> None:
     judge = JudgeModel(judge=lambda notes: fail(notes) if len(judge.asked) == 1 else allow(notes))
 
@@ -283,7 +280,6 @@ def test_notes_that_nobody_judged_are_judged_by_the_next_end_of_the_session(play
     assert (before, long_term_notes(storage)) == ([], NOTES)
 
 
-@pytest.mark.each_database
 def test_a_refused_note_is_not_asked_about_again(play: Play, storage: Storage) -> None:
     judge = JudgeModel(judge=refuse)
 

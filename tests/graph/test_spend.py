@@ -30,8 +30,6 @@ from everthread.storage.reader import Reader
 from everthread.storage.spending import spend_rows
 from small_agent import AGENT, CONFIG, calls, names
 
-pytestmark = pytest.mark.one_database
-
 PRICES = """
 date: 2026-01-02
 models:
@@ -98,7 +96,6 @@ def said(answered: dict[str, Any]) -> str:
     return str(answered["messages"][-1].text)
 
 
-@pytest.mark.each_database
 def test_a_call_is_counted_by_kind_of_tokens_for_user_thread_and_day(make: Make, storage: Storage) -> None:
     graph, _ = make(reply(input_tokens=100, output_tokens=20, cached=30, write=40, reasoning=5))
 
@@ -223,7 +220,6 @@ def test_a_grant_that_is_too_small_is_asked_about_again(make: Make, storage: Sto
     assert len(model.prompts) == 1
 
 
-@pytest.mark.each_database
 def test_a_grant_counts_once_though_its_task_is_run_again_on_another_day(
     make: Make, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,7 +244,6 @@ def test_without_asking_the_turn_ends_at_the_limit(make: Make, storage: Storage)
     assert [one.by for one in events(storage.store, "t") if one.event == "spend_refused"] == ["limit"]
 
 
-@pytest.mark.each_database
 def test_what_was_spent_on_other_threads_counts_for_the_day(make: Make) -> None:
     graph, model = make(reply(output_tokens=1_000), reply(), user_day=5.0)
     run(graph, "Hello?")
@@ -324,7 +319,6 @@ def test_no_spend_writes_nothing(storage: Storage) -> None:
     assert "model_called" not in names(storage)
 
 
-@pytest.mark.each_database
 def test_what_was_spent_in_another_currency_is_counted_apart(storage: Storage, prices: Path, tmp_path: Path) -> None:
     euros = tmp_path / "euros.yaml"
     euros.write_text(f"currency: EUR\n{PRICES}", encoding="utf-8")
@@ -346,7 +340,6 @@ def test_a_limit_knows_amounts_of_its_own_currency_only(storage: Storage) -> Non
     assert [isinstance(one, Reservation) for one in made] == [True, True, False]
 
 
-@pytest.mark.each_database
 def test_a_limit_counts_what_an_older_release_recorded_that_day_in_its_currency(storage: Storage) -> None:
     euros = Counters(storage.store, "ada", "t", "EUR")
     euros.reserve({}, 0.9, purpose="reply", model="offline")
@@ -454,7 +447,6 @@ def test_a_task_that_runs_again_after_its_grant_does_not_grant_twice(storage: St
     assert list(thread["granted"].values()) == [20.0]
 
 
-@pytest.mark.each_database
 def test_a_fork_counts_on(storage: Storage, prices: Path) -> None:
     graph = build_graph(AGENT, model=ScriptedModel([reply(), reply()]), storage=storage, spend=Spend(prices=prices))
     graph.invoke({"messages": "Hello?"}, CONFIG)
@@ -546,7 +538,6 @@ def test_the_calls_of_a_judge_are_counted(storage: Storage, prices: Path) -> Non
     assert spent(storage)["models"]["offline"]["guard_note"]["calls"] == len(judge.prompts) == 1
 
 
-@pytest.mark.each_database
 def test_a_refusal_holds_when_the_task_runs_again_and_there_is_money(storage: Storage, prices: Path) -> None:
     model = ScriptedModel([])
     graph = build_graph(AGENT, model=model, storage=storage, spend=Spend(thread=0.05, prices=prices))
@@ -559,7 +550,6 @@ def test_a_refusal_holds_when_the_task_runs_again_and_there_is_money(storage: St
     assert model.prompts == []
 
 
-@pytest.mark.each_database
 def test_a_call_is_settled_once(storage: Storage) -> None:
     counters = Counters(storage.store, "ada", "t")
     made: Any = counters.reserve({}, 1.0, purpose="reply", model="m")
@@ -570,7 +560,6 @@ def test_a_call_is_settled_once(storage: Storage) -> None:
     assert spent(storage)["open"] == {}
 
 
-@pytest.mark.each_database
 def test_threads_that_reserve_at_once_pass_no_limit(storage: Storage) -> None:
     def reserve(number: int) -> bool:
         counters = Counters(storage.store, "ada", f"t-{number}")

@@ -34,8 +34,6 @@ from everthread.steering import (
 from everthread.storage.open import Storage
 from small_agent import AGENT, CONFIG, ask, calls, graph_of, look
 
-pytestmark = pytest.mark.one_database
-
 DIALS: dict[str, Any] = {"policy": "sliding_window", "keep_last_turns": 3, "window": 8_000}
 TABLES = [one for n in range(9) for one in (calls(call("look", f"c{n}", n=70 - n)), f"That was table {n}.")]
 
@@ -78,7 +76,6 @@ def result_of(storage: Storage, number: int) -> str:
     return next(str(one.id) for one in prompt.messages if getattr(one, "tool_call_id", "") == f"c{number}")
 
 
-@pytest.mark.each_database
 def test_a_message_comes_back_with_the_next_question_alone(talk: Talk) -> None:
     storage, say, model = talk
     asked = bring_back(storage, "t", archived(storage, 3), actor="ada")
@@ -191,7 +188,6 @@ def test_what_is_asked_for_twice_is_what_was_asked_for_first(storage: Storage) -
     assert steering(storage, "t") == [first]
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_fork_goes_on_from_a_call_and_back(storage: Storage, is_async: bool) -> None:
     graph, model = graph_of(storage, *TABLES[:4], "Otherwise.")
@@ -212,7 +208,6 @@ def test_a_fork_goes_on_from_a_call_and_back(storage: Storage, is_async: bool) -
     ]
 
 
-@pytest.mark.each_database
 def test_a_fork_of_what_was_pruned_is_refused(storage: Storage) -> None:
     graph, _ = graph_of(storage, "One.", "Two.", "Three.")
     for _ in range(3):
@@ -239,7 +234,6 @@ def test_a_pinned_message_is_not_shown_on_another_branch(storage: Storage) -> No
     assert "heron" not in texts(model.prompts[-1])
 
 
-@pytest.mark.each_database
 def test_a_forgotten_note_is_in_no_prompt_and_its_texts_are_erased(storage: Storage) -> None:
     graph, model = graph_of(storage, "Hello.", "Again.")
     saved = add_note(storage, "local", "Likes cherry cake.")
@@ -293,7 +287,6 @@ def test_pins_go_with_their_thread(tmp_path: Any) -> None:
     assert b"Kingfisher" not in b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
 
 
-@pytest.mark.each_database
 def test_the_holder_and_the_size_of_a_thread_are_told(storage: Storage) -> None:
     graph, _ = graph_of(storage, "One.", "Two.")
     ask(graph, "Hi.")
@@ -307,7 +300,6 @@ def test_the_holder_and_the_size_of_a_thread_are_told(storage: Storage) -> None:
     assert storage.locks.holders(["t"]) == {}
 
 
-@pytest.mark.each_database
 def test_a_thread_is_steered_by_an_id_such_as_a_uuid(storage: Storage) -> None:
     graph, _ = graph_of(storage, "Hello.")
     thread_id: Any = UUID("12345678-1234-5678-1234-567812345678")

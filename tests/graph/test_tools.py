@@ -18,8 +18,6 @@ from everthread.state import Agent
 from everthread.storage.open import Storage
 from small_agent import CONFIG, calls
 
-pytestmark = pytest.mark.one_database
-
 BOTH = [call("book", "one", what="flight"), call("book", "two", what="hotel")]
 ran: list[str] = []
 
@@ -82,7 +80,6 @@ def ids(paused: dict[str, Any]) -> dict[str, str]:
     return {pending.value["what"]: pending.id for pending in paused["__interrupt__"]}
 
 
-@pytest.mark.each_database
 def test_two_approvals_of_one_step_get_an_answer_each(storage: Storage) -> None:
     graph, _ = graph_of(storage, calls(*BOTH), "done")
     asked = ids(graph.invoke({"messages": "book both"}, CONFIG))
@@ -196,7 +193,6 @@ def test_a_command_of_a_tool_changes_the_state(storage: Storage) -> None:
     assert results(graph.invoke({"messages": "go"}, CONFIG)) == ["renamed Ada"]
 
 
-@pytest.mark.each_database
 def test_a_result_that_cannot_be_kept_fails_the_run_and_is_no_news_for_the_model(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

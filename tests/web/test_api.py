@@ -16,8 +16,6 @@ from everthread.web.sweeping import sweep
 from small_agent import AGENT, calls
 from web_worker import MakeWorker, new_thread, say
 
-pytestmark = pytest.mark.one_database
-
 
 def test_the_document_is_valid() -> None:
     assert list(OpenAPIV31SpecValidator(openapi(OPERATIONS)).iter_errors()) == []
@@ -34,7 +32,6 @@ async def test_the_document_has_every_route_and_says_what_it_does(worker: MakeWo
     assert all(each["summary"] for methods in document["paths"].values() for each in methods.values())
 
 
-@pytest.mark.each_database
 async def test_threads_are_listed_by_pages_the_newest_first(worker: MakeWorker) -> None:
     client = worker("Hello.").client()
     first, second = await new_thread(client), await new_thread(client)
@@ -47,7 +44,6 @@ async def test_threads_are_listed_by_pages_the_newest_first(worker: MakeWorker) 
     assert [thread["id"] for thread in rest["threads"]] == [second]
 
 
-@pytest.mark.each_database
 async def test_messages_are_read_page_by_page_from_the_end(worker: MakeWorker) -> None:
     client = worker("One.", "Two.").client()
     thread = await new_thread(client)
@@ -61,7 +57,6 @@ async def test_messages_are_read_page_by_page_from_the_end(worker: MakeWorker) -
     assert (newest["total"], oldest["before"]) == (4, None)
 
 
-@pytest.mark.each_database
 async def test_context_ledger_and_why_tell_of_a_thread(worker: MakeWorker) -> None:
     client = worker("It is four.").client()
     thread = await new_thread(client)
@@ -76,7 +71,6 @@ async def test_context_ledger_and_why_tell_of_a_thread(worker: MakeWorker) -> No
     assert why["accounts"][0]["facts"][0]["state"] == "said"
 
 
-@pytest.mark.each_database
 async def test_a_note_is_written_edited_retracted_and_confirmed(worker: MakeWorker) -> None:
     client = worker().client()
 
@@ -109,7 +103,6 @@ async def test_the_guard_refuses_a_note(worker: MakeWorker) -> None:
     assert "never kept as a note" in refused.json()["detail"]
 
 
-@pytest.mark.each_database
 async def test_a_session_ends_and_its_notes_become_long_term(worker: MakeWorker) -> None:
     saves = calls(call("save_memory_note", "c1", text="Prefers aisle seats.", keywords=["seat"]))
     client = worker(saves, "Noted.").client()
@@ -203,7 +196,6 @@ async def test_every_failure_is_a_problem(worker: MakeWorker) -> None:
     assert {one.headers["cache-control"] for one in answers} == {"no-store"}
 
 
-@pytest.mark.each_database
 async def test_readiness_asks_the_database(worker: MakeWorker) -> None:
     one = worker()
     client = one.client(authorization="")
@@ -214,7 +206,6 @@ async def test_readiness_asks_the_database(worker: MakeWorker) -> None:
     assert (await client.get("/healthz")).status_code == 200
 
 
-@pytest.mark.each_database
 async def test_a_failing_database_says_nothing_of_itself(worker: MakeWorker) -> None:
     one = worker()
     one.storage.close()
@@ -235,7 +226,6 @@ def lasting(storage: Storage, tmp_path: Path) -> Iterator[Storage]:
         yield opened
 
 
-@pytest.mark.each_database
 async def test_all_that_is_held_is_exported_and_erased(worker: MakeWorker, lasting: Storage) -> None:
     one = worker("Hello, Ada.", "Hello, Bob.", storage=lasting)
     ada, bob = one.client("ada"), one.client("bob")
@@ -255,7 +245,6 @@ async def test_all_that_is_held_is_exported_and_erased(worker: MakeWorker, lasti
     assert (await bob.get(f"/threads/{other}")).json()["turns"] == 1
 
 
-@pytest.mark.each_database
 async def test_a_thread_is_erased(worker: MakeWorker, lasting: Storage) -> None:
     client = worker("Hello.", storage=lasting).client()
     gone, kept = await new_thread(client), await new_thread(client)
@@ -267,7 +256,6 @@ async def test_a_thread_is_erased(worker: MakeWorker, lasting: Storage) -> None:
     assert [thread["id"] for thread in (await client.get("/threads")).json()["threads"]] == [kept]
 
 
-@pytest.mark.each_database
 async def test_a_thread_that_is_busy_is_not_erased(worker: MakeWorker, lasting: Storage) -> None:
     client = worker(storage=lasting).client()
     thread = await new_thread(client)
@@ -278,7 +266,6 @@ async def test_a_thread_that_is_busy_is_not_erased(worker: MakeWorker, lasting: 
     assert refused.status_code == 409
 
 
-@pytest.mark.each_database
 async def test_idle_sessions_are_ended_by_a_round_of_the_timer(worker: MakeWorker) -> None:
     saves = calls(call("save_memory_note", "c1", text="Prefers aisle seats.", keywords=["seat"]))
     one = worker(saves, "Noted.")

@@ -20,8 +20,6 @@ from everthread.web.dashboard.render import with_code
 from small_agent import calls, graph_of
 from web_worker import MakeWorker, Worker, new_thread, say
 
-pytestmark = pytest.mark.one_database
-
 LONG = [calls(call("look", f"c{n}", n=90)) if n % 2 == 0 else f"That was table {n}." for n in range(16)]
 """Eight turns with a long result each, more than a window of 4,000 tokens holds."""
 
@@ -44,7 +42,6 @@ async def talked(worker: MakeWorker, *replies: Any, window: int = 4_000) -> tupl
     return one, client, thread
 
 
-@pytest.mark.each_database
 async def test_the_list_has_the_callers_threads_with_their_sizes(worker: MakeWorker) -> None:
     one, client, thread = await talked(worker, "Hello.")
 
@@ -56,7 +53,6 @@ async def test_the_list_has_the_callers_threads_with_their_sizes(worker: MakeWor
     assert thread not in others
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("thread_id", ["a/b", "a%2Fb", "😀 ?#"])
 async def test_the_list_leads_to_a_thread_whatever_its_id(worker: MakeWorker, storage: Storage, thread_id: str) -> None:
     graph, _ = graph_of(storage, "Hello.")
@@ -70,7 +66,6 @@ async def test_the_list_leads_to_a_thread_whatever_its_id(worker: MakeWorker, st
     assert (await client.get(f"/threads/{quote(thread_id, safe='')}")).json()["id"] == thread_id
 
 
-@pytest.mark.each_database
 async def test_a_list_without_threads_counts_those_of_other_users_for_who_can_choose_one(worker: MakeWorker) -> None:
     one, _, thread = await talked(worker, "Hello.")
 
@@ -88,7 +83,6 @@ async def test_the_bare_address_leads_to_the_page(worker: MakeWorker) -> None:
     assert (answer.status_code, answer.headers["location"]) == (307, "/dashboard")
 
 
-@pytest.mark.each_database
 async def test_threads_are_found_by_their_first_message(worker: MakeWorker) -> None:
     _, client, thread = await talked(worker, "Hello.")
 
@@ -96,7 +90,6 @@ async def test_threads_are_found_by_their_first_message(worker: MakeWorker) -> N
     assert thread not in (await client.get("/dashboard", params={"q": "<b>harbour"})).text
 
 
-@pytest.mark.each_database
 async def test_threads_are_found_by_what_was_said_in_them(worker: MakeWorker) -> None:
     one, client, thread = await talked(worker, "The <b>umbrella</b> is in the attic.", "Hello.")
     await talked(worker, "Hello.")
@@ -109,7 +102,6 @@ async def test_threads_are_found_by_what_was_said_in_them(worker: MakeWorker) ->
     assert thread not in (await one.client("bob").get("/dashboard", params={"q": "umbrella attic"})).text
 
 
-@pytest.mark.each_database
 async def test_the_timeline_has_a_bar_for_each_call_and_marks_what_left(worker: MakeWorker) -> None:
     one, client, thread = await talked(worker, *LONG)
 
@@ -159,7 +151,6 @@ async def test_pages_of_a_long_thread_lead_to_each_other(worker: MakeWorker) -> 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31mred\u202etxt.exe\x00"
 
 
-@pytest.mark.each_database
 async def test_hostile_content_is_shown_as_text(worker: MakeWorker) -> None:
     one = worker(HOSTILE)
     client = one.client()
@@ -242,7 +233,6 @@ async def test_a_key_is_given_once_and_kept_in_a_cookie_that_does_not_show_it(si
     assert (await client.get("/threads")).status_code == 401
 
 
-@pytest.mark.each_database
 async def test_any_worker_on_the_database_accepts_the_cookie(
     signed: tuple[Worker, Path, str], worker: MakeWorker
 ) -> None:
@@ -316,7 +306,6 @@ async def test_without_sign_in_only_pages_of_this_machine_are_answered(
     assert answered == [200, 403]
 
 
-@pytest.mark.each_database
 async def test_the_secret_of_the_cookies_is_made_once(worker: MakeWorker, storage: Storage) -> None:
     for one in (worker(), worker()):
         await one.client().get("/dashboard")

@@ -18,8 +18,6 @@ from everthread.web.dashboard import PREFIX, VIEWS
 from small_agent import calls, graph_of
 from web_worker import MakeWorker, new_thread, say
 
-pytestmark = pytest.mark.one_database
-
 APPROVALS = calls(call("approve", "c1", what="tea"), call("approve", "c2", what="cake"))
 LONG = [calls(call("look", f"c{n}", n=90)) if n % 2 == 0 else f"That was table {n}." for n in range(16)]
 
@@ -38,7 +36,6 @@ async def until(client: httpx.AsyncClient, page: str, words: str) -> str:
     return shown
 
 
-@pytest.mark.each_database
 async def test_a_message_is_sent_and_its_answer_shown(worker: MakeWorker) -> None:
     client = worker("Hello, Ada.").client()
     chat = (await post(client, "", "/threads")).headers["location"].removeprefix(PREFIX)
@@ -49,7 +46,6 @@ async def test_a_message_is_sent_and_its_answer_shown(worker: MakeWorker) -> Non
     assert "Good day." in await until(client, chat, "Hello, Ada.")
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("thread_id", ["a/b", "a%2Fb", "a?b#c"])
 async def test_a_form_leads_back_to_its_thread_whatever_its_id(
     worker: MakeWorker, storage: Storage, thread_id: str
@@ -160,7 +156,6 @@ async def streamed(one: Any, path: str, words: str, begun: asyncio.Event | None 
     return "".join(sent)
 
 
-@pytest.mark.each_database
 async def test_the_timeline_follows_a_run(worker: MakeWorker) -> None:
     gate = asyncio.Event()
     one = worker("Hello there.", gate=gate)
@@ -209,7 +204,6 @@ async def test_two_who_watch_see_a_turn_end_and_the_next_begin(worker: MakeWorke
         assert "newest prompt, turn 2" in changes
 
 
-@pytest.mark.each_database
 async def test_a_watched_thread_that_is_erased_ends_the_stream(worker: MakeWorker) -> None:
     one = worker("Hello there.")
     client = one.client()
@@ -255,7 +249,6 @@ async def test_a_form_that_waits_is_not_sent_again(worker: MakeWorker) -> None:
     sent.cancel()
 
 
-@pytest.mark.each_database
 async def test_a_note_is_saved_edited_retracted_and_brought_back(worker: MakeWorker) -> None:
     client = worker().client()
     first = (await post(client, "/notes", "/notes", text="Likes cherry cake.")).headers["location"]

@@ -25,14 +25,11 @@ from everthread.web.service import OwnThread
 from small_agent import calls, look
 from web_worker import MakeWorker, events_of, new_thread, say, token
 
-pytestmark = pytest.mark.one_database
-
 TEA = calls(call("approve", "c1", what="tea"))
 APPROVALS = calls(call("approve", "c1", what="tea"), call("approve", "c2", what="cake"))
 BLOCK = [{"type": "text", "text": "One?"}]
 
 
-@pytest.mark.each_database
 async def test_a_message_gets_its_answer(worker: MakeWorker) -> None:
     client = worker("Hello, Ada.").client()
     thread = await new_thread(client)
@@ -63,7 +60,6 @@ async def test_a_stream_has_the_tokens_and_ends_with_the_run(worker: MakeWorker)
     assert streamed[-1][2]["reply"] == "Hello, dear Ada."
 
 
-@pytest.mark.each_database
 async def test_a_message_that_is_sent_again_gets_its_own_answer(worker: MakeWorker) -> None:
     one = worker("First.", "Second.")
     client = one.client()
@@ -156,7 +152,6 @@ async def test_an_id_of_another_message_is_refused_while_its_turn_goes_on(worker
     assert (accepted.status_code, refused.status_code) == (202, 409)
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize(("words", "statuses"), [(("yes", "no"), [200, 409]), (("yes", "yes"), [200, 200])])
 async def test_of_two_answers_at_once_another_one_is_refused(
     worker: MakeWorker, monkeypatch: pytest.MonkeyPatch, words: tuple[str, str], statuses: list[int]
@@ -179,7 +174,6 @@ async def test_of_two_answers_at_once_another_one_is_refused(
     assert sorted(one.status_code for one in answered) == statuses
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("asked", "then"),
     [(TEA, "Tea it is."), (TEA, calls(call("approve", "c3", what="milk"))), (TEA, APPROVALS), (APPROVALS, "Done.")],
@@ -202,7 +196,6 @@ async def test_an_answer_behind_that_of_another_worker_is_told_so(
     assert other.model.prompts == []
 
 
-@pytest.mark.each_database
 async def test_an_answer_may_be_a_number_of_any_size(worker: MakeWorker) -> None:
     one = worker(calls(call("approve", "c1", what="tea")), "Tea it is.")
     client = one.client()
@@ -231,7 +224,6 @@ async def test_several_approvals_get_different_answers(worker: MakeWorker) -> No
     assert results == ["approved: tea: yes", "approved: cake: no"]
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("reply", "status", "shown"),
     [
@@ -335,7 +327,6 @@ async def test_a_run_is_followed_from_its_beginning_behind_an_event_that_it_does
     assert followed == live.events
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("run_id", ["a/b", "a%2Fb", "a b?c#d", "😀", "a\r\nX-Other: 1"])
 async def test_the_place_of_a_run_leads_to_it_whatever_its_id(worker: MakeWorker, run_id: str) -> None:
     client = worker("Hello.").client()
@@ -346,7 +337,6 @@ async def test_the_place_of_a_run_leads_to_it_whatever_its_id(worker: MakeWorker
     assert (await client.get(answered.headers["location"])).json() == answered.json()
 
 
-@pytest.mark.each_database
 async def test_the_place_of_a_run_leads_to_it_whatever_the_id_of_its_thread(worker: MakeWorker) -> None:
     one = worker("Hello.", "Hello again.")
     client, config = one.client(), {"configurable": {"thread_id": "a/b 漢"}}
@@ -357,7 +347,6 @@ async def test_the_place_of_a_run_leads_to_it_whatever_the_id_of_its_thread(work
     assert (await client.get(answered.headers["location"])).json() == answered.json()
 
 
-@pytest.mark.each_database
 async def test_a_run_in_the_background_can_be_read_later(worker: MakeWorker) -> None:
     one = worker("Later.")
     client = one.client()
@@ -390,7 +379,6 @@ async def test_a_run_in_the_background_is_accepted_before_its_first_step_ends(wo
     assert accepted.status_code == 202
 
 
-@pytest.mark.each_database
 async def test_a_cancelled_turn_is_kept_and_can_go_on(worker: MakeWorker) -> None:
     gate = asyncio.Event()
     one = worker("Too slow.", "In time.", gate=gate)
@@ -408,7 +396,6 @@ async def test_a_cancelled_turn_is_kept_and_can_go_on(worker: MakeWorker) -> Non
     assert (gone_on.json()["id"], gone_on.json()["reply"]) == ("m-1", "In time.")
 
 
-@pytest.mark.each_database
 async def test_a_run_of_another_worker_is_cancelled(worker: MakeWorker) -> None:
     gate = asyncio.Event()
     one, other = worker("Too slow.", gate=gate), worker()
@@ -425,7 +412,6 @@ async def test_a_run_of_another_worker_is_cancelled(worker: MakeWorker) -> None:
     await asyncio.gather(request)
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("way", [{}, {"stream": True}, {"background": True}])
 async def test_a_thread_that_is_busy_elsewhere_is_a_conflict(worker: MakeWorker, way: dict[str, Any]) -> None:
     one = worker("Hello.")
@@ -479,7 +465,6 @@ async def test_a_server_that_stops_lets_runs_finish(worker: MakeWorker) -> None:
     assert (await request).json()["reply"] == "Just in time."
 
 
-@pytest.mark.each_database
 async def test_a_server_that_stops_hands_a_turn_back(worker: MakeWorker) -> None:
     one, other = worker("Too slow.", gate=asyncio.Event()), worker("Taken up.")
     client = one.client()
@@ -507,7 +492,6 @@ async def test_more_runs_than_allowed_are_refused(worker: MakeWorker) -> None:
     await request
 
 
-@pytest.mark.each_database
 async def test_an_answer_beside_a_run_that_goes_on_is_not_lost(worker: MakeWorker) -> None:
     gate = asyncio.Event()
     one = worker(APPROVALS, "Done.", gate=gate)

@@ -15,8 +15,6 @@ from everthread import Spend
 from small_agent import AGENT
 from web_worker import MakeWorker, Worker, new_thread, say
 
-pytestmark = pytest.mark.one_database
-
 PRICES = "date: 2026-01-02\nmodels:\n  offline: { input: 1000, output: 4000 }\n"
 
 
@@ -92,7 +90,6 @@ async def test_a_client_cannot_set_a_limit(limited: Callable[..., Worker]) -> No
     assert (await say(client, thread, context={"spend": None})).status_code == 422
 
 
-@pytest.mark.each_database
 async def test_the_page_grants_an_amount(limited: Callable[..., Worker]) -> None:
     one = limited(reply(), thread=0.05)
     client = one.client()
@@ -124,7 +121,6 @@ async def test_a_call_shows_what_it_cost_net_of_the_cache(limited: Callable[...,
     assert re.search(r"0\.\d{4} USD", shown)
 
 
-@pytest.mark.each_database
 async def test_the_page_shows_what_was_spent_to_its_owner_alone(limited: Callable[..., Worker]) -> None:
     one = limited(reply(), user_day=20.0)
     client = one.client()

@@ -3,7 +3,6 @@
 import re
 
 import httpx
-import pytest
 from test_dashboard_actions import post, until
 
 from conversation import call
@@ -11,8 +10,6 @@ from everthread.ledger import events
 from everthread.web.dashboard import PREFIX
 from small_agent import calls
 from web_worker import MakeWorker, new_thread, say
-
-pytestmark = pytest.mark.one_database
 
 TABLES = [one for n in range(6) for one in (calls(call("look", f"c{n}", n=60)), f"That was table {n}.")]
 DIALS = {"policy": "sliding_window", "keep_last_turns": 1}
@@ -25,7 +22,6 @@ async def thread_of(client: httpx.AsyncClient, turns: int = 4) -> str:
     return thread
 
 
-@pytest.mark.each_database
 async def test_a_message_that_left_is_in_the_next_prompt(worker: MakeWorker) -> None:
     one = worker(*TABLES)
     client = one.client()

@@ -12,8 +12,6 @@ from everthread.storage.open import Storage
 from small_agent import calls
 from web_worker import MakeWorker, new_thread, say
 
-pytestmark = pytest.mark.one_database
-
 
 def prompt_of(one: Any) -> str:
     return "\n".join(message.text for message in one.model.prompts[-1])
@@ -58,7 +56,6 @@ async def test_a_message_is_brought_back_and_a_result_masked(worker: MakeWorker)
     assert "row 50 of the table" in prompt_of(one)
 
 
-@pytest.mark.each_database
 async def test_a_thread_is_compacted_as_its_preview_said(worker: MakeWorker) -> None:
     client = worker(*["word " * 200] * 6).client()
     at = f"/threads/{(thread := await new_thread(client))}"
@@ -96,7 +93,6 @@ async def test_a_thread_of_the_middleware_is_compacted_as_its_preview_said(
     assert not {str(one.id) for one in model.prompts[-1]} & {*told["evicted"]}
 
 
-@pytest.mark.each_database
 async def test_a_fork_makes_a_call_again(worker: MakeWorker) -> None:
     client = worker("First.", "Second.").client()
     thread = await new_thread(client)
@@ -128,7 +124,6 @@ async def test_what_cannot_be_done_is_refused(worker: MakeWorker, body: dict[str
     assert (await client.delete(f"/threads/{thread}/steering/none")).status_code == 404
 
 
-@pytest.mark.each_database
 async def test_a_note_is_deleted_for_good(worker: MakeWorker) -> None:
     client = worker().client()
     note = (await client.post("/notes", json={"text": "Prefers aisle seats."})).json()["id"]

@@ -17,8 +17,6 @@ from everthread.web.routes import OPERATIONS
 from small_agent import calls
 from web_worker import SECRET, MakeWorker, Worker, new_thread, say
 
-pytestmark = pytest.mark.one_database
-
 HOSTILE = [
     "аda",  # a Cyrillic a
     "Ada",
@@ -78,7 +76,6 @@ def rows(storage: Storage) -> list[Any]:
     return sorted((item.namespace, item.key, json.dumps(item.value, sort_keys=True)) for item in items)
 
 
-@pytest.mark.each_database
 async def test_another_users_identity_gets_404(worker: MakeWorker) -> None:
     one, path = await theirs(worker, "ada")
     before = rows(one.storage)
@@ -130,7 +127,6 @@ async def test_what_is_the_callers_is_not_another_users(worker: MakeWorker) -> N
     assert rows(one.storage) == before
 
 
-@pytest.mark.each_database
 async def test_a_hostile_user_has_what_is_theirs(worker: MakeWorker) -> None:
     one = worker(*["Hello."] * len(HOSTILE))
     own = {}
@@ -168,7 +164,6 @@ def surrogate() -> str:
     return f"{signed}.{encoded(hmac.digest(SECRET.encode(), signed.encode(), 'sha256'))}"
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("thread_id", ["t/../t", "..%2f..%2fusers", "%00", "x" * 5_000, "sessions", "%ED%A0%80", "."])
 async def test_a_hostile_thread_id_is_none(worker: MakeWorker, thread_id: str) -> None:
     client = worker().client()
