@@ -48,6 +48,12 @@ def test_an_unknown_url_is_refused(url: str) -> None:
         locate(url)
 
 
+@pytest.mark.parametrize("url", [None, Path("a.db")])
+def test_a_url_that_is_no_text_is_refused(url: Any) -> None:
+    with pytest.raises(SettingsError, match="must be a text, such as 'sqlite:///everthread"):
+        open_storage(url)
+
+
 def test_a_url_without_a_path_is_no_database_in_memory() -> None:
     with pytest.raises(SettingsError, match="'sqlite:///' names no file"):
         locate("sqlite:///")

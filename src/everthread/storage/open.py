@@ -54,6 +54,8 @@ def open_storage(
         SettingsError: the URL is not understood, or an option is not for this database.
         StorageError: the database cannot be opened, or belongs to another program.
     """
+    if not isinstance(url, str):
+        raise SettingsError(f"`url` must be a text, such as 'sqlite:///everthread.db', got {url!r}")
     if retention is not None and not isinstance(retention, Retention):
         raise SettingsError(f"`retention` must be a Retention, such as Retention(idle_days=90), got {retention!r}")
     options = {
