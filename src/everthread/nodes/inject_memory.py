@@ -44,7 +44,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
-    arrived = _Arrived.of(run)
+    arrived = _Arrived.of(run, memory.session_record)
     turn = run.turn + sum(opens_turn(one) and not was_counted(one) for one in arrived.new)
     # Under `ainvoke` this is a thread: the edges, on the event loop, find these counts in the cache.
     deps.model_for(context).counter.sizes(arrived.new)
@@ -65,7 +65,9 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     # Only when the block has changed: a note that stays blocked is not reported on every turn.
     blocked = _blocked(memory, deps.rules) if event.changed else []
     events = [event, *steered.events, *recalled, *_overruled(plan, arrived.new), *blocked, *arrived.refetches.values()]
-    session = _session(memory.session_record, run, is_inside=is_nested(runtime)) | {"turns": turn, "shared": shared}
+    place = sequence(arrived.new[-1] if arrived.new else messages[-1])
+    session = _session(memory.session_record, run, is_inside=is_nested(runtime))
+    session |= {"turns": turn, "shared": shared, "place": place}
     dated = [*map(_dated, arrived.new)]
     operations = [
         PutOp(namespaces.SESSIONS, thread_id, session, index=False),
@@ -109,7 +111,7 @@ class _Arrived:
     """Writes after which these are not reported a second time."""
 
     @classmethod
-    def of(cls, run: NodeRun) -> "_Arrived":
+    def of(cls, run: NodeRun, session: Mapping[str, Any]) -> "_Arrived":
         messages, store, thread_id = run.messages, run.store, run.thread_id
         arrived = list(filter(is_new, messages))
         archive = namespaces.transcript(thread_id)
@@ -120,14 +122,17 @@ class _Arrived:
         archived_ids = [str(item.key) for item in known if item.value.get("why") != "offloaded"]
         refetches, writes = restated(reads, items[len(arrived) :], archived_ids)
         new = [message for message in arrived if message.id not in archived_ids]
-        if run.turn and len(arrived) == len(messages):
+        # A place that the thread had before is written over by a fork, and by nobody else.
+        is_fork = session.get("turns", 0) > run.turn
+        if new and not is_fork and new == [*messages[-len(new) :]] and sequence(new[0]) <= session.get("place", -1):
             new = _behind_all(new, last_place(store, thread_id, run.context.user_id, besides=arrived))
         return cls(new, archived_ids, refetches, writes)
 
 
 def _behind_all(new: Sequence[BaseMessage], last: int) -> list[BaseMessage]:
-    """Return messages in places behind this one: a caller removed all others, and the reducer began at 0 again."""
-    return [marked(message, seq=sequence(message) + last + 1) for message in new]
+    """Return messages in places behind this one: a caller removed others, and the reducer goes on from those left."""
+    shift = max(0, last + 1 - sequence(new[0]))
+    return [marked(message, seq=sequence(message) + shift) for message in new]
 
 
 def _session(before: Mapping[str, Any], run: NodeRun, *, is_inside: bool) -> dict[str, Any]:
