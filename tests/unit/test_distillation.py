@@ -200,14 +200,16 @@ def test_what_is_built_like_a_lasting_statement_is_kept_word_for_word(said: str)
     assert (only(said).text, only(said).scope) == (quotation(said), "durable")
 
 
-def test_a_statement_that_explains_a_request_is_no_note() -> None:
+def test_a_statement_that_explains_a_request_is_for_the_session() -> None:
     said = "By day I fix lifts."
-    assert only(said)
-    assert candidates(f"{said} Which boots would you take?") == []
+    assert only(said).scope == "durable"
+    beside = only(f"{said} Which boots would you take?")
+    assert (beside.text, beside.scope) == (quotation(said), "session")
 
 
 def test_strictly_only_known_forms_of_speech_count() -> None:
     assert candidates("Spreadsheets are my happy place.", is_strict=True) == []
+    assert candidates("Spreadsheets are my happy place. Which one is free?", is_strict=True) == []
     assert candidates("I never fly at night.", is_strict=True) != []
 
 

@@ -4,7 +4,6 @@ A statement is told from a request, a quotation, a supposition, and from what ot
 docs/memory.md for what the rules know and what they miss.
 """
 
-import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -67,9 +66,9 @@ _ERRANDS = BUILT_IN.pack("provenance")
 """Tells what is asked for this once; `memory.provenance`, which reads it too, stands above this package."""
 
 _BESIDE_A_REQUEST = 6.0
-"""Weight of such a statement from which it is kept although its message asks something. Most are told to explain what
-is asked, and are of no use later: with 4.0, 33 instead of 15 of 120 new statements beside a request are kept, and of
-what is kept on PrefEval .92 instead of .94 is right."""
+"""Weight of such a statement from which it is lasting although its message asks something. Most are told to explain
+what is asked, and are kept for the session: with 4.0, 33 instead of 15 of 120 new statements beside a request are
+lasting, and of what is lasting on PrefEval .92 instead of .94 is right."""
 
 
 def candidates(
@@ -95,11 +94,11 @@ def candidates(
         return [replace(answer, quote=text.strip())]
     injected = [words(note) for note in known]
     asks = any(sentence.is_question or is_of_a_case(sentence.bare, rules) for sentence in own)
-    least = math.inf if is_strict else _BESIDE_A_REQUEST if asks else 0.0
     by_text: dict[str, Candidate] = {}
     for sentence in own:
         if words(sentence.text) not in injected:
-            for candidate in _from_sentence(sentence, rules, least):
+            found = _from_sentence(sentence, rules) or ([] if is_strict else _built_like_one(sentence, rules, asks))
+            for candidate in found or _wished(sentence):
                 by_text.setdefault(candidate.text, candidate)
     return list(by_text.values())[:MOST_PER_MESSAGE]
 
@@ -129,7 +128,8 @@ def share_meaning(one: str, other: str) -> bool:
     return bool(ours and theirs) and 2 * len(ours & theirs) >= min(len(ours), len(theirs))
 
 
-def _from_sentence(sentence: Sentence, rules: Rules, least: float) -> list[Candidate]:
+def _from_sentence(sentence: Sentence, rules: Rules) -> list[Candidate]:
+    """Return what is said in a form of speech that the rules know."""
     if (start := asked_to_remember(sentence)) is not None:
         return [_asked(sentence, start, rules)]
     is_real = not is_hypothetical(sentence.bare)
@@ -147,8 +147,11 @@ def _from_sentence(sentence: Sentence, rules: Rules, least: float) -> list[Candi
     if cue("unwanted").match(sentence.bare) and not sentence.is_question:
         subject = subject_of(sentence.text)
         return [Candidate(sentence.quote, quotation(sentence.text), "session", "preference", subject, _WISH)]
-    if is_real and _tells_of_the_user(sentence, rules, least):
-        return [replace(_quoted(sentence, sentence.text, "durable", rules), confidence=_TOLD)]
+    return []
+
+
+def _wished(sentence: Sentence) -> list[Candidate]:
+    """Return what a request wants, which says nothing about the next one."""
     return [
         Candidate(
             sentence.quote,
@@ -162,18 +165,30 @@ def _from_sentence(sentence: Sentence, rules: Rules, least: float) -> list[Candi
     ]
 
 
-def _tells_of_the_user(sentence: Sentence, rules: Rules, least: float) -> bool:
-    """Tell whether a sentence in no form of speech that the rules know is built like a lasting statement, or a rule."""
+def _built_like_one(sentence: Sentence, rules: Rules, asks: bool) -> list[Candidate]:
+    """Return a sentence in no known form of speech that is built like a lasting statement, or a rule.
+
+    Args:
+        asks: its message asks something: the statement may be there to explain that, and holds for the session unless
+            it is clearly a lasting one.
+    """
+    if is_hypothetical(sentence.bare) or not _tells_of_the_user(sentence, rules):
+        return []
+    lasting, rule = (weight(sentence.told, kind, rules) for kind in ("lasting", "rule"))
+    if lasting < 0 and rule < _LASTING_RULE:
+        return []
+    scope: NoteScope = "session" if asks and max(lasting, rule) < _BESIDE_A_REQUEST else "durable"
+    return [replace(_quoted(sentence, sentence.text, scope, rules), confidence=_TOLD)]
+
+
+def _tells_of_the_user(sentence: Sentence, rules: Rules) -> bool:
+    """Tell whether a sentence is the user's own, and of no single occasion."""
     bare, is_question = sentence.told, sentence.is_question and not sentence.is_settled
     if is_question or not is_own("", bare) or is_for_this_time(bare, rules) or is_of_a_case(bare, rules):
         return False
     if sentence.has_quotation or cue("dated").search(bare) or cue("indifferent").search(bare):
         return False
-    if _ERRANDS.fits("errand", bare) and not any(_ERRANDS.fits(kind, bare) for kind in ("lasting", "manner")):
-        return False
-    if weight(bare, "lasting", rules) >= least:
-        return True
-    return weight(bare, "rule", rules) >= max(_LASTING_RULE, least)
+    return not _ERRANDS.fits("errand", bare) or any(_ERRANDS.fits(kind, bare) for kind in ("lasting", "manner"))
 
 
 def _quoted(sentence: Sentence, clause: str, scope: NoteScope, rules: Rules) -> Candidate:
