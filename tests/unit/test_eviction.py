@@ -99,6 +99,11 @@ def test_a_question_over_the_budget_is_refused_with_the_numbers() -> None:
         planned([HumanMessage("word " * 500, id="q")], 100)
 
 
+def test_pins_that_leave_no_room_are_named() -> None:
+    with pytest.raises(BudgetError, match="pinned sentences and notes of the session need 40 tokens more"):
+        planned([HumanMessage("hello", id="q")], -40)
+
+
 def test_an_oversized_anchor_never_costs_the_recent_turns() -> None:
     messages = reduce_messages([], [[HumanMessage("task " * 3_000, id="big"), *conversation(2)]])
 

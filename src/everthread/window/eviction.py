@@ -43,6 +43,11 @@ def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, c
         reason = "over budget"
         _shrink(draft, room, context)
     if draft.tokens > room:
+        if room <= 0:
+            raise BudgetError(
+                f"pinned sentences and notes of the session need {-room:,} tokens more than the budget for the "
+                f"conversation has; unpin or shorten some, or raise `window` by at least {draft.tokens - room:,}"
+            )
         question = draft.turns[-1].groups[0].messages[0]
         raise BudgetError(
             f"what must stay needs {draft.tokens:,} tokens but the budget for the conversation is {room:,} "
