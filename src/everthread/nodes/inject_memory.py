@@ -64,11 +64,11 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     )
     # Only when the block has changed: a note that stays blocked is not reported on every turn.
     blocked = _blocked(memory, deps.rules) if event.changed else []
-    events = [event, *steered.events, *recalled, *_overruled(plan, arrived.new), *blocked, *arrived.refetches.values()]
+    events = [event, *steered.events, *recalled, *_overruled(plan, arrived.new), *blocked, *arrived.refetches]
     place = sequence(arrived.new[-1] if arrived.new else messages[-1])
     session = _session(memory.session_record, run, is_inside=is_nested(runtime))
     session |= {"turns": turn, "shared": shared, "place": place}
-    dated = [*map(_dated, arrived.new)]
+    dated = [_dated(message) for message in arrived.new]
     operations = [
         PutOp(namespaces.SESSIONS, thread_id, session, index=False),
         *arrived.refetch_writes,
@@ -105,8 +105,8 @@ class _Arrived:
     new: Sequence[BaseMessage]
     archived_ids: Sequence[str]
     """Ids of those that the transcript has already: a client may send its whole history again."""
-    refetches: Mapping[str, Refetch]
-    """By message id, an event for each new message that repeats what had left the prompt."""
+    refetches: Sequence[Refetch]
+    """An event for each new message that repeats what had left the prompt."""
     refetch_writes: Sequence[PutOp]
     """Writes after which these are not reported a second time."""
 

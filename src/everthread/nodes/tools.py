@@ -234,16 +234,15 @@ def _offloaded(
 
 def _refetch(
     request: ToolCallRequest, result: ToolMessage, readers: Collection[str]
-) -> tuple[Refetch, list[Any]] | None:
+) -> tuple[Refetch, list[PutOp]] | None:
     """Return the event of a call that asks again for what had left the prompt, and the writes that forget it."""
     if result.status == "error" or not has_readers(request.state):
         return None
     store, thread_id, call = store_of(request.runtime), thread_of(request.runtime), request.tool_call
-    refetches, forgotten = repeated(store, thread_id, [call], readers)
-    if refetches:
-        refetch = refetches[str(call["id"])]
+    if call["name"] not in readers:
+        missed = repeated(store, thread_id, call)
         # What has left may be this very result, when it did so for a model call that failed.
-        return (refetch, forgotten) if refetch.message_ids != [str(result.id)] else None
+        return missed if missed and missed[0].message_ids != [str(result.id)] else None
     # A long text is read in parts; it was missed once.
     if call["name"] == "read_tool_output" and not call["args"].get("offset"):
         read = read_back(store, thread_id, str(call["args"].get("handle", "")), str(call["id"]))

@@ -44,24 +44,12 @@ def left_operations(
     ]
 
 
-def repeated(
-    store: BaseStore, thread_id: str, calls: Iterable[Mapping[str, Any]], without: Collection[str]
-) -> tuple[dict[str, Refetch], list[PutOp]]:
-    """Return the calls that ask again for what has left, by call id, and the writes that forget it.
-
-    Args:
-        store: the run's store.
-        thread_id: the thread.
-        calls: tool calls as LangChain has them.
-        without: tools that are not looked at, since they read back what left.
-    """
-    namespace = _namespace(thread_id)
-    wanted = {
-        str(call["id"]): GetOp(namespace, f"call-{call_key(call['name'], call['args'])}")
-        for call in calls
-        if call["name"] not in without
-    }
-    return _missed(wanted, store.batch(list(wanted.values())) if wanted else [], "repeated_call")
+def repeated(store: BaseStore, thread_id: str, call: Mapping[str, Any]) -> tuple[Refetch, list[PutOp]] | None:
+    """Return the refetch of a tool call that asks again for what has left, and the writes that forget it; or None."""
+    item = store.get(_namespace(thread_id), f"call-{call_key(call['name'], call['args'])}")
+    if item is None:
+        return None
+    return _missed(item, "repeated_call", str(call["id"])), [PutOp(item.namespace, item.key, None)]
 
 
 def restated_reads(thread_id: str, messages: Iterable[BaseMessage]) -> dict[str, GetOp]:
@@ -70,35 +58,22 @@ def restated_reads(thread_id: str, messages: Iterable[BaseMessage]) -> dict[str,
     return {by: GetOp(_namespace(thread_id), f"said-{name}") for by, name in named.items() if name}
 
 
-def restated(
-    asked: Mapping[str, GetOp], found: Sequence[Any], without: Collection[str]
-) -> tuple[dict[str, Refetch], list[PutOp]]:
-    """Return the user's messages that say again what has left, by message id, and the writes that forget it.
+def restated(asked: Iterable[str], found: Sequence[Any], without: Collection[str]) -> tuple[list[Refetch], list[PutOp]]:
+    """Return the refetches of the user's messages that say again what has left, and the writes that forget it.
 
     Args:
-        asked: what `restated_reads` gave.
+        asked: ids of the messages, as `restated_reads` gave them.
         found: what the store answered, in its order.
         without: ids of messages that are not looked at, since they are no news.
     """
-    return _missed(asked, found, "restated", without)
+    again = {by: item for by, item in zip(asked, found, strict=True) if item is not None and by not in without}
+    forgets = [PutOp(item.namespace, item.key, None) for item in again.values()]
+    return [_missed(item, "restated", by) for by, item in again.items()], forgets
 
 
-def _missed(
-    asked: Mapping[str, GetOp],
-    found: Sequence[Any],
-    why: Literal["repeated_call", "restated"],
-    without: Collection[str] = (),
-) -> tuple[dict[str, Refetch], list[PutOp]]:
-    refetches: dict[str, Refetch] = {}
-    gone: list[PutOp] = []
-    for (by, read), item in zip(asked.items(), found, strict=True):
-        if isinstance(item, Item) and by not in without:
-            left = item.value
-            refetches[by] = Refetch(
-                why=why, message_ids=[left["message_id"]], left=left["left"], left_turn=left["turn"], by=by
-            )
-            gone.append(PutOp(read.namespace, read.key, None))
-    return refetches, gone
+def _missed(item: Item, why: Literal["repeated_call", "restated"], by: str) -> Refetch:
+    left = item.value
+    return Refetch(why=why, message_ids=[left["message_id"]], left=left["left"], left_turn=left["turn"], by=by)
 
 
 def read_back(store: BaseStore, thread_id: str, handle: str, by: str) -> Refetch | None:
