@@ -161,29 +161,22 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         return with_id(result, request.state) if run.keeps else result
 
     def _answered(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any], config: RunnableConfig
+        self, sent_request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any], config: RunnableConfig
     ) -> ModelCalls[ModelResponse[Any] | ExtendedModelResponse[Any]]:
-        """Answer a request whose messages may lack ids; then nothing can be changed in the agent's state."""
-        named = _named(request)
-        return self._answered_named(named, AgentModel(named, handler), config, is_fixed=named is not request)
-
-    def _answered_named(
-        self, request: ModelRequest[Any], handler: AgentModel, config: RunnableConfig, *, is_fixed: bool
-    ) -> ModelCalls[ModelResponse[Any] | ExtendedModelResponse[Any]]:
-        """Do in one step what our own graph does in several, on a view of the agent's state.
-
-        Args:
-            is_fixed: nothing can be changed in the agent's state.
-        """
+        """Do in one step what our own graph does in several, on a view of the agent's state."""
+        request = _named(sent_request)
+        # What came without an id can be neither removed from the agent's state nor replaced in it.
+        is_fixed = request is not sent_request
+        agent_model = AgentModel(request, handler)
         run = self._run(request.runtime, config)
         sent: Sequence[BaseMessage] = of_others(request.state["messages"])
         if question_of(sent) is None:
             # There is nothing that a prompt could be built around.
-            yield from _as_it_is(cast(State, {"messages": sent}), run.runtime, self._deps(request, handler, run))
-            return cast(ModelResponse[Any], handler.response)
+            yield from _as_it_is(cast(State, {"messages": sent}), run.runtime, self._deps(request, agent_model, run))
+            return cast(ModelResponse[Any], agent_model.response)
         if run.context.model is not None:
-            handler.request = request = request.override(model=resolve(run.context.model))
-        deps = self._deps(request, handler, run)
+            agent_model.request = request = request.override(model=resolve(run.context.model))
+        deps = self._deps(request, agent_model, run)
         view = ThreadView.load(run.store, run.thread_id, sent, is_guarded=run.is_guarded)
         # A deep agent's own summarizer counts the messages of the state by their position.
         stays = is_fixed or request.state.get("_summarization_event") is not None
@@ -215,18 +208,18 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         keep_offloaded()
         reply = state["messages"][-1]
         if ended_at_limit(reply):
-            handler.response = ModelResponse(result=[reply])
-        if handler.ends_turn and run.keeps:
+            agent_model.response = ModelResponse(result=[reply])
+        if agent_model.ends_turn and run.keeps:
             if "turn" in run.context.distillation:
                 state = state_after(state, (yield from distill_notes(state, runtime, deps)))
             if is_full(PromptSize.of(state, state["plan"], model), run.context):
                 state = state_after(state, (yield from summarize(state, runtime, deps)))
-        response = handler.response_with(cast(AIMessage, reply))
+        response = agent_model.response_with(cast(AIMessage, reply))
         if not run.keeps:
             return response
         # What it says is kept for other threads from the state, by the next turn: a middleware may redact it yet.
         run.store.batch(list(view.record(state, run.thread_id, stays=stays)))
-        if handler.ends_turn and not run.is_guarded:
+        if agent_model.ends_turn and not run.is_guarded:
             prune_unguarded_calls(run.store, run.thread_id, state.get("turns", 0))
         writes = offloaded["messages"] if stays else view.writes(state)
         return ExtendedModelResponse(response, Command(update={"messages": writes})) if writes else response
@@ -236,8 +229,7 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         chat = self._summarizer
         if chat is None:
             return None
-        name = tokenizer_name(chat)
-        model = ModelWithTools(chat, (), READERS, name or "unknown", provider(chat), counter_for(name))
+        model = ModelWithTools.of(chat, (), READERS)
         priced_as = self._summarizer_name(chat)
         deps = NodeDeps(self._agent, model, chat, lambda _: model, prices=self._prices, summarizer_name=priced_as)
         return partial(judge, deps=deps)
@@ -296,13 +288,11 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
                 "create it with `checkpointer=storage.checkpointer` and `store=storage.store`"
             )
 
-    def _deps(self, request: ModelRequest[Any], handler: AgentModel, run: "_Run") -> NodeDeps:
-        chat, name = request.model, tokenizer_name(request.model)
-        counter = counter_for(name)
+    def _deps(self, request: ModelRequest[Any], agent_model: AgentModel, run: "_Run") -> NodeDeps:
+        chat, counter = request.model, counter_for(tokenizer_name(request.model))
         tokens, names = self._schemas.of(request, counter)
-        sent = BoundModel(handler, tokens + handler.added_tokens(counter), names)
-        known = (name or "unknown", provider(chat), counter)
-        model = AgentModelWithTools(chat, (), READERS, *known, sent, is_altered=handler.is_altered)
+        sent = BoundModel(agent_model, tokens + agent_model.added_tokens(counter), names)
+        model = AgentModelWithTools.of(chat, (), READERS, sent=sent, is_altered=agent_model.is_altered)
         return NodeDeps(
             self._agent,
             model,
@@ -323,8 +313,10 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     def _shown(self, request: ToolCallRequest) -> tuple["_Run", ToolCallRequest]:
         """Return the run of a tool call and what the tool is to see: ours a view of the state, the agent's its own."""
         run = self._run(request.runtime, request.runtime.config)
-        is_ours = request.tool_call["name"] in OWN_TOOLS
-        return run, run.viewed(request) if is_ours and run.keeps else request
+        if not run.keeps or request.tool_call["name"] not in OWN_TOOLS:
+            return run, request
+        state = ThreadView.load(run.store, run.thread_id, request.state["messages"]).state
+        return run, replace(request, state=state, runtime=replace(run.runtime, state=state))
 
 
 def _named(request: ModelRequest[Any]) -> ModelRequest[Any]:
@@ -355,8 +347,3 @@ class _Run:
     thread_id: str
     keeps: bool
     is_guarded: bool
-
-    def viewed(self, request: ToolCallRequest) -> ToolCallRequest:
-        """Return a tool call with a view of the state."""
-        state = ThreadView.load(self.store, self.thread_id, request.state["messages"]).state
-        return replace(request, state=state, runtime=replace(self.runtime, state=state))

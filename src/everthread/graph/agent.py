@@ -38,7 +38,6 @@ from everthread.state.schemas import with_answer, with_keys
 from everthread.storage.open import Storage
 from everthread.tools import READERS
 from everthread.tools.save_memory_note import memory_tool, save_memory_note
-from everthread.window.tokens import counter_for
 
 
 @overload
@@ -198,9 +197,8 @@ def node_deps(
     rules = Rules(agent.rules) if agent.rules else BUILT_IN
 
     def with_tools(chat: ChatModel) -> ModelWithTools:
-        name = tokenizer_name(chat)
-        known = (name or "unknown", provider(chat), counter_for(name))
-        return ModelWithTools(chat, agent.tools, READERS, *known, response=response)
+        # Of the agent as it is when this is called: below it gets a tool of its own to save notes.
+        return ModelWithTools.of(chat, agent.tools, READERS, response=response)
 
     # A client keeps its connections open, so one is made per name and not per run.
     named_model = cache(lambda name: with_tools(resolve(name)))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from langchain_core.messages import AIMessage, SystemMessage
 from langchain_core.runnables import Runnable
@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore
 
 from everthread.errors import SettingsError
 from everthread.memory.rules import BUILT_IN, Rules
+from everthread.models.identity import provider, tokenizer_name
 from everthread.models.wrapped import ChatModel, input_limit, rewrapped, takes_cache_control
 from everthread.nodes.response_format import ResponseFormat
 from everthread.spend.prices import PriceList
@@ -23,7 +24,7 @@ from everthread.state import Agent, Context
 from everthread.state.context import named_user
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.prompt_cache import SLOTS
-from everthread.window.tokens import TokenCounter
+from everthread.window.tokens import TokenCounter, counter_for
 
 Lock = Callable[[str], AbstractContextManager[None]]
 """Gives the block that holds a key, as `storage.locks.hold` does: nobody else is inside one of the same key."""
@@ -57,6 +58,12 @@ class ModelWithTools:
     """Schema of the answers; None: they are text."""
     is_altered: bool = field(default=False, kw_only=True)
     """Something else is sent than the model node has put together, as other middlewares may do."""
+
+    @classmethod
+    def of(cls, chat: ChatModel, tools: Sequence[BaseTool], readers: Sequence[BaseTool], **more: Any) -> Self:
+        """Look up what a model is called and how its tokens are counted; `more` are the other fields."""
+        name = tokenizer_name(chat)
+        return cls(chat, tools, readers, name or "unknown", provider(chat), counter_for(name), **more)
 
     def bound(self, *, reads_back: bool) -> BoundModel:
         """Return the model with its tools bound."""
