@@ -10,7 +10,8 @@ import logging
 from langgraph.graph.message import add_messages
 
 from everthread.errors import StorageError
-from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, is_own
+from everthread.graph.inputs import AnyGraph
+from everthread.graph.run import KnownAnswer, Run, RunInput, is_own
 from everthread.state.messages import reduce_messages
 from everthread.storage.checkpoint_rows import Head
 from everthread.storage.checkpointer import Checkpointer

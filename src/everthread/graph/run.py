@@ -16,20 +16,6 @@ from everthread.state.context import named_user, no_user, set_dials
 from everthread.storage.pruning import dial_metadata
 from everthread.tools import OWN_TOOLS
 
-__all__ = [
-    "AnyGraph",
-    "KnownAnswer",
-    "Run",
-    "RunInput",
-    "Steps",
-    "dials_type",
-    "has_middleware",
-    "is_own",
-    "latest_of",
-    "read_run",
-    "thread_of",
-]
-
 
 @dataclass(frozen=True)
 class Run:

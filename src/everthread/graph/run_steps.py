@@ -14,11 +14,18 @@ from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from everthread.errors import AnsweredError, SettingsError
-from everthread.graph.inputs import answers_at_once, can_take_saved, check_values, has_messages, with_known_marks
+from everthread.graph.inputs import (
+    AnyGraph,
+    answers_at_once,
+    can_take_saved,
+    check_values,
+    has_messages,
+    with_known_marks,
+)
 from everthread.graph.resend import arrival, rewritten
 from everthread.graph.rest import ThreadsAtRest
 from everthread.graph.routing import AFTER_REPLY
-from everthread.graph.run import AnyGraph, KnownAnswer, Run, RunInput, Steps, is_own, latest_of, thread_of
+from everthread.graph.run import KnownAnswer, Run, RunInput, Steps, is_own, latest_of, thread_of
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import FallbackUsed
 from everthread.ledger.record import record
@@ -90,8 +97,9 @@ class RunSteps:
             yield KnownAnswer({"messages": []})
             return
         run = replace(run, input=with_known_marks(run.input, snapshot.values))
-        has_saved_input = START in snapshot.next
-        if not (run.is_new and has_saved_input):
+        # The last run died when its input was checkpointed but no node had consumed it.
+        is_behind_saved_input = run.is_new and START in snapshot.next
+        if not is_behind_saved_input:
             check_values(self.graph, run.input, snapshot.values)
         self._claim(run, session)
         self._note_fork(run.config, snapshot, session)
@@ -100,14 +108,13 @@ class RunSteps:
             self._drop_input(config)
             config = run.latest
             snapshot = self.graph.get_state(config)
-        elif run.is_new and has_saved_input:
-            # The last run died when its input was checkpointed but no node had consumed it, and a new input would
-            # take its place. This puts it into the state; no node runs.
+        elif is_behind_saved_input:
+            # The new input would take its place. This puts it into the state; no node runs.
             for _ in self.graph.stream(None, config, **{**run.options, "interrupt_before": "*"}):
                 pass
             config = run.latest
             snapshot = self.graph.get_state(config)
-        if run.is_new and has_saved_input:
+        if is_behind_saved_input:
             # Only now is the saved input in the state that the new one is added to.
             check_values(self.graph, run.input, snapshot.values)
         if run.is_new and self._died_after_reply(snapshot) and "checkpoint_id" not in config["configurable"]:

@@ -19,7 +19,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.store.base import PutOp
 
 from everthread.errors import SettingsError
-from everthread.graph.run import AnyGraph
+from everthread.graph.inputs import AnyGraph
 from everthread.ledger.events import Migrated
 from everthread.ledger.record import record
 from everthread.nodes.deps import NodeDeps

@@ -1,4 +1,4 @@
-"""Open a SQLite file, or a database in memory,."""
+"""Open a SQLite file, or a database in memory."""
 
 import sqlite3
 from collections.abc import Sequence
