@@ -89,7 +89,7 @@ def summarize(
     compaction = plan_compaction(run, plan, is_asked_for=is_asked_for)
     summary, failure = compaction.by_rules, ""
     if summary is not None and compaction.unread:
-        summary, failure = yield from _rewritten(compaction, summary, deps)
+        summary, failure = yield from _ask_summarizer(compaction, summary, deps)
     return _applied(run, plan, compaction, summary, failure)
 
 
@@ -156,52 +156,65 @@ def _may_ask(summary: Summary, deps: NodeDeps) -> bool:
     return deps.writes_summaries and (summary.failures < MOST_FAILURES or summary.version % 5 == 0)
 
 
-def _rewritten(compaction: Compaction, by_rules: Summary, deps: NodeDeps) -> ModelCalls[tuple[Summary, str]]:
-    """Ask the summariser for a better text.
-
-    The ladder: as asked, then shorter, then the rules. A refusal or an outage is not asked again: the client has
-    retried it already.
+def _ask_summarizer(compaction: Compaction, by_rules: Summary, deps: NodeDeps) -> ModelCalls[tuple[Summary, str]]:
+    """Ask the summariser for a better text, a chunk of the messages after the other.
 
     Returns:
         The summary, and why it is by rules; empty when it is not.
     """
-    count, limits, counter = compaction.size.counter.text, compaction.size.limits, compaction.size.counter
+    size, sections = compaction.size, deps.agent.summary_sections
+    counter, chunk_tokens = size.counter, _chunk_tokens(deps, size)
     waiting = numbered_lines(compaction.unread)
-    sizes = [size + _NUMBER for size in line_sizes(waiting, counter)]
-    read = _whole_requests(sizes, _chunk_tokens(deps, compaction.size))
+    sizes = [tokens + _NUMBER for tokens in line_sizes(waiting, counter)]
+    read = _whole_requests(sizes, chunk_tokens)
     lines, later = waiting[:read], waiting[read:]
     numbered = dict(enumerate((source for source, _ in lines), start=1))
     shown = [f"[{number}] {line}" for number, (_, line) in enumerate(lines, start=1)]
-    old = render_story(compaction.size.summary, deps.agent.summary_sections) if compaction.size.summary else ""
+    text = old = render_story(size.summary, sections) if size.summary else ""
+    failed = by_rules.model_copy(update={"failures": by_rules.failures + 1})
     # The rules have written a line for every message, also for those of parts beyond the limit.
-    chunks = _chunks(shown, sizes[:read], _chunk_tokens(deps, compaction.size), count)[-MOST_CHUNKS:]
-    text, failed = old, by_rules.model_copy(update={"failures": by_rules.failures + 1})
-    for chunk in chunks:
-        failure = ""
-        for words in (SUMMARY_WORDS, SUMMARY_WORDS // 2):
-            try:
-                reply = yield ModelCall(deps.summarizer, [HumanMessage(_request(chunk, text, words, deps))])
-            except SpendError as error:
-                # Nothing has failed: what was not read waits for the next compaction that may be paid for.
-                return by_rules, f"SpendError: {error}"
-            except Exception as error:  # noqa: BLE001 - best effort: the rules have written one already
-                failure = type(error).__name__
-                if is_overflow(error):
-                    continue
-                break
-            # What the rules may keep is also what a summariser may: no text grows without bound.
-            failure = "" if usable(str(reply.text), limits.story, count) else "unusable summary"
-            if not failure:
-                text = str(reply.text)
-                break
+    for chunk in _chunks(shown, sizes[:read], chunk_tokens, counter.text)[-MOST_CHUNKS:]:
+        try:
+            text, failure = yield from _with_chunk(chunk, text, size, deps)
+        except SpendError as error:
+            # Nothing has failed: what was not read waits for the next compaction that may be paid for.
+            return by_rules, f"SpendError: {error}"
         if failure:
             return failed, failure
     support = "\n".join([old, *shown])
-    sections = deps.agent.summary_sections
     new = rewritten(
-        by_rules, text, numbered, sections=sections, limits=limits, counter=counter, support=support, later=later
+        by_rules, text, numbered, sections=sections, limits=size.limits, counter=counter, support=support, later=later
     )
     return (new, "") if new is not None else (failed, "unsupported summary")
+
+
+def _with_chunk(chunk: Sequence[str], summary: str, size: PromptSize, deps: NodeDeps) -> ModelCalls[tuple[str, str]]:
+    """Ask for a summary with a chunk of messages in it: as asked, then shorter.
+
+    A refusal or an outage is not asked again: the client has retried it already.
+
+    Returns:
+        The text, and why there is none; empty when there is one.
+
+    Raises:
+        SpendError: the call may not be paid for.
+    """
+    failure = ""
+    for words in (SUMMARY_WORDS, SUMMARY_WORDS // 2):
+        try:
+            reply = yield ModelCall(deps.summarizer, [HumanMessage(_request(chunk, summary, words, deps))])
+        except SpendError:
+            raise
+        except Exception as error:  # noqa: BLE001 - best effort: the rules have written one already
+            failure = type(error).__name__
+            if not is_overflow(error):
+                break
+        else:
+            # What the rules may keep is also what a summariser may: no text grows without bound.
+            if usable(str(reply.text), size.limits.story, size.counter.text):
+                return str(reply.text), ""
+            failure = "unusable summary"
+    return summary, failure
 
 
 def _request(chunk: Sequence[str], summary: str, words: int, deps: NodeDeps) -> str:
