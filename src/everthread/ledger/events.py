@@ -44,6 +44,13 @@ class _Event(BaseModel):
     """Whose ledger it is in; set when the event is recorded."""
 
 
+class _ByHand(_Event):
+    """An event that a person can be behind."""
+
+    actor: str = ""
+    """Who asked for it, as a user id; empty when nobody did."""
+
+
 class PromptAssembled(_Event):
     """A prompt was built and is about to be sent."""
 
@@ -69,13 +76,6 @@ class PromptAssembled(_Event):
     """What it is made of; None in events of older versions."""
     watermarks: tuple[int, int] | None = None
     """Tokens of the history down to which evictions go, and above which they begin; None in older events."""
-
-
-class _ByHand(_Event):
-    """An event that a person can be behind."""
-
-    actor: str = ""
-    """Who asked for it, as a user id; empty when nobody did."""
 
 
 class Evicted(_Event):
