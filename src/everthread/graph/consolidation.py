@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError, SettingsError
-from everthread.graph.ending import consolidated
+from everthread.graph.ending import end_in_store
 from everthread.nodes.deps import check_signed_in
 from everthread.state import Agent, State, namespaces
 from everthread.storage.open import Storage
@@ -138,7 +138,7 @@ def end_sessions(
     done: ConsolidationOutput = {"ended": [], "kept": []}
     for record in chosen:
         agent, write = (agents or {}).get(str(record.get("agent"))), runtime.stream_writer
-        ending = consolidated(store, record["thread_id"], record["user_id"], agent, write=write)
+        ending = end_in_store(store, record["thread_id"], record["user_id"], agent, write=write)
         done["kept" if ending.failure else "ended"].append(ending.thread_id)
     return done
 

@@ -123,7 +123,7 @@ def _ended(graph: GuardedGraph | None, storage: Storage, thread_id: str, user_id
     is_run = graph is not None and is_own(graph.graph) and is_ours
     if graph is None or not is_run or is_open(graph.get_state(config)):
         with storage.locks.hold(thread_id):
-            return consolidated(storage.store, thread_id, user_id, said=_said_last(storage, thread_id, user_id))
+            return end_in_store(storage.store, thread_id, user_id, said=_said_last(storage, thread_id, user_id))
     before = _notes(storage.store, thread_id, user_id)
     context = Context(user_id=user_id)
     parts = graph.stream({"end_session": True}, config, context=context, stream_mode="custom")
@@ -131,7 +131,7 @@ def _ended(graph: GuardedGraph | None, storage: Storage, thread_id: str, user_id
     return _ending_of(events, before, storage.store, thread_id, user_id)
 
 
-def consolidated(
+def end_in_store(
     store: BaseStore,
     thread_id: str,
     user_id: str,
@@ -218,7 +218,7 @@ def end_if_idle(
             agent = (agents or {}).get(str(record.get("agent")))
             owner = str(record["user_id"])
             said = _said_last(storage, thread_id, owner)
-            return consolidated(storage.store, thread_id, owner, agent, said=said)
+            return end_in_store(storage.store, thread_id, owner, agent, said=said)
     except ThreadBusyError:
         return "busy"
 

@@ -79,7 +79,7 @@ def arrival(
     return Arrival((run_input,), writes=_leave_unanswered(working_set, sent, thread_id, ends_session=ends_session))
 
 
-def rewritten(messages: Sequence[BaseMessage], writes: Sequence[BaseMessage]) -> list[BaseMessage]:
+def for_add_messages(messages: Sequence[BaseMessage], writes: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return writes that move a turn to the end (`Arrival.is_moved`) for a channel with LangGraph's `add_messages`.
 
     That leaves a message in its place which one write removes and adds, so this writes all messages anew.

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
-from everthread.graph.ending import consolidated, has_open_session
+from everthread.graph.ending import end_in_store, has_open_session
 from everthread.state import Agent
 from everthread.state.retention import Retention
 from everthread.storage.erasing import RETENTION
@@ -213,7 +213,7 @@ class _Round:
         if user_id is None or not has_open_session(self.storage, record, thread_id):
             return ""
         agent = self.agents.get(str(record.get("agent")))
-        return consolidated(self.storage.store, thread_id, str(user_id), agent).failure
+        return end_in_store(self.storage.store, thread_id, str(user_id), agent).failure
 
     def _delete(self, deletion: Deletion) -> None:
         eraser = self.storage.eraser

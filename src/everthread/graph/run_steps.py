@@ -22,7 +22,7 @@ from everthread.graph.inputs import (
     has_messages,
     with_known_marks,
 )
-from everthread.graph.resend import arrival, rewritten
+from everthread.graph.resend import arrival, for_add_messages
 from everthread.graph.rest import ThreadsAtRest
 from everthread.graph.routing import AFTER_REPLY
 from everthread.graph.run import KnownAnswer, Run, RunInput, Steps, is_own, latest_of, thread_of
@@ -79,7 +79,7 @@ class RunSteps:
         check_owner(session.value if session else None, run.thread_id, run.user_id)
         if session is not None and self._at_rest.includes(run):
             self._claim(run, session)
-            first = self._first(run, with_known_marks(run.input, {}), run.config)
+            first = self._first_input(run, with_known_marks(run.input, {}), run.config)
             steps: Iterator[RunInput | KnownAnswer] = iter([first])
         else:
             steps = self._steps_by_state(run, session)
@@ -134,7 +134,7 @@ class RunSteps:
         step, as it is.
         """
         if not run.is_new or not isinstance(run.input, dict) or not has_messages(self.graph):
-            yield self._first(run, run.input, config)
+            yield self._first_input(run, run.input, config)
             return
         store = self.storage.store
         if self._is_own and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
@@ -171,10 +171,10 @@ class RunSteps:
             start = run.latest if index or decision.answer else config
             if decision.is_moved and not index and self._replaces_in_place:
                 messages = self.graph.get_state(start).values["messages"]
-                graph_input = {**graph_input, "messages": rewritten(messages, graph_input["messages"])}
-            yield RunInput.of(graph_input, start) if index else self._first(run, graph_input, start)
+                graph_input = {**graph_input, "messages": for_add_messages(messages, graph_input["messages"])}
+            yield RunInput.of(graph_input, start) if index else self._first_input(run, graph_input, start)
 
-    def _first(self, run: Run, graph_input: Any, config: RunnableConfig) -> RunInput:
+    def _first_input(self, run: Run, graph_input: Any, config: RunnableConfig) -> RunInput:
         """Give the first run of the graph the `run_id` that the caller names; each other one has its own.
 
         It is in the metadata of checkpoints. LangGraph takes a run with the one of the checkpoint that it begins at for

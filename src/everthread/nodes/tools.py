@@ -133,6 +133,11 @@ def _with_store(request: ToolCallRequest, fixed: ToolRuntime[Any, Any]) -> ToolC
 
 
 def _kept_or_failed(result: Any, request: ToolCallRequest, deps: NodeDeps) -> Any:
+    """Return a result as the state gets it, once what is long of it is in the transcript.
+
+    Raises:
+        _KeepingFailed: it could not be written there.
+    """
     request = replace(request, runtime=deps.with_fixed_dials(request.runtime))
     counter, reply = deps.model_for(context_of(request.runtime)).counter, last_reply(request.state)
     if isinstance(result, ToolMessage) and reply is not None and deps.ends_turn(reply):
