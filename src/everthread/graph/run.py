@@ -1,6 +1,6 @@
 """What a call of a guarded graph asks for, read before anything is claimed or saved."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -71,7 +71,7 @@ class KnownAnswer:
     """The output, as the graph would return it."""
 
 
-Steps = Generator[RunInput | KnownAnswer, None, None]
+Steps = Iterator[RunInput | KnownAnswer]
 
 
 def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options: dict[str, Any]) -> Run:
@@ -101,19 +101,19 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
     run_id = metadata.get("run_id") or configurable.get("run_id")
     configurable, metadata = ({k: v for k, v in part.items() if k != "run_id"} for part in (configurable, metadata))
     return Run(
-        sent,
-        {
+        input=sent,
+        config={
             **(config or {}),
             "configurable": {**configurable, "thread_id": thread_id},
             "metadata": {**metadata, **dial_metadata(keep, is_own=is_own(graph))},
         },
-        {**options, "context": context, "durability": durability},
-        thread_id,
-        None if user_id is None else namespaces.checked("user_id", user_id),
-        keep,
-        getattr(context, "ledger_turns", Context.ledger_turns),
-        has_new_ids,
-        str(run_id) if run_id else None,
+        options={**options, "context": context, "durability": durability},
+        thread_id=thread_id,
+        user_id=None if user_id is None else namespaces.checked("user_id", user_id),
+        keep_checkpoints=keep,
+        ledger_turns=getattr(context, "ledger_turns", Context.ledger_turns),
+        has_new_ids=has_new_ids,
+        run_id=str(run_id) if run_id else None,
     )
 
 

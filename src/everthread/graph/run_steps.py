@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -80,7 +80,7 @@ class RunSteps:
         if session is not None and self._at_rest.includes(run):
             self._claim(run, session)
             first = self._first_input(run, with_known_marks(run.input, {}), run.config)
-            steps: Iterator[RunInput | KnownAnswer] = iter([first])
+            steps: Steps = iter([first])
         else:
             steps = self._steps_by_state(run, session)
         step = None
@@ -127,7 +127,7 @@ class RunSteps:
                 break
             yield step
 
-    def _carry_out(self, run: Run, config: RunnableConfig, snapshot: StateSnapshot) -> Iterator[RunInput | KnownAnswer]:
+    def _carry_out(self, run: Run, config: RunnableConfig, snapshot: StateSnapshot) -> Steps:
         """Do what the input means by `resend.arrival`: write what that asks for, and yield the steps that are left.
 
         It edits the state too, to save the results of a turn that is given up. An input without messages is the only

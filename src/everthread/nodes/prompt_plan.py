@@ -21,7 +21,6 @@ from everthread.state.marks import sequence, synthetic
 from everthread.state.records import StoredItem
 from everthread.state.steering import Quote, Steering, steering_of
 from everthread.storage.owners import check_owner
-from everthread.storage.summaries import get_operation
 from everthread.storage.transcript import archived_by_id
 from everthread.window.compaction import render_summary
 from everthread.window.tokens import TokenCounter
@@ -54,7 +53,7 @@ def read_memory(store: BaseStore, thread_id: str, context: Context, summary_id: 
     """
     operations: list[GetOp | SearchOp] = [
         GetOp(namespaces.SESSIONS, thread_id),
-        get_operation(thread_id, summary_id or ""),
+        GetOp(namespaces.summaries(thread_id), summary_id or ""),
         GetOp(namespaces.profile(context.user_id), "profile"),
         SearchOp(namespaces.notes(context.user_id), limit=_MANY),
         SearchOp(namespaces.session_notes(thread_id), limit=_MANY),
@@ -97,7 +96,7 @@ def make_plan(
     if deps.head is None:
         head, behind = system_message(deps.agent, today, profile, block), None
     else:
-        head, behind = deps.head, synthetic("memory", _known(today, profile, block)) if deps.remembers else None
+        head, behind = deps.head, synthetic("memory", _memory_text(today, profile, block)) if deps.remembers else None
     plan = PromptPlan(
         context=context,
         today=today,
@@ -142,10 +141,10 @@ def with_summary(plan: PromptPlan, summary: Summary | None, agent: Agent) -> Pro
 
 def system_message(agent: Agent, today: str, profile: str = "", notes: str = "") -> SystemMessage:
     """Return the head of the prompt: instructions, memory policy, date, profile, long-term notes."""
-    return SystemMessage(f"{agent.instructions.strip()}\n\n{_known(today, profile, notes)}")
+    return SystemMessage(f"{agent.instructions.strip()}\n\n{_memory_text(today, profile, notes)}")
 
 
-def _known(today: str, profile: str, notes: str) -> str:
+def _memory_text(today: str, profile: str, notes: str) -> str:
     """Return what the head of the prompt says beside the instructions: memory policy, date, profile, notes."""
     return "\n\n".join(filter(None, [render("memory_policy"), f"Today is {today}.", profile, notes]))
 

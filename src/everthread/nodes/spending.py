@@ -249,7 +249,7 @@ class Account:
         if isinstance(outcome, Reservation):
             return outcome
         over, _ = outcome
-        raise self._not_made(purpose, name, "limit", _told(over, most, self._currency), most)
+        raise self._not_made(purpose, name, "limit", _reason_of(over, most, self._currency), most)
 
     def _not_made(self, purpose: str, model: str, by: Any, reason: str, most: float = 0.0) -> SpendError:
         self._record_refusal(purpose, model, by, reason, most)
@@ -263,7 +263,7 @@ class Account:
 
     def _question(self, over: Sequence[Over], call: Mapping[str, Any]) -> dict[str, Any]:
         """Return what an interrupt asks."""
-        reason = _told(over, call["most"], self._currency)
+        reason = _reason_of(over, call["most"], self._currency)
         grants = {one.limit: self._usual_grant(one, call["most"]) for one in over}
         more = " and ".join(f"{amount:,.2f} {self._currency} more {_SPANS[name]}" for name, amount in grants.items())
         return {
@@ -362,7 +362,7 @@ def _at_most(tokens: int, calibration: Calibration, counter: TokenCounter) -> in
     return math.ceil(calibration.apply(tokens) / margin)
 
 
-def _told(over: Sequence[Over], most: float, currency: str) -> str:
+def _reason_of(over: Sequence[Over], most: float, currency: str) -> str:
     """Say what is spent, and what the next call costs."""
     parts = []
     for one in over:

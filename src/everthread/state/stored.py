@@ -109,12 +109,13 @@ def _described(block: Mapping[str, Any]) -> str:
 def message_text(message: "BaseMessage | StoredMessage") -> str:
     """Return what a message says, tool calls included, as plain text."""
     text = str(message.text)
-    calls = "\n".join(f"{call['name']}({_arguments(call['args'])})" for call in getattr(message, "tool_calls", ()))
+    calls = "\n".join(map(call_text, getattr(message, "tool_calls", ())))
     return "\n".join(filter(None, (text, calls))) if calls else text
 
 
-def _arguments(arguments: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+def call_text(call: Mapping[str, Any]) -> str:
+    """Return a tool call as code has it, such as `search(city='Rome')`."""
+    return f"{call['name']}({', '.join(f'{name}={value!r}' for name, value in call['args'].items())})"
 
 
 def whole_thread(archived: Mapping[str, M], offloaded: set[str], working_set: Sequence[M]) -> list[M]:

@@ -15,6 +15,7 @@ from everthread.memory.recall.relevance import Weights
 from everthread.memory.text.words import content_words, stem, words
 from everthread.state import namespaces
 from everthread.state.marks import marks, sequence, synthetic
+from everthread.state.stored import call_text
 from everthread.storage.said import said_key
 from everthread.storage.unreadable import readable
 from everthread.window.tokens import TokenCounter
@@ -260,9 +261,7 @@ def _text(data: Mapping[str, Any]) -> str:
         return content
     blocks = [content] if isinstance(content, str) else content
     texts = [block if isinstance(block, str) else str(block.get("text") or "") for block in blocks]
-    for call in calls or ():
-        texts.append(f"{call['name']}({', '.join(f'{name}={value!r}' for name, value in call['args'].items())})")
-    return "\n".join(text for text in texts if text)
+    return "\n".join(filter(None, [*texts, *map(call_text, calls or ())]))
 
 
 def search_of(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage], shared: int | None) -> Search:

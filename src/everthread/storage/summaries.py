@@ -7,7 +7,7 @@ current summary; a fork keeps the name of its own.
 import hashlib
 
 import orjson
-from langgraph.store.base import BaseStore, GetOp, PutOp
+from langgraph.store.base import BaseStore, PutOp
 
 from everthread.state import Summary, namespaces
 
@@ -20,11 +20,6 @@ def put_operation(thread_id: str, summary: Summary) -> tuple[str, PutOp]:
     value = summary.model_dump(mode="json")
     name = f"{summary.version:06d}-{hashlib.sha256(orjson.dumps(value)).hexdigest()[:12]}"
     return name, PutOp(namespaces.summaries(thread_id), name, value, index=False)
-
-
-def get_operation(thread_id: str, name: str) -> GetOp:
-    """Prepare the read of a summary."""
-    return GetOp(namespaces.summaries(thread_id), name)
 
 
 def prune_summaries(store: BaseStore, thread_id: str, keep: int) -> int:

@@ -127,8 +127,12 @@ class LiveRun:
                 return
             await self._more.wait()
 
+    def cancel(self) -> None:
+        """Stop the run as its client has asked."""
+        self.stop(Problem(409, "the run was cancelled; the turn is kept, and `resume` goes on with it"))
+
     def stop(self, problem: Problem) -> None:
-        """Cancel the run: its thread is free when it is over, and its turn can be taken up anywhere."""
+        """End the run: its thread is free when it is over, and its turn can be taken up anywhere."""
         if self._task is not None and not self.is_over:
             self._stopped = self._stopped or problem
             self._task.cancel()
@@ -228,7 +232,7 @@ class Runs:
             while True:
                 await asyncio.sleep(_LOOK_SECONDS)
                 if await self._is_cancelled(live):
-                    live.stop(Problem(409, "the run was cancelled; the turn is kept, and `resume` goes on with it"))
+                    live.cancel()
 
     async def close(self, grace_seconds: float) -> None:
         """Take no new runs, let those that go on finish, and cancel what is left when the time is over."""

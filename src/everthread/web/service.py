@@ -313,7 +313,7 @@ class Service:
             The run, and whether it is over: another worker looks every second.
         """
         if (live := self.runs.find(own.id, run_id)) is not None:
-            live.stop(Problem(409, "the run was cancelled; the turn is kept, and `resume` goes on with it"))
+            live.cancel()
             await live.over()
             return await self.run(own, run_id), True
         run = await self.run(own, run_id)

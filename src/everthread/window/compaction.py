@@ -99,12 +99,14 @@ class Limits:
     @classmethod
     def of(cls, budget: int) -> "Limits":
         """Return the limits for a budget in tokens."""
+
+        def part(share: float, most: int) -> int:
+            return min(int(budget * share), most)
+
         return cls(
-            story=min(int(budget * STORY_SHARE), STORY_TOKENS),
-            identifiers=min(int(budget * IDENTIFIER_SHARE), IDENTIFIER_TOKENS),
-            constraints=max(
-                min(int(budget * CONSTRAINT_SHARE), CONSTRAINT_TOKENS), min(int(budget * SMALL_SHARE), SMALL_TOKENS)
-            ),
+            story=part(STORY_SHARE, STORY_TOKENS),
+            identifiers=part(IDENTIFIER_SHARE, IDENTIFIER_TOKENS),
+            constraints=max(part(CONSTRAINT_SHARE, CONSTRAINT_TOKENS), part(SMALL_SHARE, SMALL_TOKENS)),
         )
 
     def within(self, tokens: int) -> "Limits":
@@ -230,16 +232,13 @@ def _newest_story(entries: Sequence[SummaryEntry], limit: int, counter: TokenCou
     total = sum(sizes) + 6 * len({entry.section for entry in story})
     target = limit * _DROPPED_TO if total > limit else limit
     gone: set[int] = set()
-    for place in sorted(range(len(story)), key=lambda place: (_drop_rank(story[place]), place)):
+    ranks = {section: rank for rank, section in enumerate(_BY_RULES)}
+    for place in sorted(range(len(story)), key=lambda place: ranks.get(story[place].section, len(ranks))):
         if total <= (target if story[place].section in _BY_RULES else limit):
             break
         gone.add(place)
         total -= sizes[place]
     return [entry for place, entry in enumerate(story) if place not in gone]
-
-
-def _drop_rank(entry: SummaryEntry) -> int:
-    return _BY_RULES.index(entry.section) if entry.section in _BY_RULES else len(_BY_RULES)
 
 
 def _entry_tokens(entry: SummaryEntry, counter: TokenCounter) -> int:

@@ -76,7 +76,7 @@ def locate_postgres(url: str, **options: Any) -> PostgresLocation:
     Raises:
         SettingsError: it is not understood, or an option has no such value.
     """
-    given = {**_given(url), **{name: value for name, value in options.items() if value is not None}}
+    given = {**_own_options(url), **{name: value for name, value in options.items() if value is not None}}
     parameters = _parameters(url)
     pgbouncer = _flag(given.get("pgbouncer", False))
     direct_url = given.get("direct_url")
@@ -90,7 +90,7 @@ def locate_postgres(url: str, **options: Any) -> PostgresLocation:
         raise SettingsError(f"`schema` is {schema!r}; use letters, digits and `_`, at most 63")
     timeout = given.get("statement_timeout")
     return PostgresLocation(
-        _shown(url),
+        _without_password(url),
         parameters,
         parameters if direct_url is None else _parameters(str(direct_url)),
         schema=None if schema is None else str(schema),
@@ -100,7 +100,7 @@ def locate_postgres(url: str, **options: Any) -> PostgresLocation:
     )
 
 
-def _given(url: str) -> dict[str, Any]:
+def _own_options(url: str) -> dict[str, Any]:
     """Return the options of ours that a URL has."""
     return {name: value for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True) if name in _OPTIONS}
 
@@ -115,7 +115,7 @@ def _parameters(url: str) -> dict[str, Any]:
             # The password ends somewhere else than its writer thinks, and the rest would be shown as the host.
             raise ValueError
         query = [pair for pair in every if pair[0] not in _OPTIONS]
-        unknown = next((name for name, _ in query if name not in _known()), None)
+        unknown = next((name for name, _ in query if name not in _driver_parameters()), None)
         # With an `@` behind it, a name may be a piece of the password.
         if unknown is None or any("@" in value for _, value in query):
             return conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(query, quote_via=quote))))
@@ -131,17 +131,17 @@ def _parameters(url: str) -> dict[str, Any]:
     )
 
 
-def _known() -> set[str]:
+def _driver_parameters() -> set[str]:
     """Return the parameters that the driver takes."""
     return {"ssl", *(option.keyword.decode() for option in Conninfo.get_defaults())}
 
 
-def _shown(url: str) -> str:
+def _without_password(url: str) -> str:
     """Return a URL without what nobody may see."""
     parameters = _parameters(url)
     user = f"{parameters['user']}@" if parameters.get("user") else ""
     port = f":{parameters['port']}" if parameters.get("port") else ""
-    schema = f"?schema={schema}" if (schema := _given(url).get("schema")) else ""
+    schema = f"?schema={schema}" if (schema := _own_options(url).get("schema")) else ""
     return f"postgresql://{user}{parameters.get('host', '')}{port}/{parameters.get('dbname', '')}{schema}"
 
 
