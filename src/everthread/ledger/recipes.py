@@ -51,7 +51,6 @@ def recipe_of(parts: Sequence[str], *, parent: str, size_before: int, tools: str
         parent: name of the call before on this branch; empty for the first one.
         size_before: how many parts the prompt of the parent had.
         tools: name of the text with the names of its tools.
-        model: name of the model.
         marks: marks for the provider's cache that it might have.
     """
     recipe: Recipe = {"call": _name(tools, model, str(marks), *parts)}

@@ -62,8 +62,6 @@ def record(
     """Write events together with the writes that they are about in one batch, then stream, log and count them.
 
     Args:
-        store: the run's store.
-        thread_id: whose ledger it is.
         events: what was decided, in order.
         write: the run's `stream_writer`, None outside a run; each event is one JSON object on `stream_mode="custom"`,
             told by `STREAM_KEY`.
@@ -82,7 +80,6 @@ def recorded(
     """Return the writes of events, for a transaction of the caller's own, and what tells them once it is done.
 
     Args:
-        thread_id: whose ledger it is.
         events: what was decided, in order.
         write: as in `record`.
         turn: user turns of the thread so far.
@@ -114,14 +111,7 @@ def events(store: RecordReader, thread_id: str) -> Sequence[Event]:
 
 
 def events_of_turns(store: "BaseStore", thread_id: str, first: int, last: int) -> Sequence[Event]:
-    """Return a thread's events of some turns, oldest first, without reading the rest of a long ledger.
-
-    Args:
-        store: where it is.
-        thread_id: the thread.
-        first: the first turn.
-        last: the last turn.
-    """
+    """Return a thread's events of some turns, oldest first, without reading the rest of a long ledger."""
     rows = matching(store, namespaces.ledger(thread_id), {"turn": {"$gte": first, "$lte": last}})
     return readable_events(store, thread_id, rows)
 

@@ -43,8 +43,6 @@ def outdated(store: BaseStore, thread_id: str, through_turn: int) -> list[Search
     """Return the events of a turn and of all before it, and what only they have names for.
 
     Args:
-        store: holds the ledger.
-        thread_id: whose ledger.
         through_turn: newest turn that goes; none does when it is 0 or less.
     """
     if through_turn <= 0:

@@ -80,7 +80,6 @@ def explain(history: ThreadHistory, query: str, items: Sequence[LineageItem] = (
     Of a text, what the user said comes ahead of replies, tool calls and notes that say it again.
 
     Args:
-        history: the thread.
         query: an id, a handle or some words.
         items: what to explain instead of looking for `query`.
     """

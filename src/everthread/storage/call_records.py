@@ -21,8 +21,6 @@ def prune_calls(store: BaseStore, thread_id: str, keep_turns: int) -> int:
     A fork from an older checkpoint goes on without one: from the messages of its state and the transcript.
 
     Args:
-        store: has the records.
-        thread_id: the thread.
         keep_turns: turns that stay, on whatever branch; at least 1.
 
     Returns:

@@ -89,7 +89,6 @@ def search(
     Args:
         index: the words.
         namespaces: where to look: of each its number, items, words, first and last item.
-        words: of the query.
         wanted: rows at most.
         read: see `Read`.
     """

@@ -186,7 +186,6 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         """Prune threads; see LangGraph's `BaseCheckpointSaver`.
 
         Args:
-            thread_ids: the threads.
             strategy: `keep_latest` keeps the newest checkpoint of each namespace, with what it is read from;
                 `delete` keeps none.
 
@@ -321,8 +320,6 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         """Delete checkpoints, the oldest first, and what subgraphs saved for them.
 
         Args:
-            thread_id: the thread.
-            namespace: where they are.
             gone: their ids.
             others: namespaces of subgraphs, as `subgraphs_of` takes them.
         """

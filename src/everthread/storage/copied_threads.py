@@ -79,7 +79,6 @@ def copy_checkpoints(source: Storage, target: Storage, thread_id: str, digest: D
     Args:
         source: where the thread is.
         target: where it goes.
-        thread_id: the thread.
         digest: takes the digest of each checkpoint.
 
     Returns:

@@ -27,8 +27,6 @@ def document(
     """Collect everything that is held of a user; `erase` removes exactly this.
 
     Args:
-        storage: opened with `open_storage`.
-        user_id: whose data.
         progress: hears of each thread that is read.
 
     Raises:

@@ -17,7 +17,6 @@ def thread_history(reader: Reader, view: ThreadView) -> ThreadHistory:
     """Return what the database has about a thread; its messages are read as they are asked for.
 
     Args:
-        reader: the database.
         view: the thread as it is, with its working set, read with `whole=False`.
     """
     thread_id, user = view.thread_id, (view.record or {}).get("user_id")

@@ -23,7 +23,6 @@ def left_messages(
     edit has the other one.
 
     Args:
-        thread_id: the thread.
         before: messages of the newest state.
         after: those of the state that takes its place.
         turn: user turns of the thread so far.

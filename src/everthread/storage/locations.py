@@ -122,7 +122,6 @@ def prepare(location: Location, *, create: bool = True, read_only: bool = False)
     """Make sure the file is ours or new, with access for its owner only.
 
     Args:
-        location: where the database is.
         create: make the file when it does not exist.
         read_only: it will only be read, so neither the file nor its folder need be writable.
 

@@ -42,7 +42,6 @@ def shown_texts(tables: Tables, found: UserData, at: str) -> list[tuple[str, str
     """Return which texts of prompts of the user's other threads show a note that goes.
 
     Args:
-        tables: of the database.
         found: what is erased.
         at: date of the erasure, which stands in place of the text.
 

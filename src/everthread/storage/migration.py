@@ -242,8 +242,6 @@ def _copy_page(
     """Copy records inside of the target's `write`; return how many were written.
 
     Args:
-        copy: the run.
-        rows: of the source.
         digest: takes the digest of each.
         is_known: tells of a record of the target whether it came from here.
         leave_out: go on with the others when one cannot be copied.

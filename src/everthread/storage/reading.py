@@ -124,7 +124,6 @@ def records(store: RecordReader, user_id: str | None = None) -> list[dict[str, A
     """Return the sessions' records, the latest activity first.
 
     Args:
-        store: where they are.
         user_id: only this user's; None returns all.
     """
     every = list(readable(items(store, namespaces.SESSIONS), session_record))
@@ -201,8 +200,6 @@ def read_thread(source: Source, thread_id: str, *, whole: bool = True) -> Thread
     """Read a thread without running it.
 
     Args:
-        source: the database.
-        thread_id: the thread.
         whole: with what left the working set; without it `messages` are those of the working set, in full.
 
     Raises:
@@ -224,7 +221,6 @@ def thread_view(
 
     Args:
         reader: has its records; a store has them too.
-        thread_id: the thread.
         state: as its newest checkpoint has it.
         is_ours: whether our own graph runs it.
         whole: as for `read_thread`.

@@ -138,7 +138,6 @@ def recall_passages(
         searches: where to look: this thread, the user's other threads, or both.
         question: what is asked.
         limit: tokens of the block as a message.
-        counter: counts tokens.
         weights: what each clue counts; another value than the default is for measuring.
         hops: messages on either side of a match that may come along.
 
@@ -268,8 +267,6 @@ def search_of(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage],
     """Return the search for what this branch of a thread has evicted.
 
     Args:
-        store: holds the transcript.
-        thread_id: whose transcript.
         messages: the working set, oldest first.
         shared: last place that all branches share; None when there is only one branch.
     """

@@ -27,11 +27,9 @@ def left_operations(
     """Prepare the writes that remember what leaves the prompt.
 
     Args:
-        thread_id: the thread.
         left: messages that leave or are masked.
         among: messages that have the calls behind them.
         how: in which way they leave.
-        turn: user turns so far.
     """
     named = {f"call-{name}": message_id for name, message_id in results_by_call(left, among).items()}
     if how == "evicted":
@@ -92,8 +90,6 @@ def restated_blocked(
     Only a note that is refused asks for this, so the ledger may be searched.
 
     Args:
-        store: the run's store.
-        thread_id: the thread.
         message: the message that the refused note came from.
         working_set: messages of the working set; others are read from the transcript.
     """

@@ -98,7 +98,6 @@ def in_files(
     """Search the bytes of the database, its log and its index; return the finds and the sizes by file name.
 
     Args:
-        path: of the database.
         wanted: texts, each shorter than a page.
         opened: opens a file, and closes it when it may: see `Database.opened`.
     """

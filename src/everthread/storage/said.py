@@ -27,7 +27,6 @@ def said_operations(thread_id: str, user_id: str, messages: Iterable[AnyMessage]
     """Prepare the writes that make messages searchable in all threads of their user; a second time changes nothing.
 
     Args:
-        thread_id: the thread they belong to.
         user_id: who owns the thread; empty: nobody, and nothing is written.
         messages: with their places and dates; those that nobody said are left out.
     """

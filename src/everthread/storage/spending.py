@@ -81,11 +81,8 @@ def spend_rows(
     Threads without counters, as those of runs without `Spend`, are told by the replies that were kept.
 
     Args:
-        reader: an open database.
         by: some of `GROUPS`.
         prices: what such replies cost.
-        user_id: only this user's.
-        thread_id: only this thread's.
         since: only from this day on.
 
     Raises:
@@ -111,8 +108,6 @@ def replies_without_usage(reader: Reader, user_id: str | None, thread_id: str | 
     """Count the kept replies that reported no usage.
 
     Args:
-        user_id: only this user's.
-        thread_id: only this thread's.
         since: only from this day on.
     """
     threads = [str(one["thread_id"]) for one in records(reader, user_id) if thread_id in (None, one["thread_id"])]

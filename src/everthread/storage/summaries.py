@@ -26,8 +26,6 @@ def prune_summaries(store: BaseStore, thread_id: str, keep: int) -> int:
     """Delete all but the newest versions of a thread's summary.
 
     Args:
-        store: has the summaries.
-        thread_id: the thread.
         keep: versions that stay; a turn makes one at most, so as many as turns whose checkpoints may name one.
 
     Returns:

@@ -152,7 +152,6 @@ class Tables(ABC):
         """Return the items of exactly one namespace whose values hold all of some words.
 
         Args:
-            namespace: where they are.
             words: ASCII letters and digits, or others without upper and lower case; in any case, also inside of words.
             limit: most messages of a transcript, those of the last places first; None: all items, in no order.
             offset: messages to leave out ahead of them.

@@ -45,7 +45,6 @@ class ThreadSource:
     """The messages and events of one thread.
 
     Args:
-        reader: its database.
         view: the thread with its working set, read with `whole=False`.
     """
 
@@ -191,8 +190,6 @@ def page_of_events(
     """Return some of a thread's newest events, oldest first.
 
     Args:
-        reader: the database.
-        thread_id: the thread.
         kinds: only these; empty for all.
         offset: events that are newer.
         limit: events at the most.

@@ -17,7 +17,6 @@ def storage_to_read(url: str, **options: Any) -> Iterator[Storage]:
     """Open a database; where its file or folder cannot be written, a copy of it that goes afterwards.
 
     Args:
-        url: of the database.
         options: as for `open_storage`.
 
     Raises:

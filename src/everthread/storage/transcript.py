@@ -41,8 +41,6 @@ def append_operations(
     """Prepare the writes that archive messages; the key is the message id, so a retry changes nothing.
 
     Args:
-        thread_id: the thread they belong to.
-        user_id: whose conversation it is.
         messages: complete messages; masked stand-ins and synthetic ones are left out.
         why: `evicted`, `compacted` or `offloaded`.
         at: time of the decision, ISO 8601.

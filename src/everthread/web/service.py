@@ -101,8 +101,6 @@ class OwnThread:
 
         Args:
             here: the messages of its state, with their places.
-            start: the first place.
-            end: the place behind the last one.
         """
         if not here:
             return []
@@ -158,7 +156,6 @@ class Service:
     """One worker.
 
     Args:
-        storage: an open database.
         graphs: guarded graphs by the name of their agent; the first is that of new threads.
         most_runs: runs at a time.
     """

@@ -53,7 +53,6 @@ def sweep(storage: Storage, agents: Mapping[str, Agent], idle_seconds: float) ->
     """End the sessions that nobody has gone on with, and return how many; those in use are left alone.
 
     Args:
-        storage: an open database.
         agents: by their names in the records; others count as `recorded_agent` has them.
         idle_seconds: without activity.
     """

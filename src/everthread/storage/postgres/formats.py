@@ -75,10 +75,6 @@ _INDEX_AGAIN = (
 def set_up(location: PostgresLocation, *, create: bool = True) -> None:
     """Make the tables, or bring them up to date; what other apps wrote stays as it is.
 
-    Args:
-        location: of the database.
-        create: make the tables when there are none.
-
     Raises:
         StorageError: the server cannot be used, or a newer version or another program made the tables.
     """

@@ -42,7 +42,6 @@ class SessionLocks(Locks):
     """Locks of a Postgres database.
 
     Args:
-        location: of the database.
         timeout_seconds: how long a run waits for another one on the same thread; 0 never waits.
     """
 

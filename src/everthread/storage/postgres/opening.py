@@ -27,15 +27,11 @@ def open_postgres(
     lock_timeout_seconds: float,
     allowed_types: Sequence[type],
     options: Mapping[str, Any],
-    end_idle_seconds: float | None = None,
+    end_idle_seconds: float | None,
 ) -> Storage:
     """Open a database; see `open_storage`.
 
     Args:
-        url: of the database.
-        create: make the tables when there are none.
-        lock_timeout_seconds: how long a run waits for another one on the same thread.
-        allowed_types: see `Checkpointer`.
         options: see `locate_postgres`.
         end_idle_seconds: when the timers of sessions go off; None sets none.
     """

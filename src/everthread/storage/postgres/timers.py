@@ -44,7 +44,6 @@ class SessionTimers:
     """Sets timers.
 
     Args:
-        location: of the database.
         idle_seconds: without activity, after which a session ends.
 
     Raises:
@@ -76,7 +75,6 @@ class SessionTimers:
         """Set the timer of a thread's session, unless it is set; a failure is logged, since no turn may fail for it.
 
         Args:
-            thread_id: the thread.
             at: when it goes off; None: after the idle time.
             idle_seconds: of this session; None: as here.
         """

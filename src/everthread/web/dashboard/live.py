@@ -25,7 +25,6 @@ async def watch(
 
     Args:
         visit: who watches.
-        thread_id: the thread.
         state: what the page depends on, as far as this worker's run tells.
         changed: what to send when that is different, or when another worker did something.
     """

@@ -182,8 +182,6 @@ def timeline_values(storage: Storage, record: Mapping[str, Any], before: int = 0
     """Return the rows of a page.
 
     Args:
-        storage: an open database.
-        record: of the thread.
         before: the page ends ahead of this turn; 0 for the newest.
     """
     thread_id, turns = str(record["thread_id"]), int(record.get("turns", 0))
