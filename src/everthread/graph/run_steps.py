@@ -143,7 +143,7 @@ class RunSteps:
             config = run.latest
             snapshot = self.graph.get_state(config)
         # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
-        values, is_cut_off = self._values(snapshot, run), bool(snapshot.tasks)
+        values, is_cut_off = self._with_places(snapshot, run), bool(snapshot.tasks)
         decision = arrival(run.input, values, store, run.thread_id, is_cut_off=is_cut_off)
         if decision.continues and self._may_wait(run, snapshot):
             # A message that is sent again is nobody's leave to pass a breakpoint.
@@ -204,7 +204,7 @@ class RunSteps:
         event = FallbackUsed(step="input", reason=reason, used="the thread without it")
         record(self.storage.store, thread_id, [event], turn=turns_of(self.storage.store, thread_id))
 
-    def _values(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
+    def _with_places(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
         """Return the state with the places of its messages, which only our own graph and reducer write into it."""
         messages = snapshot.values.get("messages")
         if not messages or self._is_own:

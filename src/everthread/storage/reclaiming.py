@@ -71,7 +71,7 @@ def reclaim(
             # An edit of a thread of ours that went past the guard is no other app's.
             is_adopted = adopted and storage.checkpointer.last_writer(thread_id) != OWN_GRAPH
             done["checkpoints"] += storage.checkpointer.prune_turns(thread_id, dial, adopted=is_adopted)
-            done["summaries"] += _prune_summaries(storage, thread_id)
+            done["summaries"] += _prune_unnamed_summaries(storage, thread_id)
     space.check_idle(storage.locks)
     progress(space.reclaiming, 0, 1)
     space.reclaim()
@@ -79,7 +79,7 @@ def reclaim(
     return Reclaimed(before, space.size(), len(threads), done["checkpoints"], done["summaries"], done["unpruned"])
 
 
-def _prune_summaries(storage: Storage, thread_id: str) -> int:
+def _prune_unnamed_summaries(storage: Storage, thread_id: str) -> int:
     """Delete the summaries that are older than any a checkpoint names: versions only grow on a branch."""
     saved = storage.checkpointer.list({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
     oldest = min((str(one.checkpoint["channel_values"].get("summary_id") or "") for one in saved), default="")

@@ -22,14 +22,11 @@ def put_operation(thread_id: str, summary: Summary) -> tuple[str, PutOp]:
     return name, PutOp(namespaces.summaries(thread_id), name, value, index=False)
 
 
-def prune_summaries(store: BaseStore, thread_id: str, keep: int) -> int:
+def prune_summaries(store: BaseStore, thread_id: str, keep: int) -> None:
     """Delete all but the newest versions of a thread's summary.
 
     Args:
         keep: versions that stay; a turn makes one at most, so as many as turns whose checkpoints may name one.
-
-    Returns:
-        Versions that went.
     """
     namespace = namespaces.summaries(thread_id)
     items = store.search(namespace, limit=_MOST)
@@ -37,4 +34,3 @@ def prune_summaries(store: BaseStore, thread_id: str, keep: int) -> int:
     gone = [PutOp(namespace, item.key, None) for item in newest_first[keep:]]
     if gone:
         store.batch(gone)
-    return len(gone)
