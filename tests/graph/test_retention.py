@@ -324,6 +324,26 @@ def test_without_a_policy_it_says_how_to_give_one(database_url: str) -> None:
         retain(storage)
 
 
+def test_a_graph_in_the_place_of_its_agent_is_named(storage: Storage) -> None:
+    graph: Any = build_graph(AGENT, model="offline", storage=storage)
+
+    with pytest.raises(SettingsError, match="`agents` is a list of `Agent`"):
+        retain(storage, [graph])
+
+
+def test_a_time_without_a_zone_is_refused(storage: Storage) -> None:
+    with pytest.raises(SettingsError, match="`at` must be a time with its zone"):
+        retain(storage, at=LATER.replace(tzinfo=None))
+
+
+def test_an_idle_thread_of_a_database_in_memory_goes() -> None:
+    with open_storage("sqlite://", retention=POLICY) as storage:
+        talk(storage)
+
+        assert retain(storage, at=LATER).left == ()
+        assert ids(storage) == []
+
+
 @pytest.mark.parametrize(
     "values",
     [{"idle_days": 0}, {"transcript_days": -1}, {"ledger_turns": 0}, {"ledger_turns": 1.5}, {"idle_days": ""}],

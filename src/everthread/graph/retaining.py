@@ -100,11 +100,13 @@ def retain(
         verify: search the database afterwards for texts of what went.
 
     Raises:
-        SettingsError: there is no policy.
+        SettingsError: there is no policy, `agents` has something that is no `Agent`, or `at` has no time zone.
         ThreadBusyError: another process is deleting what is old.
         StorageError: rows are gone, but their bytes may be not; the next call finishes it.
     """
-    by_name = {one.name: one for one in agents}
+    by_name = _by_name(agents)
+    if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
+        raise SettingsError(f"`at` must be a time with its zone, such as `datetime.now(UTC)`, got {at!r}")
     if storage.retention is None and all(one.retention is None for one in by_name.values()):
         raise SettingsError(
             "nothing says what is kept for how long: `open_storage(url, retention=Retention(idle_days=90))`, or an "
@@ -127,6 +129,14 @@ def retain(
 async def aretain(storage: Storage, agents: Iterable[Agent] = (), **options: Any) -> Retained:
     """Do what `retain` does without blocking the event loop; a cancelled call goes on in its thread."""
     return await asyncio.to_thread(lambda: retain(storage, agents, **options))
+
+
+def _by_name(agents: Iterable[Agent]) -> dict[str, Agent]:
+    given = list(agents) if isinstance(agents, Iterable) else [agents]
+    for one in given:
+        if not isinstance(one, Agent):
+            raise SettingsError(f"`agents` is a list of `Agent`; of a graph pass what it was built of, got {one!r}")
+    return {one.name: one for one in given}
 
 
 def _policy_of(record: Mapping[str, Any], agents: Mapping[str, Agent], common: Retention | None) -> Retention | None:

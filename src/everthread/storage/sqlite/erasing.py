@@ -93,10 +93,11 @@ class SqliteEraser(Eraser):
         )
 
     def search(self, sought: list[bytes], spaces: list[Any]) -> Found:
-        """Search all tables, the full-text index and all bytes."""
+        """Search all tables, the full-text index and all bytes of the file; a database in memory has none."""
         hits, rows = in_rows(self._every_row(), sought)
         unseen = [text for text in sought if text not in {hit.text for hit in hits}]
-        in_bytes, files = in_files(self._path, unseen, self._database.opened)
+        path = self._database.location.path
+        in_bytes, files = ({}, {}) if path is None else in_files(path, unseen, self._database.opened)
         left = [f"the full-text index ({words} words)"] if (words := self._in_index(spaces)) else []
         left += [f"the bytes of {name} ({len(texts)} texts)" for name, texts in in_bytes.items()]
         return Found(hits, rows, files, left)
