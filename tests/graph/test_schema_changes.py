@@ -211,7 +211,14 @@ async def test_async_runs_migrate_too(storage: Storage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("migration", "says"), [(lambda state: state["nothing"], "KeyError: 'nothing'"), (lambda state: None, "NoneType")]
+    ("migration", "says"),
+    [
+        (lambda state: state["nothing"], "KeyError: 'nothing'"),
+        (lambda state: None, "NoneType"),
+        (lambda state: {"limit": iter([1])}, "returned 'limit' with a value that cannot be saved"),
+        (lambda state: {"gone": iter([1])}, "returned 'gone' with a value that cannot be saved"),
+        (lambda state: {**state, "messages": []}, "returned 'messages', which is no state key of your own"),
+    ],
 )
 def test_a_migration_that_fails_changes_nothing(migration: Any, says: str, storage: Storage) -> None:
     begin(storage)
@@ -220,6 +227,7 @@ def test_a_migration_that_fails_changes_nothing(migration: Any, says: str, stora
         go_on(graph_of(storage, replace(NEW, migrations=[migration]), Second))
 
     assert go_on(graph_of(storage, OLD, First)) == {"budget": 5}
+    assert migrations(storage) == []
 
 
 def test_an_older_agent_refuses_the_thread_of_a_newer_one(storage: Storage) -> None:

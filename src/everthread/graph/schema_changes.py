@@ -101,7 +101,7 @@ class StateSchema:
         # A migration may change a list in place, and what it was is still to be compared with.
         after = deepcopy({**held, **before})
         for place, migrate in enumerate(self.migrations[version:], version):
-            after = _migrated(migrate, after, f"migration {place} → {place + 1} of thread {thread_id!r}")
+            after = _migrated(migrate, after, f"migration {place} → {place + 1} of thread {thread_id!r}", serde)
         # Of a type that this graph does not know, a value may have been read as plain data.
         verbatim = self.checkpointer.verbatim()
         copied = verbatim.get_tuple(saved.config) if after.keys() - self.keys else None
@@ -214,11 +214,20 @@ def _loaded(serde: SerializerProtocol, kept: Mapping[str, Any]) -> Any:
     return kept["value"] if "value" in kept else serde.loads_typed((kept["kind"], base64.b64decode(kept["bytes"])))
 
 
-def _migrated(migrate: Migration, values: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _migrated(migrate: Migration, values: Mapping[str, Any], name: str, serde: SerializerProtocol) -> dict[str, Any]:
     try:
         after = migrate(dict(values))
     except Exception as error:
         raise SettingsError(f"{name} failed, and nothing was changed: {type(error).__name__}: {error}") from error
     if not isinstance(after, dict):
         raise SettingsError(f"{name} must return the state as a dict, got {type(after).__name__}; nothing was changed")
+    for key, value in after.items():
+        if not isinstance(key, str) or key in _OURS:
+            raise SettingsError(f"{name} returned {key!r}, which is no state key of your own; nothing was changed")
+        try:
+            serde.dumps_typed(value)
+        except (TypeError, ValueError) as error:
+            raise SettingsError(
+                f"{name} returned {key!r} with a value that cannot be saved ({error}); nothing was changed"
+            ) from error
     return after
