@@ -232,6 +232,25 @@ def test_a_passage_that_is_in_view_is_not_recalled_again(say: Say, storage: Stor
     assert sum(CODE in text for text in prompt) == 1
 
 
+@pytest.mark.parametrize(("words", "kept"), [("Paint it [redacted].", {"Paint it [redacted]."}), ("", set())])
+def test_an_edited_message_is_found_as_it_reads_now(words: str, kept: set[str], storage: Storage) -> None:
+    graph = build_graph(AGENT, model=ScriptedModel(["Red it is."]), storage=storage)
+    graph.invoke({"messages": [HumanMessage("Paint it red.", id="q")]}, at("t"), context=Context(user_id="ann"))
+
+    graph.update_state(at("t"), {"messages": [HumanMessage(words, id="q")]})
+
+    assert said(storage) == kept
+
+
+async def test_an_edit_of_an_agent_with_the_middleware_is_found_as_it_reads_now(storage: Storage) -> None:
+    agent = guarded_agent(storage, "Red it is.")
+    agent.invoke({"messages": [HumanMessage("Paint it red.", id="q")]}, FIRST)
+
+    await agent.aupdate_state(FIRST, {"messages": [HumanMessage("Paint it blue.", id="q")]})
+
+    assert said(storage) == {"Paint it blue."}
+
+
 def test_a_forgotten_thread_is_recalled_nowhere_and_leaves_the_prompts_that_showed_it(
     say: Say, storage: Storage
 ) -> None:

@@ -39,6 +39,7 @@ from everthread.storage.open import Storage
 from everthread.storage.owners import check_owner, claimed
 from everthread.storage.pruning import Pruner, edit_metadata
 from everthread.storage.reading import turns_of
+from everthread.storage.said import reworded_operations
 from everthread.window.turns import question_of
 
 logger = logging.getLogger(__name__)
@@ -340,7 +341,8 @@ class RunSteps:
 
     def _messages(self, snapshot: StateSnapshot) -> list[BaseMessage]:
         """Return the messages of a state; none where the graph calls other things so."""
-        return (snapshot.values.get("messages") or []) if has_messages(self.graph) else []
+        messages = (snapshot.values.get("messages") or []) if has_messages(self.graph) else []
+        return [one for one in messages if isinstance(one, BaseMessage)]
 
     def _keep_left(self, thread_id: str, before: Any, after: Any) -> None:
         """Keep the messages of a state that the next one does not have, for the prompts that showed them."""
@@ -350,14 +352,16 @@ class RunSteps:
 
     def edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         """Edit the state, and keep the messages that leave it for the prompts that showed them."""
-        snapshot = self._migrated_state(config)
+        snapshot, thread_id = self._migrated_state(config), thread_of(config)
+        session = self.storage.store.get(namespaces.SESSIONS, thread_id)
         if config["configurable"].get("checkpoint_id"):
-            session = self.storage.store.get(namespaces.SESSIONS, thread_of(config))
             self._note_fork(config, snapshot, session)
         metadata = {**config.get("metadata", {}), **edit_metadata(is_own=self._is_own), **self._marks}
         edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
         before, after = map(self._messages, (snapshot, self.graph.get_state(edited)))
-        self._keep_left(thread_of(config), before, after)
+        self._keep_left(thread_id, before, after)
+        if session is not None and (user_id := session.value.get("user_id")):
+            self.storage.store.batch(reworded_operations(self.storage.store, thread_id, user_id, before, after))
         return edited
 
 

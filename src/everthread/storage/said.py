@@ -46,6 +46,21 @@ def said_since_question(thread_id: str, user_id: str, messages: Sequence[AnyMess
     return said_operations(thread_id, user_id, behind)
 
 
+def reworded_operations(
+    store: BaseStore, thread_id: str, user_id: str, before: Iterable[AnyMessage], after: Iterable[AnyMessage]
+) -> list[PutOp]:
+    """Prepare the writes of an edit: messages with other words are found as they read now, emptied ones no more."""
+    old = {message.id: str(message.text) for message in before}
+    texts = {one.id: str(one.text) for one in after if one.id in old and str(one.text) != old[one.id]}
+    if not texts:
+        return []
+    kept = {item.key: item.value for item in said_in(store, thread_id, user_id)}
+    edited = {key: value for key, value in kept.items() if value.get("message_id") in texts}
+    new = {key: {**value, "text": texts[value["message_id"]]} for key, value in edited.items()}
+    space = namespaces.said(user_id)
+    return [PutOp(space, key, value if value["text"].strip() else None, index=None) for key, value in new.items()]
+
+
 def said_in(store: BaseStore, thread_id: str, user_id: str) -> Sequence[Item]:
     """Return what is kept of one thread of a user."""
     return matching(store, namespaces.said(user_id), {"thread_id": thread_id})
