@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, get_args
 
 from langchain_core.messages import BaseMessage, MessageLikeRepresentation, SystemMessage
 from langgraph.store.base import BaseStore, GetOp, PutOp
@@ -125,9 +125,11 @@ class Transcript:
             Passages by day, oldest first, inside `<recalled>`; empty when nothing was found.
 
         Raises:
-            SettingsError: `tokens` is too small, or the thread is another user's.
+            SettingsError: `tokens` is too small, `threads` is none of both, or the thread is another user's.
         """
         self._session()
+        if threads not in get_args(RecallThreads):
+            raise SettingsError(f"`threads` is {threads!r}; choose one of `this`, `mine`")
         if tokens < _LEAST_TOKENS:
             raise SettingsError(f"`tokens` must be at least {_LEAST_TOKENS}, got {tokens!r}")
         asked = Question.read(question, today or datetime.now(UTC).date())
