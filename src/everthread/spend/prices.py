@@ -7,10 +7,10 @@ from datetime import date
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from everthread.errors import SettingsError
 from everthread.spend.usage import Usage
@@ -172,7 +172,7 @@ class _PriceFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    currency: str = DEFAULT_CURRENCY
+    currency: Annotated[str, StringConstraints(strip_whitespace=True, to_upper=True, min_length=1)] = DEFAULT_CURRENCY
     date: Any = None
     """Of each model without one of its own, which is where it is checked."""
     sources: dict[str | int, str] | None = None
