@@ -154,6 +154,18 @@ def test_a_user_whose_threads_are_erased_is_still_in_the_sum(run: Run) -> None:
     assert [(row["user"], row["calls"]) for row in json.loads(out)["rows"]] == [("ada", 1)]
 
 
+@pytest.mark.parametrize("others", [(), ("t-2",)])
+def test_sums_by_thread_say_what_erased_threads_took(others: tuple[str, ...], run: Run) -> None:
+    with open_storage("sqlite:///everthread.db") as storage:
+        for thread in ("t-1", *others):
+            talk(storage, "ada", thread, reply(), spend=Spend(prices="prices.yaml"))
+    assert run("forget", "--thread", "t-1", "--yes")[0] == 0
+
+    _, _, err = run("spend", "--by", "thread")
+
+    assert err.strip() == "1 call of threads that are erased since; `--by user` has them too"
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -44,20 +44,24 @@ def spend(
         if thread is not None and not exists(reader, thread):
             raise unknown(thread)
         rows = spend_rows(reader, names, prices, user_id=user, thread_id=thread, since=day)
+        is_by_thread = "thread" in names and thread is None
+        whole = spend_rows(reader, ["user"], prices, user_id=user, since=day) if is_by_thread else rows
         silent = 0 if rows or as_json else replies_without_usage(reader, user, thread, day)
     if as_json:
         print_json({"by": names, "rows": [one.as_json() for one in rows]})
         return
+    erased = sum(one.calls for one in whole) - sum(one.calls for one in rows)
     if silent:
         note(f"no usage was reported for {counted(silent, 'call')}; `Spend` counts the tokens of such calls")
-        return
-    if not rows:
+    elif rows:
+        table = [[*(one.group[name] for name in names), *_cells(one)] for one in rows]
+        print_table([*names, *_COLUMNS], table, words=names)
+        _print_remarks(rows)
+    elif erased <= 0:
         who = "nothing was spent" if user is None else f"user {user!r} has spent nothing"
         note(f"{who}{' yet' if not day and user is None else ''}{f' since {day}' if day else ''}")
-        return
-    table = [[*(one.group[name] for name in names), *_cells(one)] for one in rows]
-    print_table([*names, *_COLUMNS], table, words=names)
-    _print_remarks(rows)
+    if erased > 0:
+        note(f"{counted(erased, 'call')} of threads that are erased since; `--by user` has them too")
 
 
 def _day(text: str) -> str:
