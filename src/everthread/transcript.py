@@ -55,15 +55,15 @@ class Transcript:
         Args:
             messages: oldest first. One with an id that is known is left out, so an append can be repeated; one
                 without gets an id.
-            at: when they were said, ISO 8601; None: now.
+            at: when they were said, ISO 8601, in UTC unless it names a zone; None: now.
 
         Returns:
             The new messages as they are kept, with their ids.
 
         Raises:
-            SettingsError: the thread is another user's, or one of an Everthread graph.
+            SettingsError: the thread is another user's, or one of an Everthread graph, or `at` is no time.
         """
-        session, at = self._session(), at or now()
+        session, at = self._session(), _time(at) if at else now()
         if session["turns"] and "tail" not in session:
             raise SettingsError(f"thread {self.thread_id!r} is run by Everthread, which keeps its transcript itself")
         given = as_messages(messages)
@@ -156,3 +156,12 @@ class Transcript:
                 f"thread {self.thread_id!r} belongs to another user than {self.user_id!r}; use a thread of their own"
             )
         return session
+
+
+def _time(text: str) -> str:
+    """Return a time with its zone."""
+    try:
+        then = datetime.fromisoformat(str(text))
+    except ValueError:
+        raise SettingsError(f"`at` must be a time such as '2026-01-31T10:00:00+00:00', got {text!r}") from None
+    return (then if then.tzinfo else then.replace(tzinfo=UTC)).isoformat()

@@ -10,7 +10,9 @@ from langgraph.store.memory import InMemoryStore
 from conversation import call
 from everthread import Transcript, build_graph, open_storage
 from everthread.errors import SettingsError
+from everthread.state import namespaces
 from everthread.storage.erasure import erase
+from everthread.storage.reading import records
 from everthread.window.tokens import counter_for
 from small_agent import AGENT, CONFIG
 
@@ -70,6 +72,27 @@ def test_a_day_is_found(store: Any) -> None:
     transcript.append(talk(2), at="2025-04-04T10:00:00+00:00")
 
     assert "order 1" in transcript.recall("What did we say yesterday about the order?", today=date(2025, 3, 5))
+
+
+@pytest.mark.parametrize("at", ["2025-03-04", "2025-03-04T00:00:00", "2025-03-04T00:00:00Z"])
+def test_a_time_without_a_zone_is_in_utc(at: str, store: Any) -> None:
+    Transcript(store, "t", "u").append(talk(1), at=at)
+
+    assert store.get(namespaces.SESSIONS, "t").value["last_activity"] == "2025-03-04T00:00:00+00:00"
+
+
+def test_what_is_no_time_is_refused_before_anything_is_kept(store: Any) -> None:
+    with pytest.raises(SettingsError, match="`at` must be a time such as"):
+        Transcript(store, "t", "u").append(talk(1), at="yesterday")
+
+    assert store.get(namespaces.SESSIONS, "t") is None
+
+
+def test_a_record_of_before_without_a_zone_is_in_utc(store: Any) -> None:
+    record = {"user_id": "u", "last_activity": "2025-03-04T10:00:00"}
+    store.put(namespaces.SESSIONS, "t", record)
+
+    assert records(store)[0]["last_activity"] == "2025-03-04T10:00:00+00:00"
 
 
 def test_what_the_prompt_shows_is_not_recalled(store: Any) -> None:

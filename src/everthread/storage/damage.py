@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from everthread.state import Note, Summary, namespaces
@@ -24,7 +24,10 @@ def session_record(item: StoredItem) -> dict[str, Any]:
     record = {"turns": 0, "consolidated_turns": 0, **item.value, "thread_id": item.key}
     for name in ("turns", "consolidated_turns"):
         int(record[name])
-    datetime.fromisoformat(record["last_activity"])
+    then = datetime.fromisoformat(record["last_activity"])
+    if then.tzinfo is None:
+        # A transcript of earlier versions kept the time that it was given; all others are in UTC.
+        record["last_activity"] = then.replace(tzinfo=UTC).isoformat()
     if not isinstance(record["user_id"], str | None):
         raise TypeError("`user_id` is no text")
     return record
