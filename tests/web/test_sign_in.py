@@ -94,6 +94,18 @@ def test_serve_key_prints_the_key_once(tmp_path: Path, capsys: pytest.CaptureFix
     assert file.stat().st_mode & 0o077 == 0
 
 
+async def test_serve_key_leaves_a_last_line_without_its_end_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    key, line = new_key("ada")
+    file.write_text(line)
+
+    assert main(["serve-key", "bob", "--api-keys", str(file)]) == 0
+
+    identity = await ApiKeys(file).identify(bearer(key))
+    assert identity is not None
+    assert identity.user_id == "ada"
+
+
 @pytest.mark.parametrize("user", ["", " ada", "a\nb", "#ada"])
 def test_serve_key_refuses_a_user_that_fits_on_no_line(user: str) -> None:
     assert main(["serve-key", user]) == 2

@@ -32,8 +32,12 @@ def serve_key(
         note(line)
     else:
         try:
-            with open(os.open(api_keys, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
+            with open(os.open(api_keys, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600), "a+b") as file:
+                file.seek(0)
+                kept = file.read()
+                # Some editors leave the last line without its end.
+                end = b"\n" if kept and not kept.endswith(b"\n") else b""
+                file.write(end + f"{line}\n".encode())
         except OSError as error:
             raise SettingsError(f"cannot write {str(api_keys)!r}: {error.strerror}") from error
         note(f"{str(api_keys)!r} has the key of user {user!r}; this is the only time that it is shown:")
