@@ -55,6 +55,16 @@ async def test_a_key_is_withdrawn_while_the_server_runs(keys: tuple[Path, str]) 
     assert await known.identify(bearer(key)) is None
 
 
+async def test_a_file_that_begins_with_a_byte_order_mark_is_read_without_it(keys: tuple[Path, str]) -> None:
+    file, key = keys
+    file.write_text(file.read_text().splitlines()[-1], encoding="utf-8-sig")
+
+    identity = await ApiKeys(file).identify(bearer(key))
+
+    assert identity is not None
+    assert identity.user_id == "Ada Lovelace"
+
+
 @pytest.mark.parametrize("headers", [{}, bearer(""), bearer("ek_wrong"), {"authorization": "Basic YTpi"}])
 async def test_no_other_key_signs_in(keys: tuple[Path, str], headers: dict[str, str]) -> None:
     assert await ApiKeys(keys[0]).identify(headers) is None

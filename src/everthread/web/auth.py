@@ -115,7 +115,7 @@ def read_text(path: Path, what: str) -> str:
         SettingsError: it cannot be read; `what` says what it is for.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SettingsError(f"cannot read the {what} {str(path)!r}: {error.strerror}") from error
     except UnicodeDecodeError as error:
