@@ -48,6 +48,18 @@ def test_an_unknown_url_is_refused(url: str) -> None:
         locate(url)
 
 
+@pytest.mark.parametrize("seconds", ["10s", None, -1, True, float("nan")])
+def test_a_wait_that_is_no_number_of_seconds_is_refused_at_once(seconds: Any) -> None:
+    with pytest.raises(SettingsError, match="`lock_timeout_seconds` must be a number of seconds from 0, got"):
+        open_storage("sqlite://", lock_timeout_seconds=seconds)
+
+
+@pytest.mark.parametrize("seconds", ["30m", -1, True, float("nan"), float("inf"), 1e12])
+def test_an_idle_time_that_no_timer_can_have_is_refused_at_once(seconds: Any) -> None:
+    with pytest.raises(SettingsError, match="`end_idle_seconds` must be a number of seconds from 0 to 3,155,760,000"):
+        open_storage("postgresql://localhost/none", end_idle_seconds=seconds)
+
+
 @pytest.mark.parametrize("url", [None, Path("a.db")])
 def test_a_url_that_is_no_text_is_refused(url: Any) -> None:
     with pytest.raises(SettingsError, match="must be a text, such as 'sqlite:///everthread"):

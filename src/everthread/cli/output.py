@@ -83,6 +83,7 @@ def error(text: str) -> None:
 _IN_OPTIONS = {
     "wait for that run or raise `lock_timeout_seconds`": "wait for that run and try again",
     "`window`": "`--window`",
+    "`end_idle_seconds`": "`--idle`",
 }
 """What the command line has for arguments of Python."""
 

@@ -1,6 +1,7 @@
 """Open a database by its URL."""
 
 from collections.abc import Sequence
+from math import inf
 
 from everthread.errors import SettingsError
 from everthread.state.retention import Retention
@@ -9,6 +10,8 @@ from everthread.storage.sqlite.opening import open_sqlite
 from everthread.storage.storage import Storage
 
 __all__ = ["Storage", "open_storage"]
+
+_CENTURY_SECONDS = 100 * 365.25 * 86_400
 
 
 def open_storage(
@@ -58,6 +61,10 @@ def open_storage(
         raise SettingsError(f"`url` must be a text, such as 'sqlite:///everthread.db', got {url!r}")
     if retention is not None and not isinstance(retention, Retention):
         raise SettingsError(f"`retention` must be a Retention, such as Retention(idle_days=90), got {retention!r}")
+    _check_seconds("lock_timeout_seconds", lock_timeout_seconds, most=inf)
+    if end_idle_seconds is not None:
+        # Later times than those of a calendar cannot be set.
+        _check_seconds("end_idle_seconds", end_idle_seconds, most=_CENTURY_SECONDS)
     options = {
         "schema": schema,
         "pool_size": pool_size,
@@ -95,3 +102,9 @@ def open_storage(
         )
     storage.retention = retention
     return storage
+
+
+def _check_seconds(name: str, value: float, *, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        limit = "" if most == inf else f" to {most:,.0f}"
+        raise SettingsError(f"`{name}` must be a number of seconds from 0{limit}, got {value!r}")
