@@ -93,9 +93,15 @@ def test_a_fixed_dial_has_its_value_in_every_guarded_run(context: Any) -> None:
 
 
 def test_a_fixed_dial_that_is_none_is_refused_when_the_graph_is_built() -> None:
-    for text in ("modle", "window=12", "policy=lru"):
-        with pytest.raises(SettingsError, match=text.partition("=")[0]):
-            build_graph(AGENT, model=ScriptedModel([]), fixed=fixed_dials(text))
+    for fixed in ({"modle": None}, {"window": 12}, {"policy": "lru"}):
+        with pytest.raises(SettingsError, match=next(iter(fixed))):
+            build_graph(AGENT, model=ScriptedModel([]), fixed=fixed)
+
+
+@pytest.mark.parametrize("text", ["modle", "window=12", "policy=lru"])
+def test_the_variable_is_named_when_one_of_its_dials_is_none(text: str) -> None:
+    with pytest.raises(SettingsError, match=f"EVERTHREAD_FIXED.*{text.partition('=')[0]}"):
+        fixed_dials(text)
 
 
 def test_values_of_fixed_dials_are_json_or_words() -> None:

@@ -13,18 +13,27 @@ from typing import Any
 
 from everthread.agents import support as support_agent
 from everthread.agents import travel as travel_agent
+from everthread.errors import SettingsError
 from everthread.graph.agent import build_graph
 from everthread.graph.consolidation import build_consolidation
 from everthread.state import Context
+from everthread.state.context import fixed_context
 
 
 def fixed_dials(text: str) -> dict[str, Any]:
-    """Read dials that clients may not set: names, or `name=value` with JSON or a word, separated by commas."""
+    """Read dials that clients may not set: names, or `name=value` with JSON or a word, separated by commas.
+
+    Raises:
+        SettingsError: one of them is no dial, or has no such value.
+    """
     fixed: dict[str, Any] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, equals, value = map(str.strip, part.partition("="))
-        # An unknown name is refused where the graph is built.
         fixed[name] = _value(value) if equals else getattr(Context, name, None)
+    try:
+        fixed_context(fixed)
+    except SettingsError as error:
+        raise SettingsError(f"`EVERTHREAD_FIXED`: {error}") from error
     return fixed
 
 
