@@ -73,6 +73,18 @@ async def test_a_message_that_is_sent_again_gets_its_own_answer(worker: MakeWork
     assert len(one.model.prompts) == 2
 
 
+async def test_a_message_is_kept_with_the_blanks_around_it(worker: MakeWorker) -> None:
+    one = worker("It returns two.")
+    client = one.client()
+    thread = await new_thread(client)
+    code = "    return 2\n\tpass\n"
+
+    await say(client, thread, code)
+
+    assert (await client.get(f"/threads/{thread}/messages")).json()["messages"][0]["content"] == code
+    assert one.model.prompts[0][-1].content == code
+
+
 async def test_a_message_comes_without_metadata(worker: MakeWorker) -> None:
     one = worker("First.")
     client = one.client()

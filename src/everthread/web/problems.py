@@ -30,6 +30,7 @@ _SAID = {
     "extra_forbidden": "there is no such field",
     "missing": "it is missing",
     "string_too_short": "it is empty",
+    "string_pattern_mismatch": "it is empty",
 }
 """Sentences for pydantic's kinds of errors, where its own are for programmers."""
 

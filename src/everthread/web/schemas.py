@@ -12,6 +12,8 @@ ThreadStatus = Literal["idle", "running", "interrupted", "unfinished"]
 RunStatus = Literal["running", "interrupted", "unfinished", "done"]
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Words = Annotated[str, StringConstraints(pattern=r"\S")]
+"""Kept as they were written, such as code that begins with blanks."""
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=_MOST)]
 Document = dict[str, Any]
 
@@ -165,7 +167,7 @@ class _RunRequest(_Request):
 class NewRun(_RunRequest):
     """A message to answer."""
 
-    message: Text | list[Document] = Field(min_length=1)
+    message: Words | list[Document] = Field(min_length=1)
     """A text, or content blocks as LangChain has them."""
     message_id: Identifier | None = None
     """Of your choice, and the id of the run: sent again, it gets the answer that it has."""
