@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import threading
+from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
 
@@ -22,7 +23,7 @@ from everthread.storage.open import Storage
 from everthread.web.auth import Identity
 from everthread.web.runs import Event, LiveRun
 from everthread.web.service import OwnThread
-from small_agent import calls, look
+from small_agent import AGENT, calls, look
 from web_worker import MakeWorker, events_of, new_thread, say, token
 
 TEA = calls(call("approve", "c1", what="tea"))
@@ -545,6 +546,19 @@ async def test_a_thread_can_be_read_steered_and_ended_where_its_agent_does_not_r
     assert "My desk is on floor 4." in shown[1].text
     assert f'{page}/chat"' not in shown[0].text
     assert (chat.status_code, "goes on where its agent runs" in chat.text) == (409, True)
+
+
+async def test_what_a_run_asks_can_be_read_where_its_agent_does_not_run(worker: MakeWorker) -> None:
+    there, here = worker(APPROVALS).client(), worker(agents=[replace(AGENT, name="other")]).client()
+    thread = await new_thread(there)
+    first, second = (await say(there, thread, message_id="m-1")).json()["interrupts"]
+    await there.post(f"/threads/{thread}/resume", json={"answers": {first["id"]: "yes"}})
+
+    read = [(await here.get(f"/threads/{thread}{rest}")).json() for rest in ("", "/runs/m-1")]
+    streamed = events_of((await here.get(f"/threads/{thread}/runs/m-1/stream")).text)
+
+    assert [(one["status"], one["interrupts"]) for one in read] == [("interrupted", [second])] * 2
+    assert (read[0]["run_id"], streamed[-1][2]) == ("m-1", read[1])
 
 
 async def test_a_graph_of_ones_own_is_served(worker: MakeWorker, storage: Storage) -> None:

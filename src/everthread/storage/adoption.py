@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Interrupt
@@ -127,9 +127,11 @@ def state_keys(saved: CheckpointTuple) -> list[str]:
 
 
 def pending_interrupts(saved: CheckpointTuple) -> list[Interrupt]:
-    """Return what the newest run of a thread waits for."""
-    written = [value for _, channel, value in saved.pending_writes or () if channel == INTERRUPT]
-    return [one for value in written for one in (value if isinstance(value, list | tuple) else [value])]
+    """Return what the newest run of a thread waits for, without what was answered while another answer is open."""
+    writes = saved.pending_writes or ()
+    done = {task for task, channel, _ in writes if channel not in (INTERRUPT, RESUME, ERROR)}
+    asked = [value for task, channel, value in writes if channel == INTERRUPT and task not in done]
+    return [one for value in asked for one in (value if isinstance(value, list | tuple) else [value])]
 
 
 class _State(TypedDict):

@@ -1,6 +1,6 @@
 """What the routes do, on any storage: the same functions as the command line's, for one user's own threads."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import Item
 from langgraph.types import Command, StateSnapshot
+from langgraph.types import Interrupt as Asked
 
 from everthread.errors import NotFoundError, SettingsError
 from everthread.graph.ending import is_open
@@ -25,7 +26,7 @@ from everthread.state import Context, Note, namespaces
 from everthread.state.marks import is_answer, is_synthetic, sequence
 from everthread.state.reducer import clean_content, words_of
 from everthread.state.stored import StoredMessage
-from everthread.storage.adoption import state_messages
+from everthread.storage.adoption import pending_interrupts, state_messages
 from everthread.storage.history import NoteHistory, note_history, thread_history
 from everthread.storage.open import Storage
 from everthread.storage.owners import claimed
@@ -81,6 +82,15 @@ class OwnThread:
     def snapshot(self) -> StateSnapshot:
         """Read its newest checkpoint."""
         return self.graph.get_state(self.config)
+
+    def state(self) -> tuple[Sequence[BaseMessage], list[Interrupt]]:
+        """Return the messages of its newest checkpoint and what it asks, also where its agent is not here."""
+        if self.graph_here is not None:
+            snapshot = self.snapshot()
+            return snapshot.values.get("messages") or [], _interrupts(snapshot.interrupts)
+        saved = self.storage.checkpointer.lenient().get_tuple(self.config)
+        asked = [] if saved is None else pending_interrupts(saved)
+        return self.messages(), _interrupts(asked)
 
     def messages(self) -> list[BaseMessage]:
         """Return the messages of its state, each with its place in the thread."""
@@ -202,14 +212,14 @@ class Service:
 
     async def thread(self, own: OwnThread) -> Thread:
         """Return a thread and its state."""
-        snapshot = await in_thread(own.snapshot)
-        question = question_of(snapshot.values.get("messages") or [])
+        messages, interrupts = await in_thread(own.state)
+        question = question_of(messages)
         statuses = await in_thread(self.statuses, [own.id])
         return Thread(
             **summary_of(own.record),
             status=statuses[own.id],
             run_id=None if question is None else str(question.id),
-            interrupts=_interrupts(snapshot),
+            interrupts=interrupts,
         )
 
     def statuses(self, thread_ids: Sequence[str]) -> dict[str, ThreadStatus]:
@@ -346,8 +356,8 @@ def _is_question(message: Any) -> bool:
     return bool(message.type == "human") and not is_synthetic(message)
 
 
-def _interrupts(snapshot: StateSnapshot) -> list[Interrupt]:
-    return [Interrupt(id=one.id, value=one.value) for one in snapshot.interrupts]
+def _interrupts(asked: Iterable[Asked]) -> list[Interrupt]:
+    return [Interrupt(id=one.id, value=one.value) for one in asked]
 
 
 def _turn(messages: Sequence[Any], run_id: str) -> Sequence[Any] | None:
@@ -372,8 +382,7 @@ def _run(own: OwnThread, run_id: str, is_busy: bool) -> Run:
     Raises:
         Problem: 404, the thread has no such message.
     """
-    snapshot = own.snapshot()
-    messages = snapshot.values.get("messages") or []
+    messages, interrupts = own.state()
     turn = _turn(messages, run_id)
     if turn is None or not (is_answer(turn[-1]) or turn[-1] is messages[-1]):
         # The question may stand alone here, as the task's anchor.
@@ -384,7 +393,7 @@ def _run(own: OwnThread, run_id: str, is_busy: bool) -> Run:
     newest = question_of(messages)
     is_last = newest is not None and any(one.id == newest.id for one in turn)
     status: RunStatus = "done" if reply is not None else "unfinished"
-    if is_last and snapshot.interrupts:
+    if is_last and interrupts:
         status = "interrupted"
     if is_last and is_busy and reply is None:
         status = "running"
@@ -394,7 +403,7 @@ def _run(own: OwnThread, run_id: str, is_busy: bool) -> Run:
         status=status,
         reply=None if reply is None else str(reply.text),
         reply_id=None if reply is None else str(reply.id),
-        interrupts=_interrupts(snapshot) if status == "interrupted" else [],
+        interrupts=interrupts if status == "interrupted" else [],
     )
 
 
