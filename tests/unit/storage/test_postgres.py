@@ -14,6 +14,7 @@ from everthread import Context, build_graph, open_storage
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
+from everthread.storage.erasure import erase
 from everthread.storage.open import Storage
 from everthread.storage.postgres.location import locate_postgres
 from everthread.storage.postgres.locks import lock_number
@@ -239,3 +240,15 @@ def test_an_item_that_is_put_without_words_leaves_the_index(storage: Storage) ->
 
     assert storage.store.search(space, query="harbour") == []
     assert sql(storage.database, "SELECT count(*) FROM everthread_spaces") == [(0,)]
+
+
+def test_users_may_be_erased_at_once(storage: Storage, other: Storage) -> None:
+    users = [f"u{number}" for number in range(4)]
+    for user in users:
+        config: Any = {"configurable": {"thread_id": f"t-{user}"}}
+        graph_of(storage, "Noted.").invoke({"messages": "I am vegan."}, config, context=Context(user_id=user))
+
+    with ThreadPoolExecutor(4) as workers:
+        done = [*workers.map(lambda user: erase(other if user == "u0" else storage, user_id=user), users)]
+
+    assert [receipt.left for receipt in done] == [()] * 4

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from everthread.storage.erasing import Doomed, Eraser, Found
-from everthread.storage.locks import Locks
+from everthread.storage.locks import Hold, Locks
 from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.index import below
 from everthread.storage.postgres.store import PostgresSearchStore
@@ -22,6 +22,10 @@ _OWN = ("everthread_changes", "everthread_docs", "everthread_spaces")
 
 _PAGE = 2_000
 """Rows that are fetched at once."""
+
+_LOCK = "\x00erasures"
+"""No id of a thread can be the same."""
+_WAIT_SECONDS = 600.0
 
 
 class PostgresEraser(Eraser):
@@ -41,6 +45,11 @@ class PostgresEraser(Eraser):
     def place(self) -> str:
         """The URL, without its password."""
         return self._database.location.url
+
+    def hold(self) -> Hold:
+        """Keep other erasures of the schema out: two at once cannot build the index anew, nor tell whose a text is."""
+        # Not a lock that Postgres itself waits for: who builds an index waits for everybody who is in a statement.
+        return self._store.locks.hold(_LOCK, timeout_seconds=_WAIT_SECONDS)
 
     def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
         """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
