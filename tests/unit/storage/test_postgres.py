@@ -242,6 +242,13 @@ def test_an_item_that_is_put_without_words_leaves_the_index(storage: Storage) ->
     assert sql(storage.database, "SELECT count(*) FROM everthread_spaces") == [(0,)]
 
 
+def test_a_vacuum_may_take_longer_than_a_statement(postgres_url: str) -> None:
+    with open_storage(postgres_url, statement_timeout=1) as storage:
+        storage.database.outside(
+            "DO $$ BEGIN ASSERT current_setting('statement_timeout') = '0'; END $$",
+        )
+
+
 def test_users_may_be_erased_at_once(storage: Storage, other: Storage) -> None:
     users = [f"u{number}" for number in range(4)]
     for user in users:

@@ -100,9 +100,10 @@ class PostgresDatabase:
         return cursor.fetchall() if cursor.description else []
 
     def outside(self, *statements: str) -> None:
-        """Execute statements that no transaction may hold, such as `VACUUM`, past a pooler."""
+        """Execute statements that no transaction may hold, such as `VACUUM`, past a pooler and without a time limit."""
         check_process(self._process)
         with _failures(), connect(self.location, direct=True) as connection:
+            connection.execute("SET statement_timeout = 0")
             for statement in statements:
                 connection.execute(statement.encode())
 
