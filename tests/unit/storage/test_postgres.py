@@ -249,6 +249,15 @@ def test_a_vacuum_may_take_longer_than_a_statement(postgres_url: str) -> None:
         )
 
 
+def test_an_erasure_removes_an_index_that_another_one_left_half_built(storage: Storage) -> None:
+    graph_of(storage, "Noted.").invoke({"messages": "I am vegan."}, CONFIG, context=Context(user_id="u"))
+    sql(storage.database, "CREATE INDEX everthread_words_ccnew ON everthread_docs USING gin (words)")
+
+    erase(storage, user_id="u")
+
+    assert sql(storage.database, "SELECT to_regclass('everthread_words_ccnew')") == [(None,)]
+
+
 def test_users_may_be_erased_at_once(storage: Storage, other: Storage) -> None:
     users = [f"u{number}" for number in range(4)]
     for user in users:

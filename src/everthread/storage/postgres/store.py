@@ -62,7 +62,9 @@ class PostgresSearchStore(SearchStore):
 
     def settle(self) -> None:
         """Build the index of words anew: GIN keeps the words of rows that are gone."""
-        self.database.outside("REINDEX INDEX CONCURRENTLY everthread_words")
+        # What one that was cut off has left: every write goes there too, and no search.
+        left = [f"DROP INDEX CONCURRENTLY IF EXISTS everthread_words_{kind}" for kind in ("ccnew", "ccold")]
+        self.database.outside(*left, "REINDEX INDEX CONCURRENTLY everthread_words")
 
     def build_index(self, *, is_damaged: bool = False) -> None:
         """Build the full-text index from the items."""
