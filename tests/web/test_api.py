@@ -1,6 +1,7 @@
 """The API's own manners: its document, its limits, its errors."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from conversation import call
 from everthread import open_storage
+from everthread.state import namespaces
 from everthread.storage.open import Storage
 from everthread.web.openapi import openapi
 from everthread.web.routes import OPERATIONS
@@ -30,6 +32,24 @@ async def test_the_document_has_every_route_and_says_what_it_does(worker: MakeWo
 
     assert described == routed - {("/openapi.json", "get"), ("/", "get")}
     assert all(each["summary"] for methods in document["paths"].values() for each in methods.values())
+
+
+async def test_the_document_has_the_statuses_of_refusals(worker: MakeWorker, storage: Storage) -> None:
+    there, here = worker().client(), worker(agents=[replace(AGENT, name="other")]).client()
+    thread = await new_thread(there)
+    note = (await there.post("/notes", json={"text": "Prefers aisle seats."})).json()["id"]
+    await there.post(f"/notes/{note}/retract")
+
+    again = await there.post(f"/notes/{note}/retract")
+    elsewhere = await here.get(f"/threads/{thread}/compaction")
+    with storage.locks.hold(namespaces.user_key("ada")):
+        busy = await there.post("/notes", json={"text": "Prefers window seats."})
+
+    paths = openapi(OPERATIONS)["paths"]
+    assert str(again.status_code) in paths["/notes/{note_id}/retract"]["post"]["responses"]
+    assert str(elsewhere.status_code) in paths["/threads/{thread_id}/compaction"]["get"]["responses"]
+    assert str(busy.status_code) in paths["/notes"]["post"]["responses"]
+    assert [one.status_code for one in (again, elsewhere, busy)] == [422, 409, 409]
 
 
 async def test_threads_are_listed_by_pages_the_newest_first(worker: MakeWorker) -> None:

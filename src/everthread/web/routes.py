@@ -349,11 +349,11 @@ OPERATIONS: Sequence[Operation] = (
     Operation("GET", "/threads/{thread_id}/runs/{run_id}/stream", follow_run, None, streams=True),
     Operation("POST", "/threads/{thread_id}/runs/{run_id}/cancel", cancel_run, Run),
     Operation("GET", "/notes", list_notes, NoteList),
-    Operation("POST", "/notes", create_note, Note, body=NewNote, status=201),
+    Operation("POST", "/notes", create_note, Note, body=NewNote, status=201, problems=[409]),
     Operation("GET", "/notes/{note_id}", get_note, Document),
     Operation("DELETE", "/notes/{note_id}", delete_note, NoteChange, problems=[409]),
     Operation("PATCH", "/notes/{note_id}", edit_note, NoteChange, body=NoteText, problems=[409]),
-    Operation("POST", "/notes/{note_id}/confirm", confirm_note, NoteChange, problems=[409]),
-    Operation("POST", "/notes/{note_id}/retract", retract_note, NoteChange, problems=[409]),
+    Operation("POST", "/notes/{note_id}/confirm", confirm_note, NoteChange, problems=[409, 422]),
+    Operation("POST", "/notes/{note_id}/retract", retract_note, NoteChange, problems=[409, 422]),
 )
 """Every route of the API; the OpenAPI document and the tests of who may see what are made from it."""

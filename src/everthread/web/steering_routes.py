@@ -63,7 +63,7 @@ STEERING: Sequence[Operation] = (
     Operation("GET", f"{_AT}/steering", list_steering, SteeringList),
     Operation("POST", f"{_AT}/steering", steer, Steering, body=NewSteering, status=201),
     Operation("DELETE", f"{_AT}/steering/{{steer_id}}", withdraw_steering, Steering),
-    Operation("GET", f"{_AT}/compaction", preview_compaction, Document, problems=[422]),
+    Operation("GET", f"{_AT}/compaction", preview_compaction, Document, problems=[409, 422]),
     Operation("POST", f"{_AT}/compaction", compact_thread, Document, problems=[409, 422, 502]),
     Operation("POST", f"{_AT}/fork", fork_thread, Fork, body=NewFork, problems=[409]),
 )
