@@ -256,6 +256,13 @@ async def test_the_first_way_that_knows_the_caller_counts(keys: tuple[Path, str]
     assert [identity and identity.user_id for identity in found] == ["Ada Lovelace", "bob", None]
 
 
+@pytest.mark.parametrize("option", ["--jwt-audience", "--jwt-issuer"])
+def test_what_tokens_must_say_is_refused_where_none_is_read(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["serve", "--port", "0", "--database", "nowhere://", option, "everthread"])
+
+    assert (code, "give `--jwt-secret` or `--jwks` too" in capsys.readouterr().err) == (2, True)
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_a_server_that_others_reach_wants_sign_in(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--host", host]) == 2

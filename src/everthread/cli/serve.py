@@ -188,6 +188,8 @@ def _auth(
     from everthread.web import ApiKeys, Authenticators, JwtKeys, LocalUser
     from everthread.web.auth import LOOPBACK
 
+    if (audience or issuer) is not None and secret is None and jwks is None:
+        raise SettingsError("`--jwt-audience` and `--jwt-issuer` are about tokens: give `--jwt-secret` or `--jwks` too")
     ways: list[Authenticator] = []
     if api_keys is not None:
         ways.append(ApiKeys(api_keys))
