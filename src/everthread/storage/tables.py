@@ -15,6 +15,13 @@ from everthread.state.namespaces import Namespace
 Execute = Callable[[str, Sequence[Any]], Iterable[Any]]
 """Executes one statement and returns its rows."""
 
+OPEN = (
+    "NOT (w.channel = '__interrupt__' AND EXISTS (SELECT 1 FROM {} o WHERE o.thread_id = w.thread_id"
+    " AND o.checkpoint_ns = w.checkpoint_ns AND o.checkpoint_id = w.checkpoint_id AND o.task_id = w.task_id"
+    " AND o.channel NOT IN ('__interrupt__', '__resume__', '__error__')))"
+)
+"""Of the writes `w` in a table, without questions that were answered while another one is open."""
+
 
 @dataclass(frozen=True)
 class StoredCheckpoint:
@@ -67,7 +74,10 @@ class Tables(ABC):
 
     @abstractmethod
     def writes(self, thread_id: str, checkpoint_id: str) -> list[tuple[str, bytes, bytes]]:
-        """Return what tasks wrote after a checkpoint, in order: channel, kind and bytes of the value."""
+        """Return what tasks wrote after a checkpoint, in order: channel, kind and bytes of the value.
+
+        A question is not among it once its task has its result.
+        """
 
     @abstractmethod
     def stored_values(self, thread_id: str) -> Iterator[tuple[str, bytes, bytes]]:

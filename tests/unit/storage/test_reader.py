@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from langgraph.types import Overwrite, interrupt
+from langgraph.types import Command, Overwrite, interrupt
 from pydantic import BaseModel
 
 from conversation import call
@@ -23,6 +23,7 @@ from everthread.storage.open import Storage
 from everthread.storage.reader import Reader
 from everthread.storage.store import StoredRow
 from everthread.storage.unreadable import readable
+from small_agent import graph_of
 from sql import sql
 
 NOW = datetime(2027, 3, 1, tzinfo=UTC)
@@ -78,6 +79,17 @@ def test_an_open_approval_reads_the_same(storage: Storage) -> None:
 
     assert graph.get_state(CONFIG).interrupts
     assert_the_same(storage, graph)
+
+
+def test_an_approval_that_was_answered_ahead_of_another_one_is_not_open(storage: Storage) -> None:
+    approvals = AIMessage("", tool_calls=[call("approve", f"c{number}", what=f"tea {number}") for number in (1, 2)])
+    graph, _ = graph_of(storage, approvals)
+    graph.invoke({"messages": "Tea?"}, CONFIG)
+    first, second = graph.get_state(CONFIG).interrupts
+
+    graph.invoke(Command(resume={first.id: "yes"}), CONFIG)
+
+    assert list(Reader(storage.tables).state("t").asked) == [second.value]
 
 
 @pytest.mark.parametrize("steps", range(1, 6))
