@@ -244,9 +244,8 @@ def test_an_item_that_is_put_without_words_leaves_the_index(storage: Storage) ->
 
 def test_a_vacuum_may_take_longer_than_a_statement(postgres_url: str) -> None:
     with open_storage(postgres_url, statement_timeout=1) as storage:
-        storage.database.outside(
-            "DO $$ BEGIN ASSERT current_setting('statement_timeout') = '0'; END $$",
-        )
+        database: Any = storage.database
+        database.outside("DO $$ BEGIN ASSERT current_setting('statement_timeout') = '0'; END $$")
 
 
 def test_an_erasure_removes_an_index_that_another_one_left_half_built(storage: Storage) -> None:
