@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -135,3 +136,20 @@ def test_a_thread_of_a_plain_graph_becomes_the_first_users(storage: Storage) -> 
 
     with pytest.raises(SettingsError, match="belongs to another user"):
         graph.invoke({"messages": "hi"}, CONFIG, context=EVE)
+
+
+def test_a_context_of_the_apps_own_names_the_user(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello")
+    graph.invoke({"messages": "hi"}, CONFIG, context=SimpleNamespace(user_id="ann", tenant="acme"))
+
+    with pytest.raises(SettingsError, match="belongs to another user than 'eve'"):
+        graph.invoke({"messages": "hi"}, CONFIG, context=SimpleNamespace(user_id="eve"))
+
+
+@pytest.mark.parametrize("context", ["ann", 5, SimpleNamespace(tenant="acme")], ids=["text", "number", "object"])
+def test_a_context_that_names_no_user_is_refused(storage: Storage, context: Any) -> None:
+    graph, _ = graph_of(storage, "never")
+
+    with pytest.raises(SettingsError, match="names no user"):
+        graph.invoke({"messages": "hi"}, CONFIG, context=context)
+    assert storage.store.get(namespaces.SESSIONS, "t") is None

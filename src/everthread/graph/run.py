@@ -12,7 +12,7 @@ from langgraph.types import Command
 from everthread.errors import SettingsError
 from everthread.graph.inputs import AnyGraph, read_input
 from everthread.state import Context, namespaces
-from everthread.state.context import named_user, no_user, set_dials
+from everthread.state.context import named_dials, named_user, no_user, set_dials
 from everthread.storage.pruning import dial_metadata
 from everthread.tools import OWN_TOOLS
 
@@ -67,7 +67,7 @@ class RunInput:
 class KnownAnswer:
     """A step of a guarded run: nothing has to run, since the message has its answer already."""
 
-    values: dict[str, Any]
+    values: Any
     """The output, as the graph would return it."""
 
 
@@ -125,8 +125,10 @@ def _context(graph: AnyGraph, context: Any, configurable: Mapping[str, Any]) -> 
     if isinstance(context, Context):
         # The same, but for dials that the graph has fixed.
         return context if dials is Context else dials.from_mapping(vars(context))
+    if context is not None and not isinstance(context, Mapping):
+        return dials.from_mapping(named_dials(context, configurable))
     user = {"user_id": configurable["user_id"]} if configurable.get("user_id") else {}
-    values = {**user, **dict(context or {})}
+    values = {**user, **(context or {})}
     return dials.from_mapping(values) if values or dials is not Context else None
 
 

@@ -21,7 +21,7 @@ from everthread.models.wrapped import ChatModel, input_limit, rewrapped, takes_c
 from everthread.nodes.response_format import ResponseFormat
 from everthread.spend.prices import PriceList
 from everthread.state import Agent, Context
-from everthread.state.context import named_user
+from everthread.state.context import named_dials, named_user
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.prompt_cache import SLOTS
 from everthread.window.tokens import TokenCounter, counter_for
@@ -259,10 +259,8 @@ def _dials_of(runtime: AnyRuntime) -> Context:
     is_mapping = isinstance(context, Mapping)
     # Inside another graph it may be that graph's own, which has other keys beside a user.
     is_ours = is_mapping and (not is_nested(runtime) or context.keys() <= set(Context.__dataclass_fields__))
-    user_id = named_user(context, ensure_config().get("configurable", {}))
-    user = {"user_id": user_id} if user_id else {}
+    configurable = ensure_config().get("configurable", {})
     if context is None or is_ours:
-        return Context.from_mapping({**dict(context or {}), **user})
-    if not user:
-        raise SettingsError(f"the context of this run, a {type(context).__name__}, names no user: give it a `user_id`")
-    return Context.from_mapping(user)
+        user_id = named_user(context, configurable)
+        return Context.from_mapping({**dict(context or {}), **({"user_id": user_id} if user_id else {})})
+    return Context.from_mapping(named_dials(context, configurable))

@@ -232,6 +232,20 @@ def named_user(context: object, configurable: Mapping[str, Any]) -> Any:
     return user_id or configurable.get("user_id")
 
 
+def named_dials(context: object, configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the dials that a context of an app's own sets, which is the user alone.
+
+    Raises:
+        SettingsError: neither it nor `configurable` names one.
+    """
+    user_id = named_user(context, configurable)
+    if not user_id:
+        raise SettingsError(
+            f"the context of this run, of type {type(context).__name__}, names no user: give it a `user_id`"
+        )
+    return {"user_id": user_id}
+
+
 def no_user() -> SettingsError:
     """Return the error of a run whose user has to be known."""
     return SettingsError(
