@@ -164,6 +164,27 @@ def test_the_answer_of_a_message_sent_again_is_streamed_like_any_other(
     assert expected(part) == "re: a"
 
 
+def test_a_message_sent_again_returns_the_output_that_is_asked_for(storage: Storage) -> None:
+    graph = chat(storage)
+    say(graph, "a", "a")
+
+    again = {"messages": [HumanMessage("a", id="a")]}
+    messages = graph.invoke(again, CONFIG, output_keys="messages")
+
+    assert [one.text for one in messages] == ["a", "re: a"]
+    assert graph.invoke(again, CONFIG, output_keys=["seen"]) == {"seen": ["answer"]}
+
+
+async def test_a_message_sent_again_returns_parts_where_they_are_asked_for(storage: Storage) -> None:
+    graph = chat(storage)
+    say(graph, "a", "a")
+
+    again = {"messages": [HumanMessage("a", id="a")]}
+    (part,) = await graph.ainvoke(again, CONFIG, stream_mode=["values"])
+
+    assert part[1]["messages"][-1].text == "re: a"
+
+
 def test_messages_get_ids_before_the_graph_has_them(storage: Storage) -> None:
     graph = chat(storage)
     graph.invoke({"messages": ("user", "hi")}, CONFIG)

@@ -281,7 +281,9 @@ def _step_limit(config: RunnableConfig) -> Iterator[None]:
 
 
 def _output(answer: KnownAnswer, options: Mapping[str, Any]) -> Any:
-    """Return an answer as `invoke` would."""
+    """Return an answer as `invoke` would: a list of parts in any mode but `values`."""
+    if options.get("stream_mode", "values") != "values":
+        return [*_streamed(answer, options)]
     return GraphOutput(value=answer.values) if options.get("version") == "v2" else answer.values
 
 

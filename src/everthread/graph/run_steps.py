@@ -95,7 +95,7 @@ class RunSteps:
         snapshot = self._migrated_state(run.config)
         self._check_answer(run, snapshot)
         if session is None and snapshot.metadata is None and self._is_nothing_to_do(run):
-            yield KnownAnswer({"messages": []})
+            yield KnownAnswer(self._output_of({"messages": []}, run))
             return
         run = replace(run, input=with_known_marks(run.input, snapshot.values))
         # The last run died when its input was checkpointed but no node had consumed it.
@@ -148,12 +148,12 @@ class RunSteps:
         decision = arrival(run.input, values, store, run.thread_id, is_cut_off=is_cut_off)
         if decision.continues and self._may_wait(run, snapshot):
             # A message that is sent again is nobody's leave to pass a breakpoint.
-            yield KnownAnswer(self._output_of(snapshot.values))
+            yield KnownAnswer(self._output_of(snapshot.values, run))
             return
         if decision.writes:
             store.batch(list(decision.writes))
         if decision.answer:
-            output = {**self._output_of(snapshot.values), "messages": list(decision.answer)}
+            output = self._output_of({**snapshot.values, "messages": list(decision.answer)}, run)
             if "structured_response" in output and decision.answer[-1].id != snapshot.values["messages"][-1].id:
                 # That is the answer of a later turn.
                 output["structured_response"] = None
@@ -230,9 +230,11 @@ class RunSteps:
             return False
         return tasks <= AFTER_REPLY and is_answer(messages[-1])
 
-    def _output_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        names = self.graph.output_channels
-        return {name: values[name] for name in ([names] if isinstance(names, str) else names) if name in values}
+    def _output_of(self, values: Mapping[str, Any], run: Run) -> Any:
+        """Return what a run would return of a state: the keys that it asks for, or one key's value."""
+        names = run.options.get("output_keys")
+        names = self.graph.output_channels if names is None else names
+        return values.get(names) if isinstance(names, str) else {name: values[name] for name in names if name in values}
 
     def _migrated_state(self, config: RunnableConfig) -> StateSnapshot:
         """Bring the state that a run or an edit goes on from to the keys that this graph has, and return it.
