@@ -68,6 +68,10 @@ def test_a_pattern_on_several_lines_may_have_comments(tmp_path: Path) -> None:
         ("a: [", "not YAML"),
         ("pack: constraints\nextra: 1", "unknown key 'extra'"),
         ("pack: constraints\nwords: {few: 3}", "vocabulary 'few'"),
+        ("pack: constraints\nwords: [few]", "`words` must be a mapping"),
+        ("pack: constraints\nfragments: few", "`fragments` must be a mapping"),
+        ("pack: constraints\nfragments: {few: }", "fragment 'few' must be"),
+        ("pack: constraints\nrules: [standing]", "`rules` must be a mapping"),
         ("pack: constraints\nrules: {orders: []}", "no section 'orders'"),
         ("pack: constraints\nrules: {standing: {a: b}}", "a list of rules"),
         ("pack: constraints\nrules: {standing: [pattern]}", "has no name"),
@@ -90,6 +94,11 @@ def test_a_bad_pack_is_refused_by_file_and_rule(tmp_path: Path, text: str, messa
 def test_one_path_in_place_of_a_list_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"must be a list of YAML files, such as \['mine.yaml'\]"):
         Rules("mine.yaml")
+
+
+def test_what_is_no_path_is_refused() -> None:
+    with pytest.raises(SettingsError, match="takes paths of YAML files, got None"):
+        Rules([None])  # type: ignore[list-item]
 
 
 def test_a_pack_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -103,7 +103,10 @@ class Rules:
         self._packs: dict[str, RulePack] = {}
         if isinstance(paths, str):
             raise SettingsError(f"`rules` must be a list of YAML files, such as [{paths!r}]")
-        for path in map(Path, paths):
+        for given in paths:
+            if not isinstance(given, str | Path):
+                raise SettingsError(f"`rules` takes paths of YAML files, got {given!r}")
+            path = Path(given)
             for document in _documents(path):
                 base = self.pack(_built_in_name(document, path))
                 self._packs[base.name] = _extended(base, document, str(path))
@@ -148,17 +151,20 @@ def _extended(base: RulePack, document: Mapping[str, Any], source: str) -> RuleP
     for key in document.keys() - {"pack", "sections", "words", "fragments", "rules"}:
         raise SettingsError(f"{source}: unknown key {key!r}; use pack, words, fragments and rules")
     words = dict(base.words)
-    for name, text in (document.get("words") or {}).items():
+    for name, text in _entries(document, "words", source):
         words[name] = words.get(name, frozenset()) | _vocabulary(text, name, source)
     vocabularies = {
         name: "|".join(map(re.escape, sorted(entry, key=len, reverse=True))) for name, entry in words.items()
     }
     fragments = {**base.schema.fragments, **vocabularies}
-    for name, text in (document.get("fragments") or {}).items():
-        fragments[name] = f"(?:{_filled(str(text), fragments, f'{source}: fragment {name!r}')})"
+    for name, text in _entries(document, "fragments", source):
+        place = f"{source}: fragment {name!r}"
+        if not isinstance(text, str) or not text:
+            raise SettingsError(f"{place} must be a part of a pattern, got {text!r}")
+        fragments[name] = f"(?:{_filled(text, fragments, place)})"
     schema = _Schema(base.schema.sections, fragments)
     sections = dict(base.sections)
-    for section, entries in (document.get("rules") or {}).items():
+    for section, entries in _entries(document, "rules", source):
         if section not in sections:
             raise SettingsError(
                 f"{source}: pack {base.name!r} has no section {section!r}; it has {', '.join(sections)}"
@@ -170,6 +176,13 @@ def _extended(base: RulePack, document: Mapping[str, Any], source: str) -> RuleP
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise SettingsError(f"{source}: two rules are called {twice!r}")
     return RulePack(base.name, sections, words, schema)
+
+
+def _entries(document: Mapping[str, Any], key: str, source: str) -> Iterable[tuple[str, Any]]:
+    entries = document.get(key) or {}
+    if not isinstance(entries, Mapping):
+        raise SettingsError(f"{source}: `{key}` must be a mapping of names, got {entries!r:.80}")
+    return entries.items()
 
 
 def _rule(entry: object, section: str, schema: _Schema, source: str) -> Rule:
