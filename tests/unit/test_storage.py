@@ -66,6 +66,27 @@ def test_a_url_that_is_no_text_is_refused(url: Any) -> None:
         open_storage(url)
 
 
+@pytest.mark.parametrize("types", [["Lamp"], dict])
+def test_types_that_are_no_classes_are_refused(types: Any) -> None:
+    with pytest.raises(SettingsError, match="`allowed_types` must be a list of classes"):
+        open_storage("sqlite://", allowed_types=types)
+
+
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot open the database"):
+        open_storage(f"sqlite:///{tmp_path}/{'n' * 300}")
+
+
+def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", refuse)  # root, as whom tests may run, enters every folder
+
+    with pytest.raises(StorageError, match=r"cannot open the database .* Permission denied"):
+        open_storage(f"sqlite:///{tmp_path}/a.db")
+
+
 def test_a_url_without_a_path_is_no_database_in_memory() -> None:
     with pytest.raises(SettingsError, match="'sqlite:///' names no file"):
         locate("sqlite:///")

@@ -21,7 +21,7 @@ from everthread.cli.output import counted, first_of, note, out, plain, print_jso
 from everthread.errors import EverthreadError
 from everthread.state.scrubbing import scrub
 from everthread.storage.damage import damaged_index_rows, unreadable
-from everthread.storage.locations import connect_to_read, is_postgres, locate, needing_postgres, prepare
+from everthread.storage.locations import connect_to_read, is_postgres, is_there, locate, needing_postgres, prepare
 from everthread.storage.sqlite.formats import INDEX_VERSION
 from everthread.storage.sqlite.tables import SqliteTables
 from everthread.window import ranks
@@ -236,7 +236,7 @@ def _database(url: str) -> _Findings:
         if path is None:
             yield "database", "ok", f"{scrub(url)}, in memory: nothing is kept"
             return
-        if not path.exists():
+        if not is_there(path):
             yield _missing(path)
             return
         prepare(locate(url), read_only=True)

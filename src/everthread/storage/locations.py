@@ -131,7 +131,7 @@ def prepare(location: Location, *, create: bool = True, read_only: bool = False)
     path = location.path
     if path is None:
         return
-    if path.exists():
+    if is_there(path):
         _check(path, read_only=read_only)
         return
     if not create or read_only:
@@ -142,6 +142,18 @@ def prepare(location: Location, *, create: bool = True, read_only: bool = False)
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     except OSError as error:
         raise StorageError(f"cannot create the database {str(path)!r}: {error.strerror}") from error
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether a database file exists.
+
+    Raises:
+        StorageError: nobody can tell: a folder on the way may not be entered, or no file can have so long a name.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        raise StorageError(f"cannot open the database {str(path)!r}: {error.strerror}") from error
 
 
 def is_writable(path: Path) -> bool:

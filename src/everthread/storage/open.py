@@ -1,6 +1,6 @@
 """Open a database by its URL."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 
 from everthread.errors import SettingsError
@@ -65,6 +65,8 @@ def open_storage(
     if end_idle_seconds is not None:
         # Later times than those of a calendar cannot be set.
         _check_seconds("end_idle_seconds", end_idle_seconds, most=_CENTURY_SECONDS)
+    if not isinstance(allowed_types, Collection) or not all(isinstance(one, type) for one in allowed_types):
+        raise SettingsError(f"`allowed_types` must be a list of classes, got {allowed_types!r}")
     options = {
         "schema": schema,
         "pool_size": pool_size,
