@@ -176,6 +176,17 @@ def test_update_state_edits_the_working_set(storage: Storage) -> None:
     assert [message.text for message in model.prompts[1][1:]] == ["one", "a", "2"]
 
 
+def test_update_state_may_remove_every_message(storage: Storage) -> None:
+    graph, model = graph_of(storage, "hello", "hello again")
+    ask(graph, "hi")
+
+    graph.update_state(CONFIG, {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES)]})
+
+    assert graph.get_state(CONFIG).values["messages"] == []
+    assert [one.text for one in ask(graph, "new")["messages"]] == ["new", "hello again"]
+    assert [one.text for one in model.prompts[1][1:]] == ["new"]
+
+
 async def test_runs_on_many_threads_at_once_do_not_lock_each_other_out(tmp_path: Path) -> None:
     async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph, _ = graph_of(storage, *["fine"] * 12)

@@ -97,7 +97,8 @@ def after_model(state: State, deps: NodeDeps) -> str | list[Send]:
     """Run the tools that the model called; trim again after an overflow; go on when there is a reply."""
     if state.get("overflows"):
         return "trim"
-    reply = state["messages"][-1]
+    # An edit that removes every message counts as the model's.
+    reply = state["messages"][-1] if state["messages"] else None
     if isinstance(reply, AIMessage) and reply.tool_calls:
         return tool_tasks(reply)
     return "distill_notes" if _distills(state) else after_reply(state, deps)
