@@ -8,7 +8,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langgraph.errors import EmptyInputError, InvalidUpdateError
 from langgraph.graph import START
-from langgraph.types import Command, Overwrite
+from langgraph.types import Command, Overwrite, Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -166,6 +166,33 @@ async def test_a_command_without_an_answer_is_refused(graph: GuardedGraph) -> No
         graph.invoke(Command(resume=None), CONFIG)
     with pytest.raises(SettingsError, match="the command is empty"):
         await graph.ainvoke(Command(), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        (Command(update={"mesages": "hi"}), "no state key 'mesages'"),
+        (Command(goto="modell"), "no node 'modell'"),
+        (Command(goto=["model", Send("modell", {})]), "no node 'modell'"),
+    ],
+    ids=["key", "node", "task"],
+)
+async def test_a_command_that_names_what_is_not_there_is_refused(
+    graph: GuardedGraph, storage: Storage, command: Any, named: str
+) -> None:
+    with pytest.raises(SettingsError, match=named):
+        graph.invoke(command, CONFIG)
+    with pytest.raises(SettingsError, match=named):
+        await graph.ainvoke(command, CONFIG)
+    assert storage.store.get(namespaces.SESSIONS, "t") is None
+
+
+def test_a_command_goes_to_a_node_of_the_graph(graph: GuardedGraph) -> None:
+    graph.invoke({"messages": "hi"}, CONFIG)
+
+    result = graph.invoke(Command(goto="model", update={"messages": [HumanMessage("and now?")]}), CONFIG)
+
+    assert [message.text for message in result["messages"]] == ["hi", "hello", "and now?", "again"]
 
 
 def test_an_id_that_cannot_be_stored_is_refused(graph: GuardedGraph, storage: Storage) -> None:

@@ -11,9 +11,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.channels import BinaryOperatorAggregate, DeltaChannel
-from langgraph.graph import START, add_messages
+from langgraph.graph import END, START, add_messages
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command, Send, StateSnapshot
 from pydantic import BaseModel
 
 from everthread.errors import SettingsError
@@ -36,12 +36,14 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> tuple[Any, bool]:
         The input; and whether it brings messages and all of their ids are new, so that no thread can have them yet.
 
     Raises:
-        SettingsError: it is none of these, a command is empty, a key is none of the graph's inputs, or the messages are
-            nothing that LangChain reads as such or have an id that cannot be stored.
+        SettingsError: it is none of these, a command is empty, a key or a node is none of the graph's, or the messages
+            are nothing that LangChain reads as such or have an id that cannot be stored.
     """
     taken = _taken(graph)
     if isinstance(sent, Command) and sent.resume is None and not sent.update and not sent.goto:
         raise SettingsError("the command is empty: give `resume` an answer other than None, or use `update` or `goto`")
+    if isinstance(sent, Command) and sent.graph is None:
+        _check_names(graph, sent)
     if sent is None or isinstance(sent, Command) or "__root__" in taken:
         return sent, False
     values = _as_dict(graph, sent)
@@ -191,6 +193,24 @@ def can_take_saved(graph: AnyGraph, snapshot: StateSnapshot) -> bool:
     except SettingsError:
         return False
     return True
+
+
+def _check_names(graph: AnyGraph, command: "Command[Any]") -> None:
+    """Refuse a command whose keys or nodes the graph does not have; LangGraph would leave these out.
+
+    Raises:
+        SettingsError: it names them.
+    """
+    keys = command.update.keys() if isinstance(command.update, Mapping) else ()
+    if unknown := [key for key in keys if key not in graph.builder.channels]:
+        raise SettingsError(f"the graph has no state key {unknown[0]!r} that `Command(update=…)` could set")
+    places = [command.goto] if isinstance(command.goto, str | Send) else command.goto
+    for place in places:
+        name = place.node if isinstance(place, Send) else place
+        if name != END and name not in graph.builder.nodes:
+            raise SettingsError(
+                f"the graph has no node {name!r} for `Command(goto=…)`; it has {', '.join(graph.builder.nodes)}"
+            )
 
 
 def _taken(graph: AnyGraph) -> Mapping[str, Any]:
