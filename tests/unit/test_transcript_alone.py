@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.store.memory import InMemoryStore
 
 from conversation import call
-from everthread import Transcript, build_graph, open_storage
+from everthread import Transcript, build_graph, open_storage, pipeline
 from everthread.errors import SettingsError
 from everthread.state import namespaces
 from everthread.storage.erasure import erase
@@ -130,6 +130,19 @@ def test_a_thread_that_a_graph_runs_is_refused() -> None:
 
         with pytest.raises(SettingsError, match="keeps its transcript itself"):
             Transcript(storage.store, "t", "local").append(talk(1))
+
+
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_an_agent_does_not_go_on_with_a_transcript_of_an_app(is_guarded: bool) -> None:
+    with open_storage("sqlite://") as storage:
+        transcript = Transcript(storage.store, "t", "local")
+        transcript.append(talk(1))
+        builder = pipeline(AGENT, model="offline")
+        bare = builder.compile(checkpointer=storage.checkpointer, store=storage.store)
+
+        with pytest.raises(SettingsError, match="was made by `Transcript.append`"):
+            (storage.guard(bare) if is_guarded else bare).invoke({"messages": "hi"}, CONFIG)
+        assert transcript.append(talk(2))
 
 
 def test_a_transcript_alone_is_erased_with_its_user(tmp_path: Any) -> None:

@@ -25,7 +25,7 @@ from everthread.graph.inputs import (
 from everthread.graph.resend import arrival, for_add_messages
 from everthread.graph.rest import ThreadsAtRest
 from everthread.graph.routing import AFTER_REPLY
-from everthread.graph.run import KnownAnswer, Run, RunInput, Steps, is_own, latest_of, thread_of
+from everthread.graph.run import KnownAnswer, Run, RunInput, Steps, has_middleware, is_own, latest_of, thread_of
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import FallbackUsed
 from everthread.ledger.record import record
@@ -36,7 +36,7 @@ from everthread.storage.adoption import pending_interrupts, refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
 from everthread.storage.left_messages import left_messages
 from everthread.storage.open import Storage
-from everthread.storage.owners import check_owner, claimed
+from everthread.storage.owners import check_kept_by_us, check_owner, claimed
 from everthread.storage.pruning import Pruner, edit_metadata
 from everthread.storage.reading import turns_of
 from everthread.storage.said import reworded_operations
@@ -64,6 +64,7 @@ class RunSteps:
     def __init__(self, graph: AnyGraph, storage: Storage) -> None:
         self.graph, self.storage = graph, storage
         self._is_own = is_own(graph)
+        self._remembers = self._is_own or has_middleware(graph)
         self._pruner = Pruner(storage)
         self._schema = StateSchema(graph) if self._is_own else None
         self._marks = self._schema.metadata if self._schema else {}
@@ -78,6 +79,8 @@ class RunSteps:
         run = replace(run, config={**run.config, "metadata": {**run.config["metadata"], **self._marks}})
         session = self.storage.store.get(namespaces.SESSIONS, run.thread_id)
         check_owner(session.value if session else None, run.thread_id, run.user_id)
+        if self._remembers:
+            check_kept_by_us(session.value if session else {}, run.thread_id)
         if session is not None and self._at_rest.includes(run):
             self._claim(run, session)
             first = self._first_input(run, with_known_marks(run.input, {}), run.config)

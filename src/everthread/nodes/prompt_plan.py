@@ -20,7 +20,7 @@ from everthread.state import Agent, Context, Note, PromptPlan, Summary, namespac
 from everthread.state.marks import sequence, synthetic
 from everthread.state.records import StoredItem
 from everthread.state.steering import Quote, Steering, steering_of
-from everthread.storage.owners import check_owner
+from everthread.storage.owners import check_kept_by_us, check_owner
 from everthread.storage.transcript import archived_by_id
 from everthread.window.compaction import render_summary
 from everthread.window.tokens import TokenCounter
@@ -49,7 +49,7 @@ def read_memory(store: BaseStore, thread_id: str, context: Context, summary_id: 
     """Read profile and notes of the user, session notes, summary and session record of the thread.
 
     Raises:
-        SettingsError: the thread belongs to another user.
+        SettingsError: the thread belongs to another user, or an app keeps it by `Transcript`.
     """
     operations: list[GetOp | SearchOp] = [
         GetOp(namespaces.SESSIONS, thread_id),
@@ -61,8 +61,10 @@ def read_memory(store: BaseStore, thread_id: str, context: Context, summary_id: 
     ]
     results: list[Any] = store.batch(operations)
     record, summary, profile, long_term, session, steering = results
+    session_record = _owned(record, thread_id, context)
+    check_kept_by_us(session_record, thread_id)
     return StoredMemory(
-        session_record=_owned(record, thread_id, context),
+        session_record=session_record,
         profile=profile.value if profile else None,
         long_term=readable(long_term),
         session=readable(session),

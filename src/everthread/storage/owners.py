@@ -42,6 +42,19 @@ def check_owner(record: Mapping[str, Any] | None, thread_id: str, user_id: str |
     raise SettingsError(f"thread {thread_id!r} belongs to another user than {user_id!r}; use a thread of their own")
 
 
+def check_kept_by_us(record: Mapping[str, Any], thread_id: str) -> None:
+    """Refuse a thread that an app keeps by `Transcript`: a run would give its messages the places of those there.
+
+    Raises:
+        SettingsError: it is one.
+    """
+    if "tail" in record:
+        raise SettingsError(
+            f"thread {thread_id!r} was made by `Transcript.append`, which an agent of Everthread cannot go on with: "
+            "name another `thread_id`, and send it the messages that it should know"
+        )
+
+
 def claimed(record: Mapping[str, Any], agent: str, thread_id: str, user_id: str | None) -> dict[str, Any]:
     """Return the record of a thread as a user's own, before their first run on it; it may be empty."""
     at = now()
