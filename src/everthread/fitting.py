@@ -83,6 +83,11 @@ def fit(
         raise SettingsError("say how many tokens the model takes in: `fit(messages, window=…)`")
     if counter is None:
         counter = counter_for(tokenizer_name(chat) if chat is not None else str(model or ""))
+    if not isinstance(counter, TokenCounter):
+        raise SettingsError(
+            f"`counter` must be one of `everthread.window.tokens.counter_for(name)`, got {counter!r}; leave it out to "
+            "count as `model` does"
+        )
     context = Context(
         window=limit,
         policy=policy,

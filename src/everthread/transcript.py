@@ -38,7 +38,7 @@ class Transcript:
         user_id: whose conversation it is.
 
     Raises:
-        SettingsError: an id cannot be stored.
+        SettingsError: it is no store, or an id cannot be stored.
     """
 
     store: BaseStore
@@ -46,6 +46,8 @@ class Transcript:
     user_id: str
 
     def __post_init__(self) -> None:
+        if not isinstance(self.store, BaseStore):
+            raise SettingsError(f"`store` must be a store, such as `storage.store`, got {type(self.store).__name__}")
         namespaces.checked("thread_id", self.thread_id)
         namespaces.checked("user_id", self.user_id)
 
@@ -63,7 +65,7 @@ class Transcript:
         Raises:
             SettingsError: the thread is another user's, or one of an Everthread graph, or `at` is no time.
         """
-        session, at = self._session(), _time(at) if at else now()
+        session, at = self._session(), now() if at is None else _time(at)
         if session["turns"] and "tail" not in session:
             raise SettingsError(f"thread {self.thread_id!r} is run by Everthread, which keeps its transcript itself")
         given = as_messages(messages)
@@ -125,11 +127,13 @@ class Transcript:
             Passages by day, oldest first, inside `<recalled>`; empty when nothing was found.
 
         Raises:
-            SettingsError: `tokens` is too small, `threads` is none of both, or the thread is another user's.
+            SettingsError: an argument is not usable, or the thread is another user's.
         """
         self._session()
+        if not isinstance(question, str):
+            raise SettingsError(f"`question` must be a text, got {question!r}")
         if threads not in get_args(RecallThreads):
-            raise SettingsError(f"`threads` is {threads!r}; choose one of `this`, `mine`")
+            raise SettingsError(f"`threads` is {threads!r}; choose one of {', '.join(get_args(RecallThreads))}")
         if tokens < _LEAST_TOKENS:
             raise SettingsError(f"`tokens` must be at least {_LEAST_TOKENS}, got {tokens!r}")
         asked = Question.read(question, today or datetime.now(UTC).date())

@@ -146,6 +146,7 @@ def test_the_whole_history_and_the_last_result_lead_to_the_same_prompt() -> None
         ({"window": 1_000, "pins": None}, "`pins` takes a list of texts"),
         ({"window": 1_000, "tools": [3]}, "`tools` cannot be read"),
         ({"window": 1_000, "model": 7}, "`model` must be a chat model"),
+        ({"window": 1_000, "counter": len}, "`counter` must be one of"),
     ],
 )
 def test_an_argument_that_cannot_be_is_refused(arguments: dict[str, Any], words: str) -> None:

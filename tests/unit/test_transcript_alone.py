@@ -140,7 +140,7 @@ def test_an_agent_does_not_go_on_with_a_transcript_of_an_app(is_guarded: bool) -
         builder = pipeline(AGENT, model="offline")
         bare = builder.compile(checkpointer=storage.checkpointer, store=storage.store)
 
-        with pytest.raises(SettingsError, match="was made by `Transcript.append`"):
+        with pytest.raises(SettingsError, match="was made by `Transcript"):
             (storage.guard(bare) if is_guarded else bare).invoke({"messages": "hi"}, CONFIG)
         assert transcript.append(talk(2))
 
@@ -157,6 +157,25 @@ def test_a_transcript_alone_is_erased_with_its_user(tmp_path: Any) -> None:
 def test_an_id_that_cannot_be_stored_is_refused(arguments: Any, name: str) -> None:
     with pytest.raises(SettingsError, match=f"`{name}`"):
         Transcript(InMemoryStore(), *arguments)
+
+
+@pytest.mark.parametrize("at", ["yesterday", ""])
+def test_what_is_no_time_is_refused(at: Any) -> None:
+    with pytest.raises(SettingsError, match="`at` must be a time"):
+        Transcript(InMemoryStore(), "t", "u").append(talk(1), at=at)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"), [({"question": None}, "question"), ({"question": "which?", "threads": "all"}, "threads")]
+)
+def test_a_wrong_argument_of_recall_is_refused(arguments: Any, name: str) -> None:
+    with pytest.raises(SettingsError, match=f"`{name}`"):
+        Transcript(InMemoryStore(), "t", "u").recall(**arguments)
+
+
+def test_what_is_no_store_is_refused() -> None:
+    with open_storage("sqlite://") as storage, pytest.raises(SettingsError, match="`store` must be a store"):
+        Transcript(storage, "t", "u")  # type: ignore[arg-type]
 
 
 def test_too_few_tokens_are_refused() -> None:
