@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.runtime import ExecutionInfo, Runtime
 
 from everthread.errors import BudgetError, NotFoundError, SettingsError
-from everthread.graph.guard import GuardedGraph
+from everthread.graph.guard import GuardedGraph, check_guarded
 from everthread.graph.run import has_middleware, is_own
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import PromptAssembled, Steered
@@ -105,15 +105,15 @@ def preview(graph: GuardedGraph, thread_id: str, *, context: Context | None = No
 
     Raises:
         NotFoundError: there is no such thread.
-        SettingsError: the graph has neither, the thread is another user's, or it has no message of the user; or
+        SettingsError: the graph has neither or no guard, the thread is another user's or has no message of the user; or
             another middleware of the agent fails outside a run.
     """
-    return _Thread.read(graph, thread_id, context).preview()
+    return _Thread.read(check_guarded(graph), thread_id, context).preview()
 
 
 async def apreview(graph: GuardedGraph, thread_id: str, *, context: Context | None = None) -> Preview:
     """Do what `preview` does without blocking the event loop."""
-    return await graph.storage.worker.call(lambda: preview(graph, thread_id, context=context))
+    return await check_guarded(graph).storage.worker.call(lambda: preview(graph, thread_id, context=context))
 
 
 def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None = None, actor: str = "") -> Preview:
@@ -133,7 +133,7 @@ def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None 
         SettingsError: as for `preview`; or the last turn has no answer yet.
         ThreadBusyError: a run kept the thread for longer than the lock's timeout.
     """
-    with graph.storage.locks.hold(str(thread_id)):
+    with check_guarded(graph).storage.locks.hold(str(thread_id)):
         _bring_up(graph, thread_id)
         thread = _Thread.read(graph, thread_id, context)
         planned, calls = thread.preview(), thread.compaction()
@@ -145,7 +145,7 @@ async def acompact_now(
     graph: GuardedGraph, thread_id: str, *, context: Context | None = None, actor: str = ""
 ) -> Preview:
     """Do what `compact_now` does without blocking the event loop."""
-    worker = graph.storage.worker
+    worker = check_guarded(graph).storage.worker
     async with graph.storage.locks.hold(str(thread_id)):
         await worker.call(_bring_up, graph, thread_id)
         thread = await worker.call(_Thread.read, graph, thread_id, context)

@@ -7,7 +7,7 @@ from langchain_core.runnables import RunnableConfig
 
 from everthread.calls import prompt_at
 from everthread.errors import SettingsError
-from everthread.graph.guard import GuardedGraph
+from everthread.graph.guard import GuardedGraph, check_guarded
 from everthread.graph.run import is_own
 from everthread.ledger.events import Steered
 from everthread.ledger.record import record
@@ -43,7 +43,7 @@ def fork(graph: GuardedGraph, thread_id: str, call: int | str, *, actor: str = "
         SettingsError: the graph is not ours, or the checkpoints of the call are not kept any more.
         ThreadBusyError: a run kept the thread for longer than the lock's timeout.
     """
-    if not is_own(graph.graph):
+    if not is_own(check_guarded(graph).graph):
         raise SettingsError(
             "only a thread of `build_graph` or `pipeline` forks from a call; other graphs fork by `checkpoint_id`, "
             "as LangGraph's documentation shows"

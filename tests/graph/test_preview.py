@@ -293,6 +293,21 @@ def test_an_agent_without_the_middleware_tells_nothing() -> None:
             preview(graph, "t")
 
 
+@pytest.mark.parametrize("use", [preview, compact_now, lambda graph, thread: fork(graph, thread, 1)])
+def test_a_graph_without_a_guard_is_told_so(use: Any) -> None:
+    with open_storage("sqlite://") as storage:
+        bare = pipeline(AGENT, model="offline").compile(checkpointer=storage.checkpointer, store=storage.store)
+
+        with pytest.raises(SettingsError, match="is to be under a guard"):
+            use(bare, "t")
+
+
+@pytest.mark.parametrize("use", [apreview, acompact_now])
+async def test_a_graph_without_a_guard_is_told_so_asynchronously(use: Any) -> None:
+    with pytest.raises(SettingsError, match="is to be under a guard"):
+        await use(pipeline(AGENT, model="offline").compile(), "t")
+
+
 def killed(*_: Any) -> None:
     raise RuntimeError("killed")
 

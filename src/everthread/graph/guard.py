@@ -255,6 +255,20 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
         return self.graph.config_schema(include=include)
 
 
+def check_guarded(graph: object) -> GuardedGraph:
+    """Return a graph that is under a guard.
+
+    Raises:
+        SettingsError: it is none, so nobody knows the database of its threads.
+    """
+    if not isinstance(graph, GuardedGraph):
+        raise SettingsError(
+            "the graph is to be under a guard, `storage.guard(graph)` or `build_graph(…, storage=storage)`, got "
+            f"{type(graph).__name__}"
+        )
+    return graph
+
+
 def _is_nested(config: RunnableConfig | None) -> bool:
     """Tell whether a call comes from a node of another graph, which owns the thread."""
     return bool(ensure_config(config).get("configurable", {}).get("checkpoint_ns"))
