@@ -297,6 +297,25 @@ def test_what_is_said_after_a_caller_emptied_the_state_comes_behind_what_left(
     assert len(set(said)) == len(said) == (15 if kept == "last two" else 14)
 
 
+async def test_what_is_said_after_the_checkpoints_were_deleted_comes_behind_what_left(storage: Storage) -> None:
+    graph, model = graph_of(storage, *(f"answer {n}" for n in range(8)))
+    dials = {"context_limit": 2, "keep_last_turns": 1, "user_id": "ann"}
+    for number in range(6):
+        result = ask(graph, f"question {number}: parcel {number} is blue", **dials)
+    here = {message.id for message in result["messages"]}
+    left = [one.text for one in transcript(storage.store, "t", result["messages"]) if one.id not in here]
+
+    storage.checkpointer.delete_thread("t")
+    ask(graph, "Hello", **dials)
+    question = {"messages": "What colour has parcel 3?"}
+    result = await graph.ainvoke(question, CONFIG, context=Context(**dials))
+
+    whole = transcript(storage.store, "t", result["messages"])
+    assert [one.text for one in whole] == [*left, "Hello", "answer 6", question["messages"], "answer 7"]
+    assert any("parcel 3 is blue" in one.text for one in model.prompts[7])
+    assert len(said_in(storage.store, "t", "ann")) == 14
+
+
 def test_a_result_of_a_round_that_was_left_unfinished_keeps_its_place(storage: Storage) -> None:
     both = calls(call("look", "c", n=3000), call("approve", "d", what="Paris"))
     graph, _ = graph_of(storage, both, "fine", "bye")

@@ -108,6 +108,12 @@ class RunSteps:
         self._claim(run, session)
         self._note_fork(run.config, snapshot, session)
         config = run.config
+        turns = session.value.get("turns") if session is not None and snapshot.metadata is None else 0
+        if turns and run.is_new and self._is_own:
+            # An app has deleted the checkpoints. Without its turns, a run would count as a fork from the beginning.
+            self.graph.update_state(config, {"turns": turns}, as_node="consolidate")
+            self.graph.update_state(config, None, as_node=END)
+            snapshot = self.graph.get_state(config)
         if not can_take_saved(self.graph, snapshot):
             self._drop_input(config)
             config = run.latest
