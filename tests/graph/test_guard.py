@@ -105,6 +105,20 @@ def test_another_user_is_refused_however_named(storage: Storage, named: Any) -> 
     assert [one.text for one in graph.get_state(CONFIG).values["messages"]] == ["one", "re: one"]
 
 
+async def test_a_namespace_in_the_config_gets_nobody_past_the_guard(storage: Storage) -> None:
+    graph = chat(storage)
+    say(graph, "one")
+    named: Any = {"configurable": {"thread_id": "t", "user_id": "eve", "checkpoint_ns": "chat:1"}}
+
+    with pytest.raises(SettingsError, match="belongs to another user than 'eve'"):
+        graph.invoke({"messages": "planted"}, named)
+    with pytest.raises(SettingsError, match="belongs to another user than 'eve'"):
+        await graph.ainvoke({"messages": "planted"}, named)
+    with storage.locks.hold("t"), pytest.raises(ThreadBusyError):
+        graph.update_state(named, {"messages": "planted"})
+    assert [one.text for one in graph.get_state(CONFIG).values["messages"]] == ["one", "re: one"]
+
+
 def test_a_missing_user_is_named_as_missing(storage: Storage) -> None:
     graph = chat(storage)
     say(graph, "one")

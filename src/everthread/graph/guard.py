@@ -11,6 +11,7 @@ from langgraph.channels import UntrackedValue
 from langgraph.errors import GraphRecursionError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel.protocol import PregelProtocol
+from langgraph.runtime import Runtime
 from langgraph.types import GraphOutput, StateSnapshot, StateUpdate
 from pydantic import BaseModel
 
@@ -270,8 +271,13 @@ def check_guarded(graph: object) -> GuardedGraph:
 
 
 def _is_nested(config: RunnableConfig | None) -> bool:
-    """Tell whether a call comes from a node of another graph, which owns the thread."""
-    return bool(ensure_config(config).get("configurable", {}).get("checkpoint_ns"))
+    """Tell whether a call comes from a node of another graph, which owns the thread.
+
+    LangGraph hands a node's config on with the node's runtime. A caller may name a `checkpoint_ns` too, and no client
+    over JSON a runtime.
+    """
+    configurable = ensure_config(config).get("configurable", {})
+    return bool(configurable.get("checkpoint_ns")) and any(isinstance(one, Runtime) for one in configurable.values())
 
 
 def _is_on(checkpointer: Any, storage: Storage) -> bool:
