@@ -146,6 +146,12 @@ def test_a_run_without_a_thread_says_how_to_name_one(storage: Storage) -> None:
         chat(storage).invoke({"messages": "hi"})
 
 
+def test_a_thread_may_have_the_number_zero(storage: Storage) -> None:
+    config: Any = {"configurable": {"thread_id": 0, "user_id": "ann"}}
+
+    assert say(chat(storage), "hi", config=config) == ["hi", "re: hi"]
+
+
 def test_a_message_that_is_sent_again_gets_its_own_answer_and_runs_nothing(storage: Storage) -> None:
     graph = chat(storage)
     for name in "abc":
