@@ -44,7 +44,7 @@ from everthread.nodes.sizes import PromptSize, is_full, needs_trim
 from everthread.nodes.spending import metered
 from everthread.nodes.summarize import summarize
 from everthread.nodes.thread_view import ThreadView, with_ids
-from everthread.nodes.tools import offload_new, with_id
+from everthread.nodes.tools import error_text, offload_new, with_id
 from everthread.nodes.trim import trim
 from everthread.spend.prices import read_price_list
 from everthread.state import Agent, Context, Spend, State, state_after
@@ -122,7 +122,9 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         self._name = name
         self._schemas = SchemaSizes()
         self._has_warned = False
-        self.tools = [memory_tool(self._rules, self._judge()), *READERS]
+        # What they refuse, such as a handle that was copied wrongly, is for the model; `create_agent` would end the run.
+        readers = [tool.model_copy(update={"handle_tool_error": error_text}) for tool in READERS]
+        self.tools = [memory_tool(self._rules, self._judge()), *readers]
 
     @property
     def name(self) -> str:

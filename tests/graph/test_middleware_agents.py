@@ -320,6 +320,24 @@ def test_a_note_is_saved_by_the_tool_of_ours(storage: Storage, ask: Ask) -> None
     assert result.text == "Saved and kept after this session: Prefers aisle seats."
 
 
+@pytest.mark.parametrize(
+    ("name", "args", "answer"),
+    [
+        ("read_tool_output", {"handle": "h0"}, "there is no handle 'h0'"),
+        ("recall_history", {"query": "seat", "after": "last week"}, "`after` must be a day"),
+    ],
+)
+def test_what_a_tool_of_ours_refuses_is_told_to_the_model(
+    storage: Storage, ask: Ask, name: str, args: dict[str, Any], answer: str
+) -> None:
+    model = ScriptedModel([calls((name, args)), "I look again."])
+
+    values = ask(build(storage, model), "Which seat was it?")
+
+    assert answer in next(message.text for message in values["messages"] if message.type == "tool")
+    assert values["messages"][-1].text == "I look again."
+
+
 def test_an_interrupt_in_a_tool_is_resumed(storage: Storage, ask: Ask) -> None:
     @tool
     def sign(paper: str) -> str:
