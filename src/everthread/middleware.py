@@ -118,11 +118,13 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
         self._rules = Rules(rules) if rules else BUILT_IN
         agent = Agent(OTHERS, "Agent", "An agent of somebody else.", profile=profile, spend=spend)
         self._prices = None if spend is None else read_price_list(spend.price_file)
-        self._agent = replace(agent, summary_sections=tuple(summary_sections)) if summary_sections else agent
+        if summary_sections is not None:
+            agent = replace(agent, summary_sections=cast("tuple[str, ...]", summary_sections))
+        self._agent = agent
         self._name = name
         self._schemas = SchemaSizes()
         self._has_warned = False
-        # What they refuse, such as a handle that was copied wrongly, is for the model; `create_agent` would end the run.
+        # What they refuse, such as a handle copied wrongly, is for the model; `create_agent` would end the run.
         readers = [tool.model_copy(update={"handle_tool_error": error_text}) for tool in READERS]
         self.tools = [memory_tool(self._rules, self._judge()), *readers]
 

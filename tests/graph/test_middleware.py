@@ -280,6 +280,11 @@ def test_an_unknown_dial_is_refused_when_it_is_set() -> None:
         EverthreadMiddleware(windows=4_000)
 
 
+def test_headings_of_the_summary_are_a_list() -> None:
+    with pytest.raises(SettingsError, match="`summary_sections` of an agent must be a list, got 'Orders'"):
+        EverthreadMiddleware(summary_sections="Orders")
+
+
 def test_another_users_thread_is_refused_without_a_guard(storage: Storage, ask: Ask) -> None:
     model = ScriptedModel(["Hello.", "Hello."])
     graph = agent(storage, model).graph
