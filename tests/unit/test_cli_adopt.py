@@ -19,7 +19,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
-from everthread import Context, build_graph, open_storage
+from everthread import Context, EverthreadMiddleware, build_graph, open_storage
 from everthread.agents import travel
 from everthread.cli import main
 from everthread.models.scripted import ScriptedModel
@@ -366,6 +366,21 @@ def test_messages_without_ids_are_all_adopted(capsys: pytest.CaptureFixture[str]
     adopt(capsys, "added", "--into", "ours", "--user", "ann")
 
     assert said(messages_of("ours")) == ["one", "yes", "two", "yes", "two", "yes"]
+
+
+def test_what_left_the_state_of_an_app_is_adopted_in_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    questions = [f"question {number}" for number in range(6)]
+    answers = [f"answer {number} " * 60 for number in range(6)]
+    with open_storage(URL) as storage:
+        bounded = EverthreadMiddleware(window=1_800, summarizer="offline")
+        graph = app(storage.checkpointer, answers, [bounded], store=storage.store)
+        for question in questions:
+            left = graph.invoke({"messages": question}, {"configurable": {"thread_id": "bounded", "user_id": "ann"}})
+
+    adopt(capsys, "bounded", "--into", "ours", "--user", "ann")
+
+    assert len(left["messages"]) < 2 * len(questions)
+    assert said(messages_of("ours")) == [text for turn in zip(questions, answers, strict=True) for text in turn]
 
 
 def test_a_thread_whose_messages_are_none_hides_no_other_thread(

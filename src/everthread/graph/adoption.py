@@ -6,9 +6,10 @@ from langgraph.store.base import PutOp
 from everthread.errors import SettingsError
 from everthread.graph.guard import GuardedGraph
 from everthread.ledger.record import now
+from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
 from everthread.state.marks import marks
-from everthread.storage.adoption import messages_of
+from everthread.storage.adoption import messages_of, state_messages
 from everthread.storage.owners import owner_of
 from everthread.storage.pruning import edit_metadata
 from everthread.storage.said import said_operations
@@ -41,7 +42,8 @@ def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> i
         "metadata": edit_metadata(is_own=True),
     }
     with storage.locks.hold(target):
-        messages = messages_of(storage, source)
+        here = thread_messages(storage.store, source, state_messages(storage, source))
+        messages = messages_of(storage, source, here)
         known = storage.store.get(namespaces.SESSIONS, source)
         owner = owner_of(known.value if known is not None else None, source)
         if owner not in (None, user_id):

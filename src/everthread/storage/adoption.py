@@ -29,10 +29,15 @@ ADOPTED = "adopted"
 """Mark of a message that a thread of ours was begun with: the thread that it came from."""
 
 
-def messages_of(storage: Storage, thread_id: str) -> list[BaseMessage]:
+def messages_of(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return every message of a thread of another graph, oldest first, each dated and marked as `ADOPTED`.
 
     Those that left its state through our middleware are among them. System messages are not: each agent has its own.
+
+    Args:
+        storage: has the thread.
+        thread_id: the thread.
+        here: the messages of its state, with their places in the thread.
 
     Raises:
         NotFoundError: there is no such thread.
@@ -40,14 +45,13 @@ def messages_of(storage: Storage, thread_id: str) -> list[BaseMessage]:
     """
     reader = _reader(storage.checkpointer.lenient())
     config = _config(thread_id)
-    snapshot = reader.get_state(config)
-    if snapshot.metadata is None:
+    if reader.get_state(config).metadata is None:
         raise NotFoundError(f"there is no thread {thread_id!r} in this database; `everthread adopt` lists them")
     if storage.checkpointer.last_writer(thread_id) == OWN_GRAPH:
         raise SettingsError(
             f"thread {thread_id!r} is one of ours already: `everthread chat --thread {quote(thread_id)}`"
         )
-    messages = transcript(storage.store, thread_id, _messages(snapshot.values))
+    messages = transcript(storage.store, thread_id, here)
     if not messages:
         raise SettingsError(f"thread {thread_id!r} has no `messages` in its state, so there is nothing to begin with")
     dates = _dates(reader, config, [str(message.id) for message in messages])
