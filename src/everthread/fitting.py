@@ -20,7 +20,6 @@ from everthread.state.messages import as_messages, reason
 from everthread.window.assembly import Parts, assemble, reserved
 from everthread.window.budget import Budget, reply_reserve, safety_fraction_for
 from everthread.window.eviction import plan_trim
-from everthread.window.masking import without_handle
 from everthread.window.tokens import TokenCounter, counter_for
 from everthread.window.tool_schemas import Tool
 from everthread.window.turns import question_of, split
@@ -163,7 +162,7 @@ def _evicted(messages: Sequence[BaseMessage], room: int, context: Context, count
         if not (is_newest or (used > room and _is_called_after(group.messages))):
             continue
         try:
-            plan = plan_trim(left, room=room, context=context, counter=counter)
+            plan = plan_trim(left, room=room, context=context, counter=counter, reads_back=False)
         except BudgetError:
             if is_newest:
                 raise
@@ -172,7 +171,7 @@ def _evicted(messages: Sequence[BaseMessage], room: int, context: Context, count
         masked |= plan.masked.keys()
         used = plan.tokens_after
     return [
-        without_handle(message).model_copy(update={"id": originals[str(message.id)].id})
+        message.model_copy(update={"id": originals[str(message.id)].id})
         if str(message.id) in masked
         else originals[str(message.id)]
         for message in left

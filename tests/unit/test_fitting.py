@@ -121,8 +121,9 @@ def test_the_head_moves_seldom_while_a_conversation_grows() -> None:
     assert 0 < moved < len(prompts) / 5
 
 
-def test_the_whole_history_and_the_last_result_lead_to_the_same_prompt() -> None:
-    messages = [SYSTEM, *conversation(40, tool_words=30)]
+@pytest.mark.parametrize("tool_words", [30, 200], ids=["short results", "masked results"])
+def test_the_whole_history_and_the_last_result_lead_to_the_same_prompt(tool_words: int) -> None:
+    messages = [SYSTEM, *conversation(40, tool_words=tool_words)]
     kept: list[BaseMessage] = []
     for place, message in enumerate(messages):
         kept.append(message)

@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 
 from everthread.state.marks import was_refetched
-from everthread.window.masking import LONGEST_STUB, MARKER_TOKENS, SMALLEST_STUB, is_attachment, left_out, mask, stub
+from everthread.window.masking import (
+    LONGEST_STUB,
+    MARKER_TOKENS,
+    SMALLEST_STUB,
+    is_attachment,
+    left_out,
+    mask,
+    stub,
+    without_handle,
+)
 from everthread.window.tokens import TokenCounter
 from everthread.window.turns import Group, anchor_of, split
 
@@ -35,14 +44,14 @@ class EvictionPlan:
 class Draft:
     """A working set while its plan is made: what leaves, what is masked, and the size of the rest."""
 
-    def __init__(self, messages: Sequence[BaseMessage], counter: TokenCounter) -> None:
+    def __init__(self, messages: Sequence[BaseMessage], counter: TokenCounter, *, reads_back: bool = True) -> None:
         self.turns = split(messages)
         self.evicted: set[str] = set()
         """Ids of what leaves."""
         self.masked: dict[str, BaseMessage] = {}
         self.sizes = _prompt_sizes(messages, [group for turn in self.turns for group in turn.groups], counter)
         self.tokens = self._before = sum(self.sizes.values())
-        self._messages, self._counter = messages, counter
+        self._messages, self._counter, self._reads_back = messages, counter, reads_back
         self._anchor = anchor_of(messages)
         system = [message for message in messages[:1] if isinstance(message, SystemMessage)]
         self._pinned = {str(message.id) for message in (*system, self._anchor) if message is not None}
@@ -55,7 +64,7 @@ class Draft:
     def plan(self, reason: str) -> EvictionPlan:
         """Return the messages that leave, in order, and the stand-ins of those that stay."""
         evicted = [message for message in self._messages if str(message.id) in self.evicted]
-        masked = {name: stand_in for name, stand_in in self.masked.items() if name not in self.evicted}
+        masked = {name: self._shown(stand_in) for name, stand_in in self.masked.items() if name not in self.evicted}
         return EvictionPlan(evicted, masked, self._before, self.tokens, reason)
 
     def tokens_of(self, messages: Iterable[BaseMessage]) -> int:
@@ -114,7 +123,10 @@ class Draft:
 
     def _replace(self, stand_in: BaseMessage) -> None:
         self.masked[str(stand_in.id)] = stand_in
-        self._resize(str(stand_in.id), self._counter.message(stand_in))
+        self._resize(str(stand_in.id), self._counter.message(self._shown(stand_in)))
+
+    def _shown(self, stand_in: BaseMessage) -> BaseMessage:
+        return stand_in if self._reads_back else without_handle(stand_in)
 
     def _resize(self, message_id: str, tokens: int) -> None:
         self.tokens += tokens - self.sizes[message_id]

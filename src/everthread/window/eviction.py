@@ -23,18 +23,22 @@ BY_TURNS = "context limit"
 """Why a compaction is due that the number of turns asks for, and not their size."""
 
 
-def plan_trim(messages: Sequence[BaseMessage], *, room: int, context: Context, counter: TokenCounter) -> EvictionPlan:
+def plan_trim(
+    messages: Sequence[BaseMessage], *, room: int, context: Context, counter: TokenCounter, reads_back: bool = True
+) -> EvictionPlan:
     """Plan what leaves the working set; nothing does while it fits, unless the policy counts turns or messages.
 
     Args:
         messages: the working set, oldest first, each with an id of its own.
         room: tokens that the messages may take.
         context: policy and watermarks.
+        counter: counts the tokens of a message.
+        reads_back: whether the model has a tool that takes the handles of stand-ins; without one they have none.
 
     Raises:
         BudgetError: the newest message of the user, the anchor and the newest tool round do not fit.
     """
-    draft = Draft(messages, counter)
+    draft = Draft(messages, counter, reads_back=reads_back)
     reason = ""
     if context.policy in BY_COUNT:
         draft.evict_turns(BY_COUNT[context.policy](draft.turns, context))
