@@ -1,7 +1,7 @@
 """Transcript and recall alone: for a graph of one's own, or for no graph at all."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, get_args
@@ -63,8 +63,11 @@ class Transcript:
             The new messages as they are kept, with their ids.
 
         Raises:
-            SettingsError: the thread is another user's, or one of an Everthread graph, or `at` is no time.
+            SettingsError: the thread is another user's, or one of an Everthread graph; or `messages` is no list, or
+                `at` no time.
         """
+        if isinstance(messages, str | Mapping | BaseMessage):
+            raise SettingsError(f"`append` takes a list of messages, got one {type(messages).__name__}")
         session, at = self._session(), now() if at is None else _time(at)
         if session["turns"] and "tail" not in session:
             raise SettingsError(f"thread {self.thread_id!r} is run by Everthread, which keeps its transcript itself")

@@ -159,7 +159,7 @@ def test_an_id_that_cannot_be_stored_is_refused(arguments: Any, name: str) -> No
         Transcript(InMemoryStore(), *arguments)
 
 
-@pytest.mark.parametrize("at", ["yesterday", ""])
+@pytest.mark.parametrize("at", ["yesterday", "", 3])
 def test_what_is_no_time_is_refused(at: Any) -> None:
     with pytest.raises(SettingsError, match="`at` must be a time"):
         Transcript(InMemoryStore(), "t", "u").append(talk(1), at=at)
@@ -181,3 +181,9 @@ def test_what_is_no_store_is_refused() -> None:
 def test_too_few_tokens_are_refused() -> None:
     with pytest.raises(SettingsError, match="`tokens` must be at least 64"):
         Transcript(InMemoryStore(), "t", "u").recall("What?", tokens=10)
+
+
+@pytest.mark.parametrize("messages", ["hello", HumanMessage("hello"), {"role": "user", "content": "hello"}])
+def test_what_is_no_list_of_messages_is_refused(messages: Any) -> None:
+    with pytest.raises(SettingsError, match="`append` takes a list of messages, got one"):
+        Transcript(InMemoryStore(), "t", "u").append(messages)
