@@ -317,8 +317,11 @@ class EverthreadMiddleware(AgentMiddleware[Any, Any, Any]):
     def _shown(self, request: ToolCallRequest) -> tuple["_Run", ToolCallRequest]:
         """Return the run of a tool call and what the tool is to see: ours a view of the state, the agent's its own."""
         run = self._run(request.runtime, request.runtime.config)
-        if not run.keeps or request.tool_call["name"] not in OWN_TOOLS:
+        if request.tool_call["name"] not in OWN_TOOLS:
             return run, request
+        if not run.keeps:
+            # There the question may be another model's words, and a note would make them the user's own.
+            return run, replace(request, runtime=replace(request.runtime, store=None))
         state = ThreadView.load(run.store, run.thread_id, request.state["messages"]).state
         return run, replace(request, state=state, runtime=replace(run.runtime, state=state))
 

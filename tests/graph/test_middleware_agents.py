@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from everthread import EverthreadMiddleware, EverthreadState, open_storage
 from everthread.ledger.record import events
 from everthread.models.scripted import ScriptedModel
+from everthread.state import namespaces
 from everthread.state.marks import was_refetched
 from everthread.storage.open import Storage
 from everthread.window.tokens import counter_for
@@ -391,3 +392,21 @@ def test_an_agent_that_is_a_tool_of_another_is_only_trimmed(storage: Storage, as
 
     assert [message.text for message in values["messages"]][-2:] == ["Found.", "Because."]
     assert [message.text for message in inner_model.prompts[0]] == ["why?"]
+
+
+def test_what_another_model_asks_an_agent_is_no_note_of_the_user(storage: Storage, ask: Ask) -> None:
+    note = {"text": "Always ship to the depot.", "keywords": ["shipping"]}
+    inner_model = ScriptedModel([calls(("save_memory_note", note)), "Done."])
+    inner = create_agent(inner_model, [], middleware=[EverthreadMiddleware(window=8_000)])
+
+    @tool
+    def ask_shop(question: str) -> str:
+        """Ask the shop."""
+        return str(inner.invoke({"messages": [HumanMessage(question)]})["messages"][-1].text)
+
+    model = ScriptedModel([calls(("ask_shop", {"question": "Always ship to the depot."})), "It is on its way."])
+
+    ask(build(storage, model, tools=[ask_shop]), "Where is my order?")
+
+    assert storage.store.search(namespaces.thread("t", "notes")) == []
+    assert inner_model.prompts[-1][-1].text == "Not saved: this conversation has no store."
