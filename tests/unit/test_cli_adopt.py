@@ -383,6 +383,24 @@ def test_what_left_the_state_of_an_app_is_adopted_in_its_place(capsys: pytest.Ca
     assert said(messages_of("ours")) == [text for turn in zip(questions, answers, strict=True) for text in turn]
 
 
+def test_what_was_said_on_a_branch_that_was_left_is_not_adopted(capsys: pytest.CaptureFixture[str]) -> None:
+    thread: Any = {"configurable": {"thread_id": "bounded", "user_id": "ann"}}
+    with open_storage(URL) as storage:
+        bounded = EverthreadMiddleware(window=1_800, summarizer="offline")
+        graph = app(storage.checkpointer, ["answer 1 " * 60] * 9, [bounded], store=storage.store)
+        for number in range(6):
+            graph.invoke({"messages": f"question {number}"}, thread)
+        second = [one for one in graph.get_state_history(thread) if not one.next][4]
+        graph.invoke({"messages": "fork 0"}, {"configurable": {**second.config["configurable"], "user_id": "ann"}})
+        for number in (1, 2):
+            graph.invoke({"messages": f"fork {number}"}, thread)
+
+    adopt(capsys, "bounded", "--into", "ours", "--user", "ann")
+
+    asked = [message.text for message in messages_of("ours") if message.type == "human"]
+    assert asked == ["question 0", "question 1", "fork 0", "fork 1", "fork 2"]
+
+
 def test_a_thread_whose_messages_are_none_hides_no_other_thread(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

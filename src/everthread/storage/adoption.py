@@ -18,7 +18,8 @@ from typing_extensions import TypedDict
 
 from everthread.errors import NotFoundError, SettingsError
 from everthread.plain import enumerated
-from everthread.state.marks import marked_only, marks
+from everthread.state import namespaces
+from everthread.state.marks import marked_only, marks, sequence
 from everthread.state.messages import Messages, as_messages
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.kept_checkpoints import OWN_GRAPH
@@ -32,7 +33,8 @@ ADOPTED = "adopted"
 def messages_of(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return every message of a thread of another graph, oldest first, each dated and marked as `ADOPTED`.
 
-    Those that left its state through our middleware are among them. System messages are not: each agent has its own.
+    Those that left its state through our middleware are among them. System messages are not, since each agent has its
+    own, nor is what was said on a branch that time travel has left.
 
     Args:
         storage: has the thread.
@@ -51,7 +53,9 @@ def messages_of(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -
         raise SettingsError(
             f"thread {thread_id!r} is one of ours already: `everthread chat --thread {quote(thread_id)}`"
         )
-    messages = transcript(storage.store, thread_id, here)
+    session = storage.store.get(namespaces.SESSIONS, thread_id)
+    shared = session.value.get("shared") if session is not None else None
+    messages = _of_branch(transcript(storage.store, thread_id, here), here, shared)
     if not messages:
         raise SettingsError(f"thread {thread_id!r} has no `messages` in its state, so there is nothing to begin with")
     dates = _dates(reader, config, [str(message.id) for message in messages])
@@ -60,6 +64,26 @@ def messages_of(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -
         for message in messages
         if not isinstance(message, SystemMessage)
     ]
+
+
+def _of_branch(messages: list[BaseMessage], here: Sequence[BaseMessage], shared: int | None) -> list[BaseMessage]:
+    """Leave out the messages of other branches, by following this one back.
+
+    Args:
+        messages: of the whole thread, with their places.
+        here: those of the state.
+        shared: last place that all branches share; None when there is only one branch.
+    """
+    if shared is None:
+        return messages
+    by_id = {str(message.id): message for message in messages}
+    own: set[str] = set()
+    for message in here:
+        name = str(message.id)
+        while name in by_id and name not in own:
+            own.add(name)
+            name = str(marks(by_id[name]).get("previous"))
+    return [message for message in messages if sequence(message) <= shared or str(message.id) in own]
 
 
 def state_messages(storage: Storage, thread_id: str) -> list[BaseMessage]:
