@@ -401,6 +401,22 @@ def test_what_was_said_on_a_branch_that_was_left_is_not_adopted(capsys: pytest.C
     assert asked == ["question 0", "question 1", "fork 0", "fork 1", "fork 2"]
 
 
+def test_what_was_said_on_a_branch_that_was_left_is_not_handed_back(capsys: pytest.CaptureFixture[str]) -> None:
+    adopt(capsys, "keys", "--into", "ours", "--user", "ann")
+    small = Context(user_id="ann", window=4_000)
+    with open_storage(URL) as storage:
+        graph = build_graph(travel, model=ScriptedModel(["answer 1 " * 100] * 8), summarizer="offline", storage=storage)
+        for number in range(6):
+            graph.invoke({"messages": f"new {number}"}, config("ours"), context=small)
+        first = [one for one in graph.get_state_history(config("ours")) if not one.next][5]
+        graph.invoke({"messages": "fork 0"}, first.config, context=small)
+        graph.invoke({"messages": "fork 1"}, config("ours"), context=small)
+
+        new = new_messages(storage, "keys", "ours")
+
+    assert [message.text for message in new if message.type == "human"] == ["new 0", "fork 0", "fork 1"]
+
+
 def test_a_thread_whose_messages_are_none_hides_no_other_thread(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

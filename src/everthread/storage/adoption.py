@@ -53,9 +53,7 @@ def messages_of(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -
         raise SettingsError(
             f"thread {thread_id!r} is one of ours already: `everthread chat --thread {quote(thread_id)}`"
         )
-    session = storage.store.get(namespaces.SESSIONS, thread_id)
-    shared = session.value.get("shared") if session is not None else None
-    messages = _of_branch(transcript(storage.store, thread_id, here), here, shared)
+    messages = _of_branch(storage, thread_id, here)
     if not messages:
         raise SettingsError(f"thread {thread_id!r} has no `messages` in its state, so there is nothing to begin with")
     dates = _dates(reader, config, [str(message.id) for message in messages])
@@ -66,14 +64,17 @@ def messages_of(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -
     ]
 
 
-def _of_branch(messages: list[BaseMessage], here: Sequence[BaseMessage], shared: int | None) -> list[BaseMessage]:
-    """Leave out the messages of other branches, by following this one back.
+def _of_branch(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return every message of a thread but those of branches that it has left, by following this one back.
 
     Args:
-        messages: of the whole thread, with their places.
-        here: those of the state.
-        shared: last place that all branches share; None when there is only one branch.
+        storage: has the thread.
+        thread_id: the thread.
+        here: the messages of its state, with their places.
     """
+    messages = transcript(storage.store, thread_id, here)
+    session = storage.store.get(namespaces.SESSIONS, thread_id)
+    shared = session.value.get("shared") if session is not None else None
     if shared is None:
         return messages
     by_id = {str(message.id): message for message in messages}
@@ -112,7 +113,7 @@ def new_messages(storage: Storage, thread_id: str, ours: str) -> list[BaseMessag
     for name, found in ((thread_id, saved), (ours, snapshot.metadata)):
         if found is None:
             raise NotFoundError(f"there is no thread {name!r} in this database")
-    messages = transcript(storage.store, ours, _messages(snapshot.values))
+    messages = _of_branch(storage, ours, _messages(snapshot.values))
     if not any(marks(message).get(ADOPTED) == thread_id for message in messages):
         raise SettingsError(f"thread {ours!r} did not begin with the messages of thread {thread_id!r}")
     if saved is not None and pending_interrupts(saved):
