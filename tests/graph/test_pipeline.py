@@ -1,5 +1,6 @@
 """The graph from end to end with a scripted model and a real database."""
 
+import re
 import threading
 from typing import Any
 
@@ -290,6 +291,19 @@ def test_a_prompt_refused_six_times_ends_with_how_far_it_got(storage: Storage) -
         ask(graph, "hi")
 
     assert len(model.prompts) <= 6
+
+
+def test_a_window_wider_by_what_the_refusal_says_is_wide_enough(storage: Storage) -> None:
+    graph, model = graph_of(storage, "read")
+    with pytest.raises(BudgetError) as refusal:
+        ask(graph, "word " * 9_000, window=4_000)
+    told = re.search(r"raise `window` by ([\d,]+)", str(refusal.value))
+    assert told is not None
+    wider = int(told[1].replace(",", ""))
+
+    ask(graph, "word " * 9_000, window=4_000 + wider)
+
+    assert len(model.prompts) == 1
 
 
 def test_a_window_too_small_for_the_system_prompt_is_refused_with_the_numbers(storage: Storage) -> None:

@@ -182,7 +182,7 @@ def test_a_conversation_without_a_user_is_refused() -> None:
 
 
 def test_a_message_larger_than_the_window_is_refused_with_the_numbers() -> None:
-    with pytest.raises(BudgetError, match=r"raise `window` by at least \d+"):
+    with pytest.raises(BudgetError, match=r"raise `window` by \d+"):
         fit([HumanMessage("word " * 2_000)], window=1_000, model=MODEL)
 
 

@@ -1,6 +1,7 @@
 """Plan what leaves the working set: before a model call, so that the prompt holds its budget, or by a compaction."""
 
 from collections.abc import Sequence
+from math import ceil
 
 from langchain_core.messages import BaseMessage
 
@@ -18,6 +19,9 @@ UNANSWERED = 200
 
 _SMALLEST_SHARE = 60
 """Tokens below which the results of the newest round are not cut any further."""
+
+_LEAST_SHARE = 7 / 8
+"""Of a wider window, which is for the prompt at the least; the reply takes the rest."""
 
 BY_TURNS = "context limit"
 """Why a compaction is due that the number of turns asks for, and not their size."""
@@ -47,18 +51,25 @@ def plan_trim(
         reason = "over budget"
         _shrink(draft, room, context)
     if draft.tokens > room:
-        if room <= 0:
-            raise BudgetError(
-                f"pinned sentences and notes of the session need {-room:,} tokens more than the budget for the "
-                f"conversation has; unpin or shorten some, or raise `window` by at least {draft.tokens - room:,}"
-            )
-        question = draft.turns[-1].groups[0].messages[0]
-        raise BudgetError(
-            f"what must stay needs {draft.tokens:,} tokens but the budget for the conversation is {room:,} "
-            f"(the newest message alone has {draft.sizes[str(question.id)]:,}); shorten the message or raise `window` "
-            f"by at least {draft.tokens - room:,}"
-        )
+        raise BudgetError(_refusal(draft, room, context, counter))
     return draft.plan(reason)
+
+
+def _refusal(draft: Draft, room: int, context: Context, counter: TokenCounter) -> str:
+    """Say what does not fit, and how much wider the window has to be."""
+    fraction = counter.first_fraction if context.safety_fraction is None else context.safety_fraction
+    wider = ceil((draft.tokens - room) / (fraction * _LEAST_SHARE))
+    if room <= 0:
+        return (
+            f"pinned sentences and notes of the session need {-room:,} tokens more than the budget for the "
+            f"conversation has; unpin or shorten some, or raise `window` by {wider:,}"
+        )
+    question = draft.turns[-1].groups[0].messages[0]
+    return (
+        f"what must stay needs {draft.tokens:,} tokens but the budget for the conversation is {room:,} "
+        f"(the newest message alone has {draft.sizes[str(question.id)]:,}); shorten the message or raise `window` "
+        f"by {wider:,}"
+    )
 
 
 def _shrink(draft: Draft, budget: int, context: Context) -> None:
