@@ -297,9 +297,14 @@ class _History:
         else:
             place = wanted - 1 if wanted > 0 else len(self.calls) + wanted
             found = self.calls[place] if wanted and 0 <= place < len(self.calls) else None
+        if not self.calls:
+            raise NotFoundError(
+                f"the ledger of thread {self.thread_id!r} has no calls: none was made yet, or none is kept any more"
+            )
         if found is None:
-            known = f"1 to {len(self.calls):,}" if self.calls else "none"
-            raise NotFoundError(f"thread {self.thread_id!r} has no call {wanted!r}; its ledger has {known}")
+            raise NotFoundError(
+                f"thread {self.thread_id!r} has no call {wanted!r}; its ledger has 1 to {len(self.calls):,}"
+            )
         return found
 
     def with_parent(self, call: Call) -> tuple[SentPrompt, SentPrompt | None]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from everthread import Context, build_graph, open_storage, set_profile
+from everthread import Context, Transcript, build_graph, open_storage, set_profile
 from everthread.agents import travel
 from everthread.cli import main
 from everthread.models.scripted import ScriptedModel
@@ -115,6 +115,16 @@ def test_what_cannot_be_shown_is_one_sentence(run: Run, arguments: list[str], re
     code, out, err = run(*arguments)
 
     assert (code != 0, out, reason in err) == (True, "", True)
+
+
+def test_a_thread_without_calls_says_that_it_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite:///{tmp_path}/b.db"
+    with open_storage(url) as storage:
+        Transcript(storage.store, "t", user_id="u").append([("user", "Hello!")])
+
+    code = main(["context", "t", "--database", url])
+
+    assert (code, "has no calls: none was made yet" in capsys.readouterr().err) == (1, True)
 
 
 def test_an_agent_that_only_code_has_must_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
