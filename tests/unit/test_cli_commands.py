@@ -103,6 +103,13 @@ def test_a_command_that_is_misspelt_is_named() -> None:
     assert "No such command 'chatt'. Did you mean 'chat'?" in CliRunner().invoke(app, ["chatt"]).output
 
 
+@pytest.mark.parametrize("command", ["why", "ledger", "notes", "steer", "adopt"])
+def test_the_usage_puts_an_optional_argument_in_one_pair_of_brackets(command: str) -> None:
+    shown = CliRunner().invoke(app, [command, "--help"]).output
+
+    assert "[[" not in shown
+
+
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_the_line_of_the_help_is_that_of_the_command(command: str) -> None:
     line = COMMANDS[command][1]

@@ -35,7 +35,7 @@ _HIDDEN = frozenset({"event", "at", "turn", "thread_id", "recipe"})
 
 
 def ledger(
-    thread: Annotated[str | None, typer.Argument(metavar="[THREAD]", help="Id of the thread.")] = None,
+    thread: Annotated[str | None, typer.Argument(metavar="THREAD", help="Id of the thread.")] = None,
     kind: Annotated[
         list[str] | None, typer.Option("--kind", metavar="EVENT", help="Only events of this kind; can be repeated.")
     ] = None,

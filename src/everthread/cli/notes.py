@@ -24,12 +24,12 @@ _ACTIONS = ("edit", "confirm", "retract", "forget", "why")
 def notes(
     user: UserId,
     action: Annotated[
-        str | None, typer.Argument(metavar="[edit|confirm|retract|forget|why]", help="What to do with one note.")
+        str | None, typer.Argument(metavar="edit|confirm|retract|forget|why", help="What to do with one note.")
     ] = None,
     note_id: Annotated[
-        str | None, typer.Argument(metavar="[NOTE]", help="Id of the note, or how it begins, as the list shows it.")
+        str | None, typer.Argument(metavar="NOTE", help="Id of the note, or how it begins, as the list shows it.")
     ] = None,
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="edit: the note's new text.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="edit: the note's new text.")] = None,
     yes: Yes = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,

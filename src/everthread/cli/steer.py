@@ -38,11 +38,11 @@ def steer(
     thread: ThreadId,
     action: Annotated[
         str | None,
-        typer.Argument(metavar="[bring-back|mask|pin|pin-message|withdraw|fork]", help="What to do."),
+        typer.Argument(metavar="bring-back|mask|pin|pin-message|withdraw|fork", help="What to do."),
     ] = None,
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[WHAT]", help="Id of a message, the sentence to pin, id in the list, or a call."),
+        typer.Argument(metavar="WHAT", help="Id of a message, the sentence to pin, id in the list, or a call."),
     ] = None,
     agent: AgentName = None,
     database: DatabaseUrl = DEFAULT_DATABASE,

@@ -23,7 +23,7 @@ _NAMES = {"message": "message", "note": "note", "entry": "summary entry", "index
 def why(
     asked: Annotated[
         str | None,
-        typer.Argument(metavar="[TEXT|ID]", help="Words as they were said, an id of a message or note, or a handle."),
+        typer.Argument(metavar="TEXT|ID", help="Words as they were said, an id of a message or note, or a handle."),
     ] = None,
     thread: Annotated[str | None, thread_option("Id of the thread.", metavar="THREAD")] = None,
     refetches: Annotated[
