@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from everthread import errors
+from everthread.cli.app import COMMANDS
+
 README = Path(__file__).parents[2] / "README.md"
 
 
@@ -82,6 +85,21 @@ def test_every_extra_is_in_the_reference() -> None:
 
     named = re.findall(r"^\| `(\w+)` \|", page.partition("\n## ")[0], flags=re.MULTILINE)
     assert sorted(named) == sorted(project["optional-dependencies"])
+
+
+def test_every_command_is_in_the_reference() -> None:
+    _, _, page = (README.parent / "docs" / "reference.md").read_text("utf-8").partition("## Commands")
+    cells = re.findall(r"^\| (.*?) \|", page.partition("\n## ")[0], flags=re.MULTILINE)
+
+    named = re.findall(r"`([\w-]+)[^`]*`", "\n".join(cells))
+    assert set(COMMANDS) - set(named) == set()
+
+
+def test_every_error_is_in_the_reference() -> None:
+    _, _, page = (README.parent / "docs" / "reference.md").read_text("utf-8").partition("## Errors")
+    named = re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE)
+
+    assert sorted(named) == sorted(name for name, value in vars(errors).items() if isinstance(value, type))
 
 
 @pytest.mark.slow
