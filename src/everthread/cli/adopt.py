@@ -48,7 +48,7 @@ def adopt(
     """List the threads of other graphs, or begin one of ours with their messages.
 
     A thread of another graph goes on in that graph: add EverthreadMiddleware to it. Nothing here changes such a thread,
-    and listing changes not one byte of the file.
+    and listing does not change a byte of the file.
     """
     if into is None:
         if back:

@@ -76,7 +76,7 @@ def chat(
         str | None,
         user_option("Who is talking.  [default: the thread's user, else local]"),
     ] = None,
-    thread: Annotated[str | None, thread_option("Go on with a thread.  [default: a new one]")] = None,
+    thread: Annotated[str | None, thread_option("Continue this thread.  [default: a new one]")] = None,
     model: ModelName = None,
     window: Annotated[
         int | None, typer.Option("--window", metavar="N", help="Input limit in tokens.  [default: the model's own]")

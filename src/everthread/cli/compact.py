@@ -18,7 +18,7 @@ def compact(
         typer.Option(
             "--keep-checkpoints",
             metavar="TURNS",
-            help="Turns that stay travelable in every thread, such as 3, or `all`.  [default: as each thread was run]",
+            help="Turns back to which each thread can still travel, such as 3, or `all`.  [default: as it was run]",
         ),
     ] = None,
     adopted: Annotated[

@@ -62,7 +62,7 @@ _Findings = Iterator[tuple[str, str, str]]
 def doctor(
     model: ModelName = None,
     threads: Annotated[
-        bool, typer.Option("--threads", help="Instead: which threads could the agents of today not continue?")
+        bool, typer.Option("--threads", help="Instead: list threads that today's agents could not continue.")
     ] = False,
     agent: Annotated[
         list[str] | None,

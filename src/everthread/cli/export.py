@@ -18,9 +18,9 @@ def export(
     ] = None,
     database: DatabaseUrl = DEFAULT_DATABASE,
 ) -> None:
-    """Export everything that is held of a user, as JSON.
+    """Export everything held about a user, as JSON.
 
-    Profile, notes, bookings, tickets, and of every thread the record, all messages, notes, summaries and events.
+    Profile, notes, bookings, tickets, and each thread's record, messages, notes, summaries and events.
     """
     check_writable(output, new=True)
     with storage_to_read(database) as storage, progress(f"exporting user {user!r}") as report:

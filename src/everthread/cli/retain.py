@@ -1,4 +1,4 @@
-"""`retain`: delete what is kept no longer."""
+"""`retain`: delete what is no longer kept."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -34,17 +34,17 @@ def retain(
     adopted: Annotated[
         bool, typer.Option("--adopted", help="Also threads of an app of yours that it has run with the middleware.")
     ] = False,
-    receipts: Annotated[bool, typer.Option("--receipts", help="Instead: what was deleted until now.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    receipts: Annotated[bool, typer.Option("--receipts", help="Instead: what was deleted so far.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
     yes: Yes = False,
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
-    """Delete what is kept no longer: idle threads, old messages, old events.
+    """Delete what is no longer kept: idle threads, old messages, old events.
 
     A session that is still open ends first, so what lasts becomes long-term notes, which stay; so do profiles, bookings
-    and tickets. Threads in use, that wait for an approval or that other graphs made stay. Each deletion leaves a
-    receipt, and the database is searched for texts of what went.
+    and tickets. Threads that are in use, wait for an approval, or were made by other graphs stay too. Each deletion
+    leaves a receipt, and the database is searched for the deleted texts.
     """
     if receipts:
         _print_receipts(database, as_json=as_json)

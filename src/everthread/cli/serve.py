@@ -58,7 +58,7 @@ JwtSecret = Annotated[
 Jwks = Annotated[str | None, typer.Option("--jwks", metavar="FILE|URL", help="Public keys of an identity provider.")]
 OnlyUser = Annotated[
     str | None,
-    user_option("Whose threads these are without sign-in.  [default: local]"),
+    user_option("Without sign-in: the user whose threads these are.  [default: local]"),
 ]
 """Options that `dashboard` has too."""
 
@@ -80,11 +80,11 @@ def serve(
         str | None, typer.Option("--jwt-issuer", metavar="NAME", help="What `iss` of a token must be.")
     ] = None,
     user: OnlyUser = None,
-    wait: Annotated[str, time_option("--wait", "For another run on the same thread.")] = "10s",
-    grace: Annotated[str, time_option("--grace", "For runs to finish after SIGTERM.")] = "30s",
+    wait: Annotated[str, time_option("--wait", "How long to wait for another run on a thread.")] = "10s",
+    grace: Annotated[str, time_option("--grace", "Time for runs to finish after SIGTERM.")] = "30s",
     idle: Annotated[
         str,
-        time_option("--idle", "After which a session ends, on Postgres by `everthread worker`; 0s: never."),
+        time_option("--idle", "Idle time after which a session ends, on Postgres by `everthread worker`; 0s: never."),
     ] = "30m",
     retention: RetentionPolicy = None,
     rate: Annotated[int, typer.Option("--rate", min=0, help="Requests a minute for each key; 0: no limit.")] = 600,
@@ -93,7 +93,7 @@ def serve(
 ) -> None:
     """Serve agents over HTTP: threads, runs, streams, notes.
 
-    A worker keeps nothing but what is running: start as many as you like on one database. Without `--api-keys`,
+    A worker keeps nothing except its runs in progress: start as many as you like on one database. Without `--api-keys`,
     `--jwt-secret` or `--jwks` it serves one user, and this machine only.
     """
     needs_web()

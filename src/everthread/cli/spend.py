@@ -30,7 +30,7 @@ def spend(
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the calls of models took, by user, day, model or thread.
+    """Show what model calls cost, by user, day, model or thread.
 
     Agents with `Spend` count each call, by days of UTC. What others have spent is read from the replies that were kept,
     which leaves out summaries, notes and branches that were left.

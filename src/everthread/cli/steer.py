@@ -48,7 +48,7 @@ def steer(
     database: DatabaseUrl = DEFAULT_DATABASE,
     as_json: AsJson = False,
 ) -> None:
-    """Decide by hand what the next prompts of a thread have.
+    """Change by hand what the next prompts of a thread contain.
 
     Without an action: what is pinned, and what waits for the next message. `bring-back` shows a message again that left
     the prompt or was masked, `mask` keeps a few words of a tool result, `pin` a sentence or `pin-message` a message in

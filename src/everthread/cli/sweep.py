@@ -31,8 +31,8 @@ def sweep(
 ) -> None:
     """End every session without activity for some time.
 
-    Sessions that have already ended, or whose thread is in use, are skipped. With a policy of retention, what is kept
-    no longer goes afterwards, without a question; `retain --dry-run` shows it.
+    Sessions that have already ended, or whose thread is in use, are skipped. With a retention policy, what is
+    no longer kept is then deleted without asking; `retain --dry-run` shows it.
     """
     idle_seconds = duration_seconds(idle)
     agents = {one.name: one for one in map(load_agent, agent or ())}

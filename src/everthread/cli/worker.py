@@ -14,7 +14,7 @@ from everthread.errors import SettingsError, installing
 
 def worker(
     database: DatabaseUrl,
-    idle: Annotated[str, time_option("--idle", "After which a session ends, such as 30m or 2h.")] = "30m",
+    idle: Annotated[str, time_option("--idle", "Idle time after which a session ends, such as 30m or 2h.")] = "30m",
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Jobs at a time.")] = 4,
     once: Annotated[bool, typer.Option("--once", help="Do what is due, and stop.")] = False,
     retention: RetentionPolicy = None,
@@ -22,8 +22,8 @@ def worker(
 ) -> None:
     """End idle sessions and prune their threads, as jobs on Postgres.
 
-    Start one beside your workers, or several: each job is done once, and those of a worker that is killed are taken
-    over. With a policy of retention, what is kept no longer goes once a day. On SQLite use `sweep`.
+    Start one or more beside `everthread serve`: each job is done once, and another worker takes over those of a killed
+    one. With a retention policy, what is no longer kept is deleted once a day. On SQLite use `sweep`.
     """
     if find_spec("procrastinate") is None:
         raise SettingsError(f"'procrastinate' is not installed: {installing('jobs')}")
