@@ -120,6 +120,16 @@ def test_the_line_of_the_help_is_that_of_the_command(command: str) -> None:
     assert "--install-completion" not in shown
 
 
+def test_the_dashboard_names_a_missing_package_before_a_missing_database(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everthread.cli.serve.find_spec", lambda _: None)
+
+    code, _, err = run("dashboard")
+
+    assert (code, "'starlette' is not installed" in err) == (2, True)
+
+
 def test_version(run: Run) -> None:
     assert run("--version") == (0, "everthread 0.1.0\n", "")
 

@@ -1,7 +1,7 @@
 """`dashboard`: the page on its own, for this machine unless callers sign in."""
 
 from everthread.cli.options import DEFAULT_DATABASE, DatabaseUrl, ModelName, SpendLimits
-from everthread.cli.serve import Agents, ApiKeyFile, Host, Jwks, JwtSecret, OnlyUser, Port, serve
+from everthread.cli.serve import Agents, ApiKeyFile, Host, Jwks, JwtSecret, OnlyUser, Port, needs_web, serve
 from everthread.storage.reader import open_reader
 
 
@@ -22,6 +22,7 @@ def dashboard(
     `serve` has the same page at `/dashboard`. Without `--api-keys`, `--jwt-secret` or `--jwks` it shows the threads of
     one user, to this machine only.
     """
+    needs_web()
     # A name that was mistyped must not become a new database.
     with open_reader(database):
         pass
