@@ -167,7 +167,7 @@ def withdraw(storage: Storage, thread_id: str, steer_id: str, *, actor: str = ""
     """
     found = [one for one in steering(storage, thread_id) if steer_id and one.id.startswith(steer_id)]
     if not found:
-        raise NotFoundError(f"nothing {steer_id!r} is pinned or waits in thread {thread_id!r}")
+        raise NotFoundError(f"thread {thread_id!r} has nothing pinned or waiting under the id {steer_id!r}")
     if len(found) > 1:
         raise SettingsError(f"{len(found)} of them begin with {steer_id!r}; write more of the id")
     gone = found[0]

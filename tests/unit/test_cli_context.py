@@ -181,7 +181,7 @@ def test_an_agent_with_the_middleware_tells_its_next_compaction(app: str, capsys
     [
         ([], "by `--agent module:attribute`"),
         (["--agent", "travel"], "by `--agent module:attribute`"),
-        (["--agent", "preview_app:own"], "is not of the graph"),
+        (["--agent", "preview_app:own"], "was not made by the graph"),
         (["--agent", "preview_app:number"], "neither an everthread.Agent nor a graph"),
         (["--agent", "preview_app:agent", "--model", "offline"], "has its model already"),
     ],

@@ -124,7 +124,7 @@ def test_yes_as_an_answer_erases(run: Run) -> None:
     [
         (["--user", "eve"], 1, "there is no user 'eve'"),
         (["--thread", "t-9"], 1, "there is no thread 't-9'"),
-        ([], 2, "one of both"),
+        ([], 2, "either `--user USER` or `--thread THREAD`"),
         (["--user", "ada", "--receipt", "everthread.db"], 2, "exists already"),
         (["--user", "ada", "--receipt", "missing/r.json"], 2, "does not exist"),
     ],

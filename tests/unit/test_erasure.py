@@ -239,7 +239,7 @@ def test_who_is_not_there_is_refused(storage: Storage, who: dict[str, str]) -> N
 
 @pytest.mark.parametrize("who", [{}, {"user_id": "ada", "thread_id": "t"}])
 def test_one_of_both_must_be_named(storage: Storage, who: dict[str, str]) -> None:
-    with pytest.raises(SettingsError, match="one of both"):
+    with pytest.raises(SettingsError, match="either `user_id` or `thread_id`"):
         erase(storage, **who)
 
 

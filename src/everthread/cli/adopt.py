@@ -56,7 +56,7 @@ def adopt(
         _list(thread, database, as_json=as_json)
         return
     if thread is None:
-        raise SettingsError("which thread shall it begin with? `everthread adopt THREAD --into NEW`")
+        raise SettingsError("which thread should it begin with? `everthread adopt THREAD --into NEW`")
     # Taken when called: a list needs none of them.
     from everthread.graph.adoption import begin_with
     from everthread.graph.agent import build_graph

@@ -101,7 +101,7 @@ def _preview(storage: Storage, thread: str, agent: str | None, model: str | None
             raise SettingsError(f"`--model` is for agents by name: the graph {agent!r} has its model already")
         graph = graph_on(storage, chosen)
         if is_own(graph.graph) != is_ours:
-            raise SettingsError(f"thread {thread!r} is not of the graph that `--agent` names")
+            raise SettingsError(f"thread {thread!r} was not made by the graph that `--agent` names")
     if window is None:
         return preview(graph, thread)
     user = str(record.get("user_id") or "local")

@@ -43,7 +43,7 @@ def forget(
     texts of what was erased. Copies elsewhere, such as backups, are not reached.
     """
     if (user is None) == (thread is None):
-        raise SettingsError("say what to erase: `--user USER` or `--thread THREAD`, one of both")
+        raise SettingsError("say what to erase: either `--user USER` or `--thread THREAD`")
     check_writable(receipt, new=True)
     with open_storage(database, create=False, lock_timeout_seconds=WAIT_SECONDS) as storage:
         if not yes:

@@ -39,7 +39,7 @@ def why(
     if thread is None:
         raise SettingsError("which thread? `everthread why TEXT --thread THREAD`; `everthread threads` lists them")
     if refetches == (asked is not None):
-        raise SettingsError("say what to explain, `everthread why TEXT --thread THREAD`, or `--refetches`, one of both")
+        raise SettingsError("say what to explain: either `everthread why TEXT --thread THREAD`, or `--refetches`")
     with open_reader(database) as reader, explained(reader, thread):
         view = read_thread(reader, thread, whole=False)
         if asked is None:

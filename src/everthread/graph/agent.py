@@ -193,7 +193,7 @@ def node_deps(
     """
     taken = {tool.name for tool in (*agent.tools, *READERS)}
     if response and (same := sorted(taken & {tool.name for tool in response.tools})):
-        raise SettingsError(f"`response_format` has the name of the tool {same[0]!r}; name the schema otherwise")
+        raise SettingsError(f"`response_format` has the name of the tool {same[0]!r}; give the schema another name")
     rules = Rules(agent.rules) if agent.rules else BUILT_IN
 
     def with_tools(chat: ChatModel) -> ModelWithTools:

@@ -81,4 +81,4 @@ def call_ahead(
             f"the next call of the agent {agent.name!r} cannot be planned outside a run: another middleware of it "
             f"fails there with {type(error).__name__}: {error}"
         ) from error
-    raise SettingsError(f"another middleware of the agent {agent.name!r} answers in the place of the model")
+    raise SettingsError(f"another middleware of the agent {agent.name!r} answers instead of the model")

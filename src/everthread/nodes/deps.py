@@ -249,7 +249,7 @@ def check_signed_in(server: ServerInfo | None, user_id: str) -> None:
     """
     user = None if server is None else server.user
     if user is not None and user.identity != user_id:
-        raise SettingsError(f"this run is signed in as {user.identity!r} but names the user {user_id!r}; name the same")
+        raise SettingsError(f"this run is signed in as {user.identity!r} but names the user {user_id!r}; use one id")
 
 
 def _dials_of(runtime: AnyRuntime) -> Context:

@@ -83,7 +83,7 @@ def _revived(value: Any) -> BaseMessage:
     try:
         return kind.model_validate(value) if kind is not None else convert_to_messages([value])[0]
     except _NO_MESSAGE as error:
-        raise UnreadableError(f"what is given or saved as a message is none ({reason(error)})") from error
+        raise UnreadableError(f"something given or saved as a message is not one ({reason(error)})") from error
 
 
 def as_messages(given: Iterable[Any]) -> list[BaseMessage]:

@@ -356,7 +356,7 @@ def _check(found: CheckpointTuple) -> None:
     """Raise a `TypeError` for what was decoded and is no checkpoint."""
     checkpoint, parts = found.checkpoint, ("channel_values", "channel_versions", "versions_seen")
     if not isinstance(checkpoint, dict) or not all(isinstance(checkpoint.get(part), dict) for part in parts):
-        raise TypeError("it holds something else than a checkpoint")
+        raise TypeError("it holds something other than a checkpoint")
     if not isinstance(found.metadata, dict):
         raise TypeError("its metadata is no JSON object")
 

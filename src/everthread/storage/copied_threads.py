@@ -100,7 +100,7 @@ def copy_checkpoints(source: Storage, target: Storage, thread_id: str, digest: D
             copied += 1
             if not _is_same(mine, _read(target, place)):
                 raise RefusedError(
-                    f"thread {thread_id!r} does not read the same behind the copy, from its checkpoint "
+                    f"thread {thread_id!r} does not read the same after the copy, from its checkpoint "
                     f"{place.checkpoint_id} on; it was not copied"
                 )
         digest.add(hashlib.sha256(mine.digest + b"".join(mine.written)).digest())

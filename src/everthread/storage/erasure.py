@@ -118,7 +118,7 @@ def erase(
         StorageError: the rows are gone but the file could not be rewritten; run it again.
     """
     if (user_id is None) == (thread_id is None):
-        raise SettingsError("say what to erase: `user_id` or `thread_id`, one of both")
+        raise SettingsError("say what to erase: either `user_id` or `thread_id`")
     eraser, mark, began = storage.eraser, _mark(user_id, thread_id), _now()
     place = eraser.place
     with ExitStack() as locks:

@@ -51,7 +51,7 @@ def locate(url: str) -> Location:
         SettingsError: the URL is not one of the known forms.
     """
     if is_postgres(url):
-        raise SettingsError("this is for a database file, and the URL is one of Postgres; use " + _FORMS)
+        raise SettingsError("this is for a database file, but the URL names a Postgres; use " + _FORMS)
     if not url.startswith("sqlite://"):
         is_path = url and ":" not in url
         raise SettingsError(

@@ -265,7 +265,7 @@ def _copy_page(
         again = copy.target.store.stored_at([row.place for row in written])
         for row in written:
             if copy.digest(again[row.place]) != copy.digest(row):
-                raise RefusedError(f"{record_name(row.prefix, row.key)} does not read the same behind the copy")
+                raise RefusedError(f"{record_name(row.prefix, row.key)} does not read the same after the copy")
     return len(written)
 
 

@@ -94,7 +94,7 @@ def open_storage(
                 "`end_idle_seconds` is for Postgres; on SQLite use `everthread sweep`, or `everthread serve`"
             )
         if named := [name for name, value in options.items() if value is not None]:
-            raise SettingsError(f"`{named[0]}` is for Postgres, and the URL is not one of it")
+            raise SettingsError(f"`{named[0]}` is for Postgres, but the URL names another database")
         storage = open_sqlite(
             url,
             create=create,

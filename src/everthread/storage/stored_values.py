@@ -34,7 +34,7 @@ def channel_values(kind: bytes, blob: bytes) -> dict[str, Any]:
     """Return the channels of a stored checkpoint; one of the `FAULTS` is raised when it is none."""
     checkpoint = loaded(kind, blob)
     if not isinstance(checkpoint, Mapping) or not isinstance(checkpoint.get("channel_values"), Mapping):
-        raise TypeError("it holds something else than a checkpoint")
+        raise TypeError("it holds something other than a checkpoint")
     values = dict(checkpoint["channel_values"])
     messages_in(values.get("messages"))
     return values

@@ -178,7 +178,7 @@ class JwtKeys:
     ) -> None:
         if (secret is None) == (jwks is None):
             raise SettingsError(
-                "tokens are checked with a secret or with the keys of an identity provider: give one of both"
+                "tokens are checked with a secret or with the keys of an identity provider: give exactly one of them"
             )
         if secret is not None and len(secret.encode()) < _LEAST_SECRET_BYTES:
             raise SettingsError(f"the secret for tokens must have at least {_LEAST_SECRET_BYTES} bytes")

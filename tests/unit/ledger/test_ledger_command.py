@@ -79,7 +79,7 @@ def test_the_schema_is_one_document(run: Run) -> None:
         (("ledger", "nowhere"), "no thread 'nowhere'"),
         (("why", "x"), "which thread?"),
         (("why", "--thread", "t"), "say what to explain"),
-        (("why", "x", "--refetches", "--thread", "t"), "one of both"),
+        (("why", "x", "--refetches", "--thread", "t"), "either `everthread why TEXT"),
     ],
 )
 def test_a_wrong_use_says_what_to_do(run: Run, arguments: tuple[str, ...], says: str) -> None:

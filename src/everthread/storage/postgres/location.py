@@ -151,7 +151,7 @@ def _number(name: str, value: Any, *, least: float) -> float:
     except ValueError:
         number = least - 1
     if not least <= number < 1e6:
-        raise SettingsError(f"`{name}` is {value!r}; use a number from {least:g} on")
+        raise SettingsError(f"`{name}` is {value!r}; use a number of at least {least:g}")
     return number
 
 

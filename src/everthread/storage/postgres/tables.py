@@ -115,7 +115,7 @@ class PostgresTables(Tables):
                     if namespace == "":
                         self._values(thread, saved)
                     if not isinstance(saved, dict) or not isinstance(metadata, dict):
-                        raise TypeError("it holds something else than a checkpoint")
+                        raise TypeError("it holds something other than a checkpoint")
                 except FAULTS:
                     yield f"checkpoint {checkpoint_id!r} of thread {thread!r}"
             written = "SELECT checkpoint_id, channel, type, blob FROM checkpoint_writes WHERE thread_id = %s"
@@ -135,7 +135,7 @@ class PostgresTables(Tables):
     def _values(self, thread_id: str, saved: Any) -> dict[str, Any]:
         """Return the channels of a checkpoint; one of the `FAULTS` is raised when it is none."""
         if not isinstance(saved, dict) or not isinstance(saved.get("channel_values"), dict | None):
-            raise TypeError("it holds something else than a checkpoint")
+            raise TypeError("it holds something other than a checkpoint")
         values = dict(saved.get("channel_values") or {})
         for channel, kind, blob in self._saved(_BLOBS, json.dumps(saved.get("channel_versions") or {}), thread_id):
             if kind != "empty":
