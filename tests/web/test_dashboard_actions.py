@@ -204,6 +204,40 @@ async def test_two_who_watch_see_a_turn_end_and_the_next_begin(worker: MakeWorke
         assert "newest prompt, turn 2" in changes
 
 
+async def test_the_timeline_follows_a_branch_back_to_an_earlier_turn(worker: MakeWorker) -> None:
+    one = worker("One.", "Two.", "Three.", "Two, otherwise.")
+    client = one.client()
+    thread = await new_thread(client)
+    for _ in range(3):
+        await say(client, thread)
+    await client.post(f"/threads/{thread}/fork", json={"call": 1})
+    begun = asyncio.Event()
+    watching = asyncio.create_task(streamed(one, f"/threads/{thread}/live", "newest prompt, turn 2", begun))
+    await begun.wait()
+
+    await say(client, thread, "Otherwise.")
+
+    changes = (await watching).partition("event: past")[2]
+    past, _, current = changes.partition("event: current")
+    assert (past.count('class="call"'), current.count('class="call"')) == (1, 1)
+
+
+async def test_turns_of_another_worker_between_two_looks_are_all_told(worker: MakeWorker) -> None:
+    watched, other = worker(), worker("One.", "Two.", "Three.", "Four.")
+    client = other.client()
+    thread = await new_thread(client)
+    await say(client, thread)
+    begun = asyncio.Event()
+    watching = asyncio.create_task(streamed(watched, f"/threads/{thread}/live", "newest prompt, turn 4", begun))
+    await begun.wait()
+
+    for _ in range(3):
+        await say(client, thread)
+
+    sent = (await watching).partition("event: past")[2]
+    assert [f"turn</span> {turn}</span>" in sent for turn in (1, 2, 3, 4)] == [True] * 4
+
+
 async def test_a_watched_thread_that_is_erased_ends_the_stream(worker: MakeWorker) -> None:
     one = worker("Hello there.")
     client = one.client()

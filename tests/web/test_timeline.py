@@ -3,7 +3,7 @@
 from everthread import open_storage
 from everthread.ledger import events_of_turns, record
 from everthread.ledger.events import Compacted, Masked, PinRepaired, PromptAssembled, Refetch
-from everthread.web.dashboard.timeline import BAR, bar_of, timeline
+from everthread.web.dashboard.timeline import BAR, bar_of, timeline, timeline_values
 
 PROMPT = PromptAssembled(
     window=8_000,
@@ -70,3 +70,14 @@ def test_a_ledger_is_read_by_turns() -> None:
             record(storage.store, "t", [PROMPT], write=lambda _: None, turn=turn)
 
         assert [event.turn for event in events_of_turns(storage.store, "t", 9, 11)] == [9, 10, 11]
+
+
+def test_calls_of_a_branch_that_was_left_are_not_of_the_newest_turn() -> None:
+    with open_storage("sqlite://") as storage:
+        for turn in (1, 2, 3, 2):
+            record(storage.store, "t", [PROMPT], write=lambda _: None, turn=turn)
+
+        values = timeline_values(storage, {"thread_id": "t", "turns": 2})
+
+    assert [row.event.turn for row in values["current"]] == [2]
+    assert [row.event.turn for row in values["past"]] == [3, 2, 1]

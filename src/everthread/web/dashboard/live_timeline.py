@@ -17,7 +17,7 @@ from everthread.ledger.record import STREAM_KEY
 from everthread.state import namespaces
 from everthread.web.dashboard.live import LOOK_SECONDS, TICK_SECONDS, event
 from everthread.web.dashboard.render import render
-from everthread.web.dashboard.timeline import changes_of, newest_turn, timeline, timeline_values
+from everthread.web.dashboard.timeline import changes_of, newest_events, timeline, timeline_values
 from everthread.web.operations import PING, PING_SECONDS
 from everthread.web.problems import problem_of
 from everthread.web.runs import LiveRun
@@ -30,8 +30,8 @@ _MOST_WAITING = 64
 class _Change(NamedTuple):
     """What is sent of a change."""
 
-    turn: int
-    """The turn that is now the newest."""
+    since: str
+    """When the turn that is now the newest began, as its first event says."""
     past: bytes
     """The calls of the turn that was the newest until now; empty when it still is."""
     now: bytes
@@ -66,15 +66,15 @@ class LiveTimelines:
         try:
             values = await in_thread(timeline_values, self._service.storage, record)
             if not watched.is_ready:
-                watched.add(await in_thread(newest_turn, self._service.storage, thread_id, 0))
+                watched.add(await in_thread(newest_events, self._service.storage, thread_id, ""))
                 watched.is_ready = True
             yield event("timeline", render("timeline.html", {"at": at, "thread": summary_of(record), **values}))
-            sent = values["newest"].event.turn if values["newest"] else 0
+            sent = values["newest"].event.at if values["newest"] else ""
             if self._task is None:
                 self._task = asyncio.create_task(self._look_after())
             while (change := await waiting.get()) is not None:
-                yield change.past + change.now if change.turn > sent else change.now
-                sent = max(change.turn, sent)
+                yield change.past + change.now if change.since > sent else change.now
+                sent = max(change.since, sent)
         finally:
             watched.waiting.discard(waiting)
             if not watched.waiting and self._watched.get((at, thread_id)) is watched:
@@ -97,7 +97,7 @@ class LiveTimelines:
                 if clock() - told > PING_SECONDS:
                     told = clock()
                     for watched in list(self._watched.values()):
-                        watched.send(_Change(0, b"", PING))
+                        watched.send(_Change("", b"", PING))
         except Exception as error:  # noqa: BLE001 - it is logged; the browsers connect again
             problem_of(error)
         finally:
@@ -115,7 +115,7 @@ class LiveTimelines:
                 # It was erased.
                 watched.send(None)
             elif watched.is_new(item.value):
-                found = await in_thread(newest_turn, self._service.storage, watched.thread_id, watched.turn)
+                found = await in_thread(newest_events, self._service.storage, watched.thread_id, watched.since)
                 watched.add(found)
 
 
@@ -126,8 +126,10 @@ class _Watched:
         self._at = at
         self.thread_id = str(record["thread_id"])
         self.record = record
-        self.turn = 0
-        """The newest turn that is known."""
+        self._turn = 0
+        """The newest turn that is known; a fork goes back to an earlier one."""
+        self.since = self._until = ""
+        """When the first and the last of its events were."""
         self.is_ready = False
         """The newest turn was read."""
         self.waiting: set[asyncio.Queue[_Change | None]] = set()
@@ -162,10 +164,12 @@ class _Watched:
         """Add events, and send what they change."""
         past: dict[str, Event] = {}
         for one in new:
-            if one.turn > self.turn:
-                past, self.turn, self._events = self._events, one.turn, {}
-            if one.turn == self.turn:
+            if one.turn > self._turn or (one.turn < self._turn and one.at > self._until):
+                past, self._events = {**past, **self._events}, {}
+                self._turn, self.since, self._until = one.turn, one.at, one.at
+            if one.turn == self._turn:
                 self._events[f"{one.at} {one.model_dump_json()}"] = one
+                self._until = max(self._until, one.at)
         if past or any(isinstance(one, PromptAssembled | PinRepaired) or changes_of([one]) for one in new):
             self.send(self._change(list(past.values())))
 
@@ -182,4 +186,4 @@ class _Watched:
         now = event("current", render("rows.html", {**shared, "rows": rows[::-1], "since": since}))
         if rows:
             now += event("newest", render("newest.html", {**shared, "newest": rows[-1]}))
-        return _Change(self.turn, done, now)
+        return _Change(self.since, done, now)

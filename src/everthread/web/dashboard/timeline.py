@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, takewhile
 from typing import Any
 
 from everthread.ledger import Event, events_of_turns
@@ -19,10 +20,13 @@ from everthread.ledger.events import (
     SpendGranted,
     SpendRefused,
 )
+from everthread.ledger.record import readable_events
 from everthread.ledger.why import NEEDS
 from everthread.plain import counted
+from everthread.state import namespaces
 from everthread.storage.open import Storage
-from everthread.storage.reading import turns_of
+from everthread.storage.reader import Record
+from everthread.storage.reading import reader_of
 
 BAR = 1_000
 """Width of a bar in its own units; the page stretches it."""
@@ -188,10 +192,13 @@ def timeline_values(storage: Storage, record: Mapping[str, Any], before: int = 0
     first = max((before or turns + 1) - _TURNS, 0)
     rows, since = timeline(events_of_turns(storage.store, thread_id, first, before - 1 if before else _LAST))
     newest = rows[-1].event.turn if rows and not before else None
+    # Behind a fork, the branch that was left has calls of the same turn too.
+    current = [*takewhile(lambda row: row.event.turn == newest, reversed(rows))]
+    past = rows[: len(rows) - len(current)][::-1]
     return {
-        "current": [row for row in rows if row.event.turn == newest][::-1],
-        "past": [row for row in rows if row.event.turn != newest][::-1][:_MOST_ROWS],
-        "hidden": max(sum(row.event.turn != newest for row in rows) - _MOST_ROWS, 0),
+        "current": current,
+        "past": past[:_MOST_ROWS],
+        "hidden": max(len(past) - _MOST_ROWS, 0),
         "since": since,
         "newest": rows[-1] if rows and not before else None,
         "earlier": first if first > 1 else None,
@@ -199,6 +206,15 @@ def timeline_values(storage: Storage, record: Mapping[str, Any], before: int = 0
     }
 
 
-def newest_turn(storage: Storage, thread_id: str, turn: int) -> Sequence[Event]:
-    """Return the events of a turn and of all behind it; of the thread's newest turn for 0."""
-    return events_of_turns(storage.store, thread_id, turn or turns_of(storage.store, thread_id), _LAST)
+def newest_events(storage: Storage, thread_id: str, since: str) -> Sequence[Event]:
+    """Return the events since a time, ISO 8601 in UTC; those of the thread's newest turn for an empty one."""
+    rows = reader_of(storage).newest(namespaces.ledger(thread_id))
+    newest = next(rows, None)
+    if newest is None:
+        return []
+
+    def is_wanted(row: Record) -> bool:
+        value = row.value
+        return str(value.get("at", "")) >= since if since else value.get("turn") == newest.value.get("turn")
+
+    return readable_events(storage.store, thread_id, takewhile(is_wanted, chain([newest], rows)))
