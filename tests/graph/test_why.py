@@ -12,6 +12,7 @@ from langchain_core.tools import tool
 from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.cli import main
+from everthread.forks import fork
 from everthread.graph.note_changes import change_note
 from everthread.ledger.lineage import ThreadHistory
 from everthread.ledger.why import Explanation, explain
@@ -290,3 +291,20 @@ def test_a_note_that_a_question_brought_is_told_apart_from_the_block(storage: St
     talk(storage, ("hello", "Hi."), notes_tokens=300)
 
     assert "not in this thread's newest prompt" in fact(why(storage, "old"), "not_in_prompt")
+
+
+def test_turns_are_counted_on_the_branch_that_a_fork_began(storage: Storage) -> None:
+    turns = (("What is first?", "One."), ("The boat is red.", "Two."), ("And then?", "Three."))
+    talk(storage, *turns, policy="sliding_window", keep_last_turns=1)
+    graph = build_graph(AGENT, model=ScriptedModel(["Two, otherwise."]), summarizer="offline", storage=storage)
+    fork(graph, "t", 1)
+
+    graph.invoke({"messages": "The boat is green."}, {"configurable": {"thread_id": "t"}}, context=Context())
+
+    history = thread_history(reader_of(storage), read_thread(storage, "t", whole=False))
+    said = [explain(history, text)[0].facts[0] for text in ("What is first?", "boat is green", "boat is red")]
+    assert [fact.text for fact in said] == [
+        "It was said in turn 1 of 2.",
+        "It was said in turn 2 of 2.",
+        "It was said on a branch that the thread has left.",
+    ]

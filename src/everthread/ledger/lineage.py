@@ -49,7 +49,7 @@ class MessageSource(Protocol):
         """Return a message in full."""
 
     def turn(self, message: StoredMessage, /) -> int:
-        """Return the turn of a message, counted from 1."""
+        """Return the turn of a message, counted from 1; 0 of one on a branch that the thread has left."""
 
     def named(self, query: str, /) -> list[str]:
         """Return the ids of the messages that an id, a handle or the id of the call that they answer names."""

@@ -154,7 +154,8 @@ def _of_message(history: ThreadHistory, message_id: str) -> Iterator[Fact]:
     events = history.messages.about(message_id)
     if (said := history.messages.message(message_id)) is not None:
         turn = history.messages.turn(said)
-        yield Fact("said", f"It was said in turn {turn} of {history.turns}.", turn)
+        here = f"in turn {turn} of {history.turns}"
+        yield Fact("said", f"It was said {here if turn else 'on a branch that the thread has left'}.", turn)
     message = history.working_set.get(message_id)
     if message is None:
         yield from _left(history, message_id, events)

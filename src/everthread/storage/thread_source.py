@@ -53,6 +53,8 @@ class ThreadSource:
         self._id = view.thread_id
         self._space = namespaces.transcript(view.thread_id)
         self._here = {str(one.id): one for one in view.messages}
+        self._working_set = view.working_set
+        self._shared: int | None = (view.record or {}).get("shared")
 
     def message(self, message_id: str) -> StoredMessage | None:
         """Return a message in full; None when the thread has none of this id."""
@@ -62,7 +64,9 @@ class ThreadSource:
         return next(self._read([item] if item else []), None)
 
     def turn(self, message: StoredMessage) -> int:
-        """Return the turn of a message, counted from 1."""
+        """Return the turn of a message, counted from 1; 0 of one on a branch that was left."""
+        if not self._is_of_branch(str(message.id), sequence(message)):
+            return 0
         return max(bisect_right(self._questions, sequence(message)), 1)
 
     def named(self, query: str) -> list[str]:
@@ -143,10 +147,25 @@ class ThreadSource:
 
     @cached_property
     def _questions(self) -> list[int]:
-        """Places of the user's messages, in order."""
-        archived = (place for key, place in self._reader.tables.places(self._space, "human") if key not in self._here)
+        """Places of the user's messages on this branch, in order."""
+        places = self._reader.tables.places(self._space, "human")
+        archived = (place for key, place in places if key not in self._here and self._is_of_branch(key, place))
         here = (sequence(one) for one in self._here.values() if one.type == "human" and not is_synthetic(one))
         return sorted([*archived, *here])
+
+    def _is_of_branch(self, message_id: str, place: int) -> bool:
+        return self._shared is None or place <= self._shared or message_id in self._own
+
+    @cached_property
+    def _own(self) -> set[str]:
+        """Ids of this branch behind the last place that all branches of the thread share."""
+        own = set(self._working_set)
+        for message in self._working_set.values():
+            link = marks(message).get("previous")
+            while link and link not in own and (item := self._reader.get(self._space, link)) is not None:
+                own.add(link)
+                link = item.value.get("previous") if item.value.get("seq", -1) > (self._shared or 0) else None
+        return own
 
     def _newest_holding(self, words: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the rows of messages that hold some words, the newest first, a page at a time."""
