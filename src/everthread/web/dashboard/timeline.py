@@ -24,8 +24,8 @@ from everthread.ledger.record import readable_events
 from everthread.ledger.why import NEEDS
 from everthread.plain import counted
 from everthread.state import namespaces
+from everthread.state.records import StoredItem
 from everthread.storage.open import Storage
-from everthread.storage.reader import Record
 from everthread.storage.reading import reader_of
 
 BAR = 1_000
@@ -213,7 +213,7 @@ def newest_events(storage: Storage, thread_id: str, since: str) -> Sequence[Even
     if newest is None:
         return []
 
-    def is_wanted(row: Record) -> bool:
+    def is_wanted(row: StoredItem) -> bool:
         value = row.value
         return str(value.get("at", "")) >= since if since else value.get("turn") == newest.value.get("turn")
 
