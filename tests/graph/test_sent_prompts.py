@@ -351,3 +351,15 @@ def test_a_call_is_found_by_its_turn_without_the_whole_ledger(storage: Any, monk
         assert (before is None) == (whole.parent is None)
     with pytest.raises(NotFoundError):
         calls.prompt_in_turn(storage, "t", "none", 9)
+
+
+def test_a_thread_that_waits_for_an_approval_is_read_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    asks = AIMessage("", tool_calls=[{"name": "look", "args": {"n": 1}, "id": "c1"}])
+    with open_storage("sqlite://") as storage:
+        graph = build_graph(AGENT, model=ScriptedModel([asks]), storage=storage)
+        graph.invoke({"messages": "Look."}, CONFIG, context=Context("u"), interrupt_before=["tools"])
+        caplog.clear()
+
+        assert prompt_at(storage, "t", 1).is_exact
+
+    assert not caplog.records
