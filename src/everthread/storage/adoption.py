@@ -171,7 +171,7 @@ def _reader(saver: Checkpointer) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Return a graph whose `get_state` has the messages, be their channel a plain one or a delta channel."""
     graph = StateGraph(_State)
     graph.add_node("read", lambda state: {})
-    # Where calls wait for an approval, in our graph and in agents of LangChain; LangGraph warns of a node that is missing.
+    # Where calls wait for an approval, in our graph and in agents of LangChain; LangGraph warns of a missing node.
     graph.add_node("tools", lambda state: {})
     graph.add_edge(START, "read")
     return graph.compile(checkpointer=saver)
