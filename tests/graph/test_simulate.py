@@ -22,6 +22,7 @@ from everthread.evals.prices import Prices, read_prices
 from everthread.evals.records import Toolkit
 from everthread.evals.simulate import Setting, Simulation, by_call, simulate, simulate_one
 from everthread.evals.threads import record_of_thread
+from everthread.forks import fork
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Context
 from everthread.state.marks import marked
@@ -230,6 +231,24 @@ def test_the_command_takes_a_thread_of_the_database(tmp_path: Path, capsys: pyte
     told = json.loads(capsys.readouterr().out)
     assert (code, told["compared"], told["settings"][0]["calls"]) == (0, 1, 4)
     assert told["settings"][0]["prompt_tokens"] > 4 * 1_000  # the agent's instructions and tools are in every prompt
+
+
+def test_a_thread_is_taken_without_the_branches_that_it_has_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/own.db"
+    talk(url, 14)
+    with open_storage(url) as storage:
+        graph = build_graph(travel, model=ScriptedModel(["otherwise"]), summarizer="offline", storage=storage)
+        fork(graph, "t-1", 1)
+        graph.invoke({"messages": "another"}, {"configurable": {"thread_id": "t-1"}}, context=Context(window=5_500))
+
+    main(["simulate", "--thread", "t-1", "--database", url, "--policy", "summarize", "--json"])
+    simulated = json.loads(capsys.readouterr().out)
+    main(["show", "t-1", "--database", url])
+
+    assert simulated["settings"][0]["calls"] == 1
+    assert "on a branch that the thread has left" in capsys.readouterr().out
 
 
 def test_the_command_prints_a_table_and_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

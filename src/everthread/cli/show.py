@@ -85,7 +85,9 @@ def _chat(view: ThreadView, database: str) -> str:
 
 def _print_message(view: ThreadView, message: StoredMessage) -> None:
     place = ""
-    if str(message.id) not in view.working_set:
+    if str(message.id) in view.left_ids:
+        place = "on a branch that the thread has left"
+    elif str(message.id) not in view.working_set:
         place = "only in the transcript"
     elif view.is_masked(message):
         place = "shortened in the prompt"

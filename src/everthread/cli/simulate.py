@@ -34,7 +34,7 @@ from everthread.state import Context
 from everthread.state.context import POLICIES
 from everthread.state.stored import StoredMessage
 from everthread.storage.reader import open_reader
-from everthread.storage.reading import read_thread
+from everthread.storage.reading import ThreadView, read_thread
 
 _WINDOW = 8_000
 
@@ -113,10 +113,12 @@ def simulate(
 def _threads(threads: list[str], database: str) -> list[Record]:
     with open_reader(database) as reader:
         views = [read_thread(reader, thread) for thread in threads]
-    return [
-        record_of_thread(view.thread_id, list(map(_message, view.messages)), (view.record or {}).get("agent"))
-        for view in views
-    ]
+    return [record_of_thread(view.thread_id, _messages(view), (view.record or {}).get("agent")) for view in views]
+
+
+def _messages(view: ThreadView) -> list[BaseMessage]:
+    """Return what was said on the branch that a thread is on."""
+    return [_message(one) for one in view.messages if str(one.id) not in view.left_ids]
 
 
 def _message(stored: StoredMessage) -> BaseMessage:

@@ -25,8 +25,29 @@ class Place(NamedTuple):
 Places = Mapping[str, Place]
 """By message id."""
 
+Link = tuple[int, str | None]
+"""Where a message stands in its thread, and the id of the one ahead of it."""
+
 Record = Mapping[str, Any]
 """What is known behind a model call; see `ThreadView.record`."""
+
+
+def own_branch(working_set: Iterable[Message], link: Callable[[str], Link | None], shared: int) -> set[str]:
+    """Return the ids of this branch behind the last place that all branches of a thread share.
+
+    Args:
+        working_set: the messages in the state.
+        link: returns the link of an archived message; None when there is none.
+        shared: that place.
+    """
+    here = list(working_set)
+    own = {str(one.id) for one in here}
+    for message in here:
+        name = marks(message).get("previous")
+        while name and name not in own and (found := link(name)) is not None and found[0] > shared:
+            own.add(name)
+            name = found[1]
+    return own
 
 
 def newest_record(records: Mapping[str, Record]) -> tuple[str | None, Record]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union
 from everthread.errors import NotFoundError, SettingsError, UnreadableError
 from everthread.state import Note, Summary, namespaces
 from everthread.state.marks import is_masked, marks, sequence
-from everthread.state.places import in_view, newest_record, placed, places_in, places_of, with_renamed_reply
+from everthread.state.places import in_view, newest_record, own_branch, placed, places_in, places_of, with_renamed_reply
 from everthread.state.records import RecordReader, StoredItem, items, matching
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, message_text, whole_thread
@@ -54,6 +54,8 @@ class ThreadView:
     unfinished: bool
     asked: list[Any]
     """Approvals that a turn waits for."""
+    left_ids: frozenset[str] = frozenset()
+    """Ids of the messages on branches that the thread has left; none when it was read without what left its state."""
     is_ours: bool = True
     """Whether our own graph runs it, and not an app's with our middleware or without."""
 
@@ -237,22 +239,38 @@ def thread_view(
     summary = reader.get(namespaces.summaries(thread_id), str(values.get("summary_id")))
     summary, _ = next(readable([summary] if summary else [], with_summary), (None, None))
     turns = values.get("turns", 0)
+    offloaded = {item.key for item in archive if item.value.get("why") == "offloaded"}
+    messages, record = whole_thread(archived, offloaded, working_set), or_none(lambda: record_of(reader, thread_id))
     return ThreadView(
         thread_id=thread_id,
-        record=or_none(lambda: record_of(reader, thread_id)),
-        messages=whole_thread(
-            archived,
-            {item.key for item in archive if item.value.get("why") == "offloaded"},
-            working_set,
-        ),
+        record=record,
+        messages=messages,
         working_set={str(message.id): message for message in working_set},
         summary=summary.value if summary else None,
         turns=turns if isinstance(turns, int) else 0,
         notes=session_notes(reader, thread_id),
         unfinished=state.is_unfinished,
         asked=list(state.asked),
+        left_ids=_left_ids(messages, working_set, (record or {}).get("shared")),
         is_ours=is_ours,
     )
+
+
+def _left_ids(
+    messages: Sequence[StoredMessage], working_set: Sequence[StoredMessage], shared: int | None
+) -> frozenset[str]:
+    """Return the ids of the messages on branches that a thread has left.
+
+    Args:
+        messages: all of the thread.
+        working_set: what its state has.
+        shared: last place that all branches share; None when there is only one.
+    """
+    if shared is None:
+        return frozenset()
+    links = {str(one.id): (sequence(one), marks(one).get("previous")) for one in messages}
+    own = own_branch(working_set, links.get, shared)
+    return frozenset(name for name, (place, _) in links.items() if place > shared and name not in own)
 
 
 def _archived(archive: Iterable[StoredItem]) -> dict[str, StoredMessage]:

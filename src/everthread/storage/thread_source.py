@@ -14,6 +14,7 @@ from everthread.ledger.record import readable_events
 from everthread.memory.text.words import STOP_WORDS, index_words, query_words, stem
 from everthread.state import namespaces
 from everthread.state.marks import handle_of, is_synthetic, marks, sequence
+from everthread.state.places import Link, own_branch
 from everthread.state.stored import StoredMessage
 from everthread.storage.reader import Reader, Record
 from everthread.storage.reading import ThreadView
@@ -158,14 +159,12 @@ class ThreadSource:
 
     @cached_property
     def _own(self) -> set[str]:
-        """Ids of this branch behind the last place that all branches of the thread share."""
-        own = set(self._working_set)
-        for message in self._working_set.values():
-            link = marks(message).get("previous")
-            while link and link not in own and (item := self._reader.get(self._space, link)) is not None:
-                own.add(link)
-                link = item.value.get("previous") if item.value.get("seq", -1) > (self._shared or 0) else None
-        return own
+        """Ids of this branch behind the last place that all branches share."""
+        return own_branch(self._working_set.values(), self._link, self._shared or 0)
+
+    def _link(self, message_id: str) -> Link | None:
+        item = self._reader.get(self._space, message_id)
+        return None if item is None else (int(item.value.get("seq", -1)), item.value.get("previous"))
 
     def _newest_holding(self, words: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the rows of messages that hold some words, the newest first, a page at a time."""
