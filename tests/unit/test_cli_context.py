@@ -176,6 +176,16 @@ def test_an_agent_with_the_middleware_tells_its_next_compaction(app: str, capsys
     assert (told["policy"], bool(told["evicted"])) == ("summarize", True)
 
 
+def test_the_model_of_the_environment_is_not_for_a_graph_with_a_model(
+    app: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EVERTHREAD_MODEL", "offline")
+
+    code = main(["context", "t", "--preview", "--agent", "preview_app:agent", "--database", app])
+
+    assert (code, capsys.readouterr().err) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

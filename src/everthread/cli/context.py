@@ -1,5 +1,6 @@
 """`context`: what a call of a thread was sent, how it differs from the call before, what the next compaction does."""
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -97,7 +98,8 @@ def _preview(storage: Storage, thread: str, agent: str | None, model: str | None
     if isinstance(chosen, Agent):
         graph = build_graph(chosen, model=model or "offline", storage=storage)
     else:
-        if model is not None:
+        # What the environment names is for whoever has none.
+        if model not in (None, os.environ.get("EVERTHREAD_MODEL")):
             raise SettingsError(f"`--model` is for agents by name: the graph {agent!r} has its model already")
         graph = graph_on(storage, chosen)
         if is_own(graph.graph) != is_ours:
