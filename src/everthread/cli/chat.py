@@ -314,6 +314,9 @@ class _Dialogue:
     def _context(self, wanted: str) -> None:
         """Show the last prompt, what changed in it, or the next compaction."""
         storage, thread_id = self._storage, self._thread_id
+        if wanted not in ("", "diff", "preview"):
+            note(f"/context takes nothing, `diff` or `preview` behind it, got {wanted!r}")
+            return
         if not exists(storage, thread_id):
             note("no prompt has been sent yet")
             return
