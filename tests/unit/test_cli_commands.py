@@ -748,6 +748,16 @@ def test_a_module_that_cannot_be_loaded_is_named_with_its_line(run: Run, code: s
     assert re.match(says.format(module[5:]), err), err
 
 
+@pytest.mark.parametrize("options", [["--kind", "evicted"], ["--json"]])
+def test_a_page_of_the_ledger_refuses_options_of_the_list(run: Run, options: list[str]) -> None:
+    talk("hello")
+
+    code, _, err = run("ledger", "t", "--html", "page.html", *options)
+
+    assert (code, "leave out `--kind` and `--json`" in err) == (2, True)
+    assert not Path("page.html").exists()
+
+
 def test_a_page_of_the_ledger_is_a_new_file(run: Run) -> None:
     talk("hello")
     Path("kept.html").write_text("kept", encoding="utf-8")

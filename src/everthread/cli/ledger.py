@@ -58,6 +58,8 @@ def ledger(
     if not thread:
         raise SettingsError("which thread? `everthread ledger THREAD`; `everthread threads` lists them")
     if html is not None:
+        if kind or as_json:
+            raise SettingsError("`--html` writes every prompt with what became of it; leave out `--kind` and `--json`")
         check_writable(html, new=True)
         write_page(html, _page(database, thread, limit or _CALLS))
         return
