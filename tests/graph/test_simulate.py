@@ -247,6 +247,8 @@ def test_a_thread_is_taken_without_the_branches_that_it_has_left(
     simulated = json.loads(capsys.readouterr().out)
     main(["show", "t-1", "--database", url])
 
+    with open_storage(url) as storage:
+        assert "left branch" in storage.thread("t-1")._repr_html_()
     assert simulated["settings"][0]["calls"] == 1
     assert "on a branch that the thread has left" in capsys.readouterr().out
 

@@ -88,6 +88,8 @@ class ThreadView:
         rows = []
         for message in self.newest(_SHOWN):
             place = "in the prompt" if str(message.id) in self.working_set else "transcript"
+            if str(message.id) in self.left_ids:
+                place = "left branch"
             text = "\n".join(filter(None, (message_text(message), *(f"[{one}]" for one in message.attachments))))
             rows.append((role_of(message), "masked in the prompt" if self.is_masked(message) else place, text))
         return render("messages.html", view=self, rows=rows, more=len(self.messages) > _SHOWN)
