@@ -54,14 +54,14 @@ def why(
         raise NotFoundError(_nothing(history, asked, database))
     else:
         if not is_exact:
-            note(f"nothing says {asked!r} as it is; these messages share words with it")
+            note(f"nothing says {shortened(asked)!r} as it is; these messages share words with it")
         for explanation in explanations:
             _print(explanation)
 
 
 def _nothing(history: ThreadHistory, asked: str, database: str) -> str:
     erased = sum(len(event.note_ids) for event in history.note_events if isinstance(event, Erased))
-    nothing = f"nothing in thread {history.thread_id!r} or in its user's notes has {asked!r}"
+    nothing = f"nothing in thread {history.thread_id!r} or in its user's notes has {shortened(asked)!r}"
     if erased:
         return f"{nothing}; {counted(erased, 'note')} of its prompts were erased, and erased text cannot be found"
     return f"{nothing}; `{command_line('show', history.thread_id, database=database)}` shows every message"

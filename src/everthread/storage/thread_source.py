@@ -38,6 +38,9 @@ _MOST_LIKE = 200
 _MOST_WORDS = 16
 """Words by which to look for them."""
 
+_LONGEST_WORD = 10_000
+"""Characters of a word by which to look for it; SQLite takes patterns of 50,000 bytes."""
+
 _WORD = re.compile(r"[A-Za-z0-9]+|[\u0590-\u109f\u2e80-\u9fff\uac00-\ud7af]+")
 """What any spelling of a text in JSON has: ASCII, or scripts without upper and lower case."""
 
@@ -224,4 +227,5 @@ def page_of_events(
 
 def words_in(text: str) -> list[str]:
     """Return the runs of a text by which to look for it, the longest first."""
-    return sorted(dict.fromkeys(_WORD.findall(text)), key=len, reverse=True)[:_MOST_WORDS]
+    words = dict.fromkeys(word[:_LONGEST_WORD] for word in _WORD.findall(text))
+    return sorted(words, key=len, reverse=True)[:_MOST_WORDS]

@@ -92,3 +92,13 @@ def test_events_are_read_by_message_kind_and_page(database_url: str) -> None:
         assert [one.event for one in events_of(reader, "t", ["note_blocked"])] == ["note_blocked"]
         assert [one.message_id for one in (newest, *page) if isinstance(one, Masked)] == ["m-2", "m-11"]
         assert total == 3
+
+
+def test_a_text_longer_than_any_pattern_of_the_database_is_found() -> None:
+    text = "QUJD" * 20_000
+    with open_storage("sqlite://") as storage:
+        Transcript(storage.store, "t", "ada").append([HumanMessage(f"See {text}.", id="long")])
+        messages = ThreadSource(reader_of(storage), read_thread(storage, "t", whole=False))
+
+        assert messages.named(text) == []
+        assert [one.id for one in messages.saying(text, 8)] == ["long"]
