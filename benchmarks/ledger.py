@@ -76,8 +76,8 @@ def without_ledger() -> Iterator[None]:
     stand_ins: dict[Any, Any] = {
         record: _only_the_nodes_own,
         refetches.left_operations: lambda *given, **named: [],
-        refetches.repeated: lambda *given, **named: ({}, []),
-        refetches.restated: lambda *given, **named: ({}, []),
+        refetches.repeated: lambda *given, **named: None,
+        refetches.restated: lambda *given, **named: ([], []),
         refetches.read_back: lambda *given, **named: None,
         refetches.restated_blocked: lambda *given, **named: None,
     }

@@ -338,5 +338,5 @@ def test_an_unknown_choice_of_threads_is_refused() -> None:
 def test_a_transcript_refuses_an_unknown_choice_of_threads(storage: Storage) -> None:
     everything: Any = "all"
 
-    with pytest.raises(SettingsError, match="`threads` is 'all'; choose one of `this`, `mine`"):
+    with pytest.raises(SettingsError, match="`threads` is 'all'; choose one of this, mine"):
         Transcript(storage.store, "t", "ann").recall("the locker", threads=everything)
