@@ -316,6 +316,17 @@ async def test_what_is_said_after_the_checkpoints_were_deleted_comes_behind_what
     assert len(said_in(storage.store, "t", "ann")) == 14
 
 
+def test_a_first_turn_that_left_records_but_no_checkpoint_is_counted_once(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "lost", "hello")
+    ask(graph, "hi")
+    storage.checkpointer.delete_thread("t")  # as a kill leaves it that comes ahead of the first checkpoint
+
+    result = ask(graph, "hi")
+
+    assert result["messages"][-1].text == "hello"
+    assert storage.store.get(namespaces.SESSIONS, "t").value["turns"] == 1
+
+
 def test_a_result_of_a_round_that_was_left_unfinished_keeps_its_place(storage: Storage) -> None:
     both = calls(call("look", "c", n=3000), call("approve", "d", what="Paris"))
     graph, _ = graph_of(storage, both, "fine", "bye")

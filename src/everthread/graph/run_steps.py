@@ -109,8 +109,9 @@ class RunSteps:
         self._note_fork(run.config, snapshot, session)
         config = run.config
         turns = session.value.get("turns") if session is not None and snapshot.metadata is None else 0
-        if turns and run.is_new and self._is_own:
+        if turns > 1 and run.is_new and self._is_own:
             # An app has deleted the checkpoints. Without its turns, a run would count as a fork from the beginning.
+            # A single turn may also be one that was killed before its first checkpoint.
             self.graph.update_state(config, {"turns": turns}, as_node="consolidate")
             self.graph.update_state(config, None, as_node=END)
             snapshot = self.graph.get_state(config)
