@@ -108,7 +108,7 @@ class RunSteps:
         self._claim(run, session)
         self._note_fork(run.config, snapshot, session)
         config = run.config
-        turns = session.value.get("turns") if session is not None and snapshot.metadata is None else 0
+        turns = (session.value.get("turns") or 0) if session is not None and snapshot.metadata is None else 0
         if turns > 1 and run.is_new and self._is_own:
             # An app has deleted the checkpoints. Without its turns, a run would count as a fork from the beginning.
             # A single turn may also be one that was killed before its first checkpoint.

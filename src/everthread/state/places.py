@@ -4,6 +4,7 @@ The middleware keeps them in the store, in a record for each model call; see `no
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 
 from everthread.state.marks import MARK, marks, sequence
@@ -32,22 +33,25 @@ Record = Mapping[str, Any]
 """What is known behind a model call; see `ThreadView.record`."""
 
 
-def own_branch(working_set: Iterable[Message], link: Callable[[str], Link | None], shared: int) -> set[str]:
+def own_branch(
+    working_set: Iterable[Message], link: Callable[[str], Link | None], shared: int, *, most: float = inf
+) -> frozenset[str]:
     """Return the ids of this branch behind the last place that all branches of a thread share.
 
     Args:
         working_set: the messages in the state.
         link: returns the link of an archived message; None when there is none.
         shared: that place.
+        most: messages to look at.
     """
     here = list(working_set)
     own = {str(one.id) for one in here}
     for message in here:
         name = marks(message).get("previous")
-        while name and name not in own and (found := link(name)) is not None and found[0] > shared:
+        while name and name not in own and len(own) < most and (found := link(name)) is not None and found[0] > shared:
             own.add(name)
             name = found[1]
-    return own
+    return frozenset(own)
 
 
 def newest_record(records: Mapping[str, Record]) -> tuple[str | None, Record]:

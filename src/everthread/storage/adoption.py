@@ -21,6 +21,7 @@ from everthread.plain import enumerated
 from everthread.state import namespaces
 from everthread.state.marks import marked_only, marks, sequence
 from everthread.state.messages import Messages, as_messages
+from everthread.state.places import own_branch
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.open import Storage
@@ -77,13 +78,8 @@ def _of_branch(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) ->
     shared = session.value.get("shared") if session is not None else None
     if shared is None:
         return messages
-    by_id = {str(message.id): message for message in messages}
-    own: set[str] = set()
-    for message in here:
-        name = str(message.id)
-        while name in by_id and name not in own:
-            own.add(name)
-            name = str(marks(by_id[name]).get("previous"))
+    links = {str(one.id): (sequence(one), marks(one).get("previous")) for one in messages}
+    own = own_branch(here, links.get, shared)
     return [message for message in messages if sequence(message) <= shared or str(message.id) in own]
 
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,8 @@ from everthread.memory.recall.question import TASTES
 from everthread.memory.recall.relevance import Weights
 from everthread.memory.text.words import content_words, stem, words
 from everthread.state import namespaces
-from everthread.state.marks import marks, sequence, synthetic
+from everthread.state.marks import sequence, synthetic
+from everthread.state.places import Link, own_branch
 from everthread.state.stored import call_text
 from everthread.storage.said import said_key
 from everthread.storage.unreadable import readable
@@ -272,36 +274,23 @@ def search_of(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage],
     """
     hidden = frozenset(str(message.id) for message in messages)
     search = Search(store, thread_id, hidden, before=sequence(messages[-1]), shared=shared)
-    return search if shared is None else replace(search, own=_own(search, messages, shared))
+    if shared is None:
+        return search
+    return replace(search, own=own_branch(messages, partial(_link, search), shared, most=_LONGEST_WALK))
 
 
-def _own(search: Search, messages: Sequence[BaseMessage], shared: int) -> frozenset[str]:
-    """Follow this branch back to what all branches share."""
-    ids: set[str] = set()
-    here = {message.id for message in messages}
-    for message in messages:
-        link = marks(message).get("previous")
-        while link and link not in here and link not in ids and len(ids) < _LONGEST_WALK:
-            seq, previous = _link(search, link)
-            if seq <= shared:
-                break
-            ids.add(link)
-            link = previous
-    return frozenset(ids)
-
-
-_Links = dict[tuple[str, str], tuple[int, str | None]]
+_Links = dict[tuple[str, str], Link]
 _links: WeakKeyDictionary[BaseStore, _Links] = WeakKeyDictionary()
 """Place and predecessor of archived messages by thread and id, which never change: a branch is read only once."""
 
 
-def _link(search: Search, message_id: str) -> tuple[int, str | None]:
+def _link(search: Search, message_id: str) -> Link | None:
     links = _links.setdefault(search.store, {})
     key = (search.thread_id, message_id)
     if key not in links:
         passages = _read(search, [message_id])
         if not passages:
-            return -1, None
+            return None
         if len(links) >= _KEPT_LINKS:
             links.clear()
         links[key] = passages[0].seq, passages[0].previous

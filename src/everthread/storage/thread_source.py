@@ -161,7 +161,7 @@ class ThreadSource:
         return self._shared is None or place <= self._shared or message_id in self._own
 
     @cached_property
-    def _own(self) -> set[str]:
+    def _own(self) -> frozenset[str]:
         """Ids of this branch behind the last place that all branches share."""
         return own_branch(self._working_set.values(), self._link, self._shared or 0)
 
