@@ -7,7 +7,7 @@ from typing import Any, Literal
 from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.store.base import BaseStore, GetOp, Item
 
-from everthread.errors import NotFoundError
+from everthread.errors import NotFoundError, SettingsError
 from everthread.ledger import events, events_of_turns
 from everthread.ledger.events import Compacted, Event, Evicted, Masked, PromptAssembled
 from everthread.ledger.recipes import Call, calls_of, is_text
@@ -174,6 +174,7 @@ def prompt_at(storage: Storage, thread_id: str, call: int | str = -1) -> SentPro
 
     Raises:
         NotFoundError: there is no such thread or call.
+        SettingsError: `call` is neither a number nor a name.
     """
     history = _History.read(storage, thread_id)
     return history.sent(history.call(call))
@@ -292,6 +293,8 @@ class _History:
 
     def call(self, wanted: int | str) -> Call:
         """Return a call by number or name."""
+        if not isinstance(wanted, str | int):
+            raise SettingsError(f"a call is its number or its name in the ledger, got {wanted!r}")
         if isinstance(wanted, str):
             found = next((call for call in reversed(self.calls) if call.name == wanted), None)
         else:

@@ -69,6 +69,13 @@ def test_what_is_no_compiled_graph_is_refused(storage: Storage) -> None:
         storage.guard(not_compiled)
 
 
+def test_a_graph_that_is_guarded_already_is_refused(storage: Storage) -> None:
+    guarded: Any = chat(storage)
+
+    with pytest.raises(SettingsError, match="guarded already"):
+        storage.guard(guarded)
+
+
 def test_a_graph_with_another_checkpointer_is_refused(storage: Storage) -> None:
     with open_storage("sqlite://") as other:
         foreign = chat(other).graph

@@ -30,7 +30,7 @@ from everthread import (
     sent_prompts,
     set_profile,
 )
-from everthread.errors import EverthreadError, NotFoundError
+from everthread.errors import EverthreadError, NotFoundError, SettingsError
 from everthread.ledger import events, retention
 from everthread.ledger.recipes import calls_of
 from everthread.models.scripted import CannedModel, ScriptedModel, Tools
@@ -264,6 +264,14 @@ def test_a_call_that_is_not_there_is_refused(thread: Thread, call: int | str) ->
     thread.ask()
 
     with pytest.raises(NotFoundError, match="has no call"):
+        prompt_at(thread.storage, "t", call)
+
+
+@pytest.mark.parametrize("call", [None, 1.0])
+def test_what_is_neither_number_nor_name_of_a_call_is_refused(thread: Thread, call: Any) -> None:
+    thread.ask()
+
+    with pytest.raises(SettingsError, match="a call is its number or its name"):
         prompt_at(thread.storage, "t", call)
 
 

@@ -53,6 +53,17 @@ async def test_the_list_has_the_callers_threads_with_their_sizes(worker: MakeWor
     assert thread not in others
 
 
+async def test_a_page_behind_the_last_says_so(worker: MakeWorker) -> None:
+    _, client, _ = await talked(worker, "Hello.")
+    await client.post("/notes", json={"text": "Prefers tea."})
+
+    threads = (await client.get("/dashboard", params={"offset": 999})).text
+    notes = (await client.get("/dashboard/notes", params={"offset": 999})).text
+
+    assert "There are no threads behind these." in threads
+    assert "There are no notes behind these." in notes
+
+
 @pytest.mark.parametrize("thread_id", ["a/b", "a%2Fb", "😀 ?#"])
 async def test_the_list_leads_to_a_thread_whatever_its_id(worker: MakeWorker, storage: Storage, thread_id: str) -> None:
     graph, _ = graph_of(storage, "Hello.")

@@ -43,6 +43,8 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     """
 
     def __init__(self, graph: CompiledStateGraph[Any, Any, Any, Any], storage: Storage) -> None:
+        if isinstance(graph, GuardedGraph):
+            raise SettingsError("the graph is guarded already, as `build_graph(…, storage=storage)` returns it; use it")
         if not isinstance(graph, CompiledStateGraph):
             raise SettingsError(
                 f"a guard takes a compiled graph, got {type(graph).__name__}; compile a StateGraph first"

@@ -170,9 +170,10 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         """Delete the checkpoints of runs, by the `run_id` in their metadata.
 
         Raises:
+            SettingsError: one text stands for the list of runs.
             StorageError: later checkpoints are read from them; nothing was deleted.
         """
-        self.database.write(self._delete_for_runs, run_ids)
+        self.database.write(self._delete_for_runs, _several("run_ids", run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints of a thread, pending approvals included; its records in the store are not copied.
@@ -190,11 +191,11 @@ class Checkpointer(BaseCheckpointSaver[Any]):
                 `delete` keeps none.
 
         Raises:
-            SettingsError: there is no such strategy.
+            SettingsError: there is no such strategy, or one text stands for the list of threads.
         """
         if strategy not in ("keep_latest", "delete"):
             raise SettingsError(f"`strategy` is {strategy!r}; use `keep_latest` or `delete`")
-        for thread_id in thread_ids:
+        for thread_id in _several("thread_ids", thread_ids):
             if strategy == "delete":
                 self.delete_thread(thread_id)
             else:
@@ -376,3 +377,10 @@ def _refuse_plain_data(saved: CheckpointTuple, blocked: Sequence[str]) -> None:
             "would be saved again as plain data: guard a graph whose state schema declares it, or pass "
             f"`open_storage(url, allowed_types=[{blocked[0].rpartition('.')[2]}])`"
         )
+
+
+def _several(name: str, ids: Sequence[str]) -> Sequence[str]:
+    """Return ids; of one text each letter would be taken for an id, and nothing be found."""
+    if isinstance(ids, str):
+        raise SettingsError(f"`{name}` must be a list, such as [{ids!r}]")
+    return ids

@@ -96,6 +96,12 @@ def test_an_unknown_strategy_is_refused(storage: Storage) -> None:
         storage.checkpointer.prune(["t"], strategy="keep_some")
 
 
+def test_one_text_is_no_list_of_ids(storage: Storage) -> None:
+    for deletes in (storage.checkpointer.prune, storage.checkpointer.delete_for_runs):
+        with pytest.raises(SettingsError, match=r"must be a list, such as \['t-1'\]"):
+            deletes("t-1")
+
+
 def test_a_run_that_later_checkpoints_are_read_from_is_not_deleted(storage: Storage) -> None:
     graph = talk(storage, 4)
     before = texts(graph)

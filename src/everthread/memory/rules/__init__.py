@@ -101,8 +101,8 @@ class Rules:
 
     def __init__(self, paths: Iterable[str | Path] = ()) -> None:
         self._packs: dict[str, RulePack] = {}
-        if isinstance(paths, str):
-            raise SettingsError(f"`rules` must be a list of YAML files, such as [{paths!r}]")
+        if isinstance(paths, str) or not isinstance(paths, Iterable):
+            raise SettingsError(f"`rules` must be a list of YAML files, such as ['mine.yaml'], got {paths!r}")
         for given in paths:
             if not isinstance(given, str | Path):
                 raise SettingsError(f"`rules` takes paths of YAML files, got {given!r}")
