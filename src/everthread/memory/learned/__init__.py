@@ -44,6 +44,9 @@ PLACES: Mapping[Question, int] = {
 
 _BY_MEANING: Set[Question] = frozenset({"guard", "value", "rule"})
 
+_NUMBERS_ARE_ONE: Set[Question] = frozenset({"guard", "rule", "lasting"})
+"""Which number it is tells nothing of them; of a value its digits tell, and of whose words they are, dates."""
+
 EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 """Signs of Chinese and Japanese."""
 
@@ -129,8 +132,7 @@ def features(text: str, of: Question, about: str = "", *, has_pieces: bool = Tru
         has_pieces: with the pieces of words.
     """
     told = text if of == "own" else _MAIL.sub(" ", text)
-    if of == "guard":
-        # Which number it is, rules know; here all are one.
+    if of in _NUMBERS_ARE_ONE:
         told = _NUMBER.sub("0", told)
     words = [word for word in _WORD.findall(folded(told).low) if len(word) <= _LONGEST_WORD or not word.isascii()]
     found = {f"={word}" for word in words}
