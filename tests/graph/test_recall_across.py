@@ -333,10 +333,3 @@ def test_a_transcript_of_ones_own_recalls_the_users_other_threads(storage: Stora
 def test_an_unknown_choice_of_threads_is_refused() -> None:
     with pytest.raises(SettingsError, match="`recall_threads` is 'all'"):
         Context(recall_threads="all")  # type: ignore[arg-type]
-
-
-def test_a_transcript_refuses_an_unknown_choice_of_threads(storage: Storage) -> None:
-    everything: Any = "all"
-
-    with pytest.raises(SettingsError, match="`threads` is 'all'; choose one of this, mine"):
-        Transcript(storage.store, "t", "ann").recall("the locker", threads=everything)
