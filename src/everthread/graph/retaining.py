@@ -227,7 +227,7 @@ class _Round:
 
     def _delete(self, deletion: Deletion) -> None:
         eraser = self.storage.eraser
-        with eraser.hold():
+        with eraser.alone():
             if self.verify:
                 self.texts += islice(texts(self.storage, deletion.where), _TEXTS_OF_EACH)
             self.spaces += eraser.delete(deletion.doomed(self.at), RETENTION, self.at.isoformat(timespec="seconds"))
@@ -235,12 +235,12 @@ class _Round:
     def finish(self, progress: Progress) -> tuple[str, ...] | None:
         """Rewrite what rows have left, and return where a text of them is found; None when nobody looked."""
         eraser = self.storage.eraser
-        with eraser.hold():
+        with eraser.alone():
             if not self.deletions and not eraser.is_interrupted(RETENTION):
                 return () if self.verify else None
             progress(eraser.reclaiming, 0, 1)
             eraser.rewrite(self.spaces)
-        with eraser.hold():
+        with eraser.alone():
             eraser.finish()
             left = self._left(progress) if self.verify else None
             eraser.unmark(RETENTION)

@@ -1,7 +1,7 @@
 """What erasing and compacting ask of a database: to delete rows for good, to search what is left, to reclaim space."""
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -55,9 +55,13 @@ class Eraser(ABC):
     def place(self) -> str:
         """What the database is called in a receipt."""
 
-    @abstractmethod
-    def hold(self) -> AbstractContextManager[Any]:
-        """Keep out what may not come in between: other calls on the same connection, or other erasures."""
+    def hold(self) -> AbstractContextManager[None]:
+        """Keep other calls of this storage out where they share a connection."""
+        return nullcontext()
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold it, and keep other erasures of the database out too."""
+        return self.hold()
 
     def is_interrupted(self, mark: str) -> bool:
         """Tell whether an erasure began and was not finished."""

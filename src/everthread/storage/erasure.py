@@ -123,7 +123,7 @@ def erase(
     place = eraser.place
     with ExitStack() as locks:
         found = _locked(storage, locks, user_id, thread_id)
-        with eraser.hold():
+        with eraser.alone():
             progress("erasing")
             counts = _counts(storage.tables, found)
             sought = samples(texts(storage, found))
@@ -133,7 +133,7 @@ def erase(
             eraser.rewrite(spaces)
         record_losses(storage.store, losses)
     # The locks are given back by now: what follows changes nothing that a run reads.
-    with eraser.hold():
+    with eraser.alone():
         eraser.finish()
         progress("searching for what is left")
         verified = _verify(storage, sought, user_id, spaces)

@@ -14,8 +14,9 @@ from everthread import Context, build_graph, open_storage
 from everthread.errors import SettingsError, StorageError, ThreadBusyError
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent
-from everthread.storage.erasure import erase
+from everthread.storage.erasure import erase, held
 from everthread.storage.open import Storage
+from everthread.storage.postgres import erasing
 from everthread.storage.postgres.location import locate_postgres
 from everthread.storage.postgres.locks import lock_number
 from postgres_server import end_sessions
@@ -267,3 +268,23 @@ def test_users_may_be_erased_at_once(storage: Storage, other: Storage) -> None:
         done = [*workers.map(lambda user: erase(other if user == "u0" else storage, user_id=user), users)]
 
     assert [receipt.left for receipt in done] == [()] * 4
+
+
+def test_what_an_erasure_would_take_is_counted_during_another_one(
+    storage: Storage, other: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph_of(storage, "Noted.").invoke({"messages": "I am vegan."}, CONFIG, context=Context(user_id="u"))
+    monkeypatch.setattr(erasing, "_WAIT_SECONDS", 0)
+
+    with storage.eraser.alone():
+        assert held(other, user_id="u")["sessions"] == 1
+
+
+def test_an_erasure_that_waits_in_vain_says_for_what(
+    storage: Storage, other: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph_of(storage, "Noted.").invoke({"messages": "I am vegan."}, CONFIG, context=Context(user_id="u"))
+    monkeypatch.setattr(erasing, "_WAIT_SECONDS", 0)
+
+    with storage.eraser.alone(), pytest.raises(ThreadBusyError, match="another erasure in this database"):
+        erase(other, user_id="u")

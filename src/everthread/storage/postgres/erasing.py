@@ -1,10 +1,12 @@
 """Erase rows from Postgres: from every table of the schema, then from the index of words, then vacuum."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from everthread.errors import ThreadBusyError
 from everthread.storage.erasing import Doomed, Eraser, Found
-from everthread.storage.locks import Hold, Locks
+from everthread.storage.locks import Locks
 from everthread.storage.postgres.database import PostgresDatabase
 from everthread.storage.postgres.index import below
 from everthread.storage.postgres.store import PostgresSearchStore
@@ -46,10 +48,18 @@ class PostgresEraser(Eraser):
         """The URL, without its password."""
         return self._database.location.url
 
-    def hold(self) -> Hold:
+    @contextmanager
+    def alone(self) -> Iterator[None]:
         """Keep other erasures of the schema out: two at once cannot build the index anew, nor tell whose a text is."""
-        # Not a lock that Postgres itself waits for: who builds an index waits for everybody who is in a statement.
-        return self._store.locks.hold(_LOCK, timeout_seconds=_WAIT_SECONDS)
+        with ExitStack() as stack:
+            try:
+                # Not a lock that Postgres itself waits for: who builds an index waits for everybody in a statement.
+                stack.enter_context(self._store.locks.hold(_LOCK, timeout_seconds=_WAIT_SECONDS))
+            except ThreadBusyError as error:
+                raise ThreadBusyError(
+                    f"another erasure in this database has taken over {_WAIT_SECONDS:g} s; run this one again after it"
+                ) from error
+            yield
 
     def delete(self, doomed: Doomed, mark: str, began: str) -> list[Any]:
         """Delete all rows in one transaction, whatever table they are in, and leave a mark until all is done."""
