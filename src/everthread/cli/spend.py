@@ -13,7 +13,7 @@ from everthread.spend.prices import read_price_list
 from everthread.state import Spend
 from everthread.storage.reader import open_reader
 from everthread.storage.reading import exists, unknown
-from everthread.storage.spending import SpendRow, replies_without_usage, spend_rows
+from everthread.storage.spending import SpendRow, erased_calls, replies_without_usage, spend_rows
 
 _COLUMNS = ("calls", "input", "cached", "cache write", "output", "reasoning", "cost")
 
@@ -44,23 +44,22 @@ def spend(
         if thread is not None and not exists(reader, thread):
             raise unknown(thread)
         rows = spend_rows(reader, names, prices, user_id=user, thread_id=thread, since=day)
-        is_by_thread = "thread" in names and thread is None
-        whole = spend_rows(reader, ["user"], prices, user_id=user, since=day) if is_by_thread else rows
+        leaves_out = "thread" in names and thread is None and not as_json
+        erased = erased_calls(reader, user, day) if leaves_out else 0
         silent = 0 if rows or as_json else replies_without_usage(reader, user, thread, day)
     if as_json:
         print_json({"by": names, "rows": [one.as_json() for one in rows]})
         return
-    erased = sum(one.calls for one in whole) - sum(one.calls for one in rows)
     if silent:
         note(f"no usage was reported for {counted(silent, 'call')}; `Spend` counts the tokens of such calls")
     elif rows:
         table = [[*(one.group[name] for name in names), *_cells(one)] for one in rows]
         print_table([*names, *_COLUMNS], table, words=names)
         _print_remarks(rows)
-    elif erased <= 0:
+    elif not erased:
         who = "nothing was spent" if user is None else f"user {user!r} has spent nothing"
         note(f"{who}{' yet' if not day and user is None else ''}{f' since {day}' if day else ''}")
-    if erased > 0:
+    if erased:
         note(f"{counted(erased, 'call')} of threads that are erased since; `--by user` has them too")
 
 

@@ -118,6 +118,21 @@ def replies_without_usage(reader: Reader, user_id: str | None, thread_id: str | 
     )
 
 
+def erased_calls(reader: Reader, user_id: str | None, since: str) -> int:
+    """Count the calls that only the counters of their users still have, since their threads are erased.
+
+    Args:
+        since: only from this day on.
+    """
+    sessions = records(reader, user_id)
+    here = (one for session in sessions for one in thread_spend(reader, session["thread_id"], str(session["user_id"])))
+    return max(_calls(_of_users(reader, user_id), since) - _calls(here, since), 0)
+
+
+def _calls(entries: Iterable[Entry], since: str) -> int:
+    return sum(one.figures.get("calls", 0) for one in entries if one.group["day"] >= since)
+
+
 def rows_of(entries: Iterable[Entry], by: Sequence[str]) -> list[SpendRow]:
     """Add up entries that have the same groups, and the same currency."""
     rows: dict[tuple[str, ...], SpendRow] = {}
