@@ -13,6 +13,7 @@ from everthread.errors import EverthreadError, SettingsError, StorageError
 from everthread.storage.locations import locate
 from everthread.storage.open import open_storage
 from everthread.storage.reader import open_reader
+from everthread.storage.to_read import storage_to_read
 
 
 def test_values_survive_a_restart(tmp_path: Path) -> None:
@@ -75,6 +76,14 @@ def test_types_that_are_no_classes_are_refused(types: Any) -> None:
 def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot open the database"):
         open_storage(f"sqlite:///{tmp_path}/{'n' * 300}")
+
+
+def test_a_name_that_no_file_can_have_is_refused_where_it_is_only_read(tmp_path: Path) -> None:
+    with (
+        pytest.raises(StorageError, match="cannot open the database"),
+        storage_to_read(f"sqlite:///{tmp_path}/{'n' * 300}"),
+    ):
+        pytest.fail("it was opened")
 
 
 def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from everthread.storage.locations import is_file, is_writable, locate
+from everthread.storage.locations import is_file, is_there, is_writable, locate
 from everthread.storage.open import Storage, open_storage
 from everthread.storage.sqlite.tables import opened_to_read
 
@@ -24,7 +24,7 @@ def storage_to_read(url: str, **options: Any) -> Iterator[Storage]:
         StorageError: there is no such file, or it is no database of ours.
     """
     path = locate(url).path if is_file(url) else None
-    if path is None or not path.is_file() or is_writable(path):
+    if path is None or not is_there(path) or not path.is_file() or is_writable(path):
         with open_storage(url, create=False, **options) as storage:
             yield storage
         return
