@@ -21,7 +21,9 @@ from everthread.state import Agent, Note, namespaces
 from everthread.storage.erasure import erase
 from everthread.storage.history import thread_history
 from everthread.storage.open import Storage
+from everthread.storage.reader import Reader
 from everthread.storage.reading import read_thread, reader_of
+from everthread.storage.thread_source import ThreadSource
 from everthread.tools.save_memory_note import save_memory_note
 from everthread.window.masking import handle_of
 
@@ -308,3 +310,18 @@ def test_turns_are_counted_on_the_branch_that_a_fork_began(storage: Storage) -> 
         "It was said in turn 2 of 2.",
         "It was said on a branch that the thread has left.",
     ]
+
+
+def test_a_branch_is_followed_without_a_read_for_each_message(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = [(f"Question {number}?", f"Answer {number}.") for number in range(5)]
+    talk(storage, *turns[:2], policy="sliding_window", keep_last_turns=1)
+    fork(build_graph(AGENT, model="offline", storage=storage), "t", 1)
+    talk(storage, *turns[2:], policy="sliding_window", keep_last_turns=1)
+    messages = ThreadSource(reader_of(storage), read_thread(storage, "t", whole=False))
+    said = messages.saying("Question 3", 1)[0]
+
+    monkeypatch.setattr(Reader, "get", lambda *place: pytest.fail(f"{place} was read"))
+
+    assert messages.turn(said) == 3

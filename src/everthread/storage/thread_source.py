@@ -163,11 +163,13 @@ class ThreadSource:
     @cached_property
     def _own(self) -> frozenset[str]:
         """Ids of this branch behind the last place that all branches share."""
-        return own_branch(self._working_set.values(), self._link, self._shared or 0)
-
-    def _link(self, message_id: str) -> Link | None:
-        item = self._reader.get(self._space, message_id)
-        return None if item is None else (int(item.value.get("seq", -1)), item.value.get("previous"))
+        shared, links = self._shared or 0, dict[str, Link]()
+        # A page at a time: each message of a long branch would be a read of its own.
+        for item in self._reader.decoded(self._space, self._newest_holding([])):
+            links[item.key] = (int(item.value.get("seq", -1)), item.value.get("previous"))
+            if links[item.key][0] <= shared:
+                break
+        return own_branch(self._working_set.values(), links.get, shared)
 
     def _newest_holding(self, words: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the rows of messages that hold some words, the newest first, a page at a time."""
