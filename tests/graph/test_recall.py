@@ -15,6 +15,7 @@ from everthread.ledger.lineage import is_about
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, Note, namespaces
 from everthread.state.marks import marked, marks
+from everthread.storage import recall
 from everthread.storage.open import Storage
 from everthread.storage.transcript import append_operations, transcript
 from sql import is_sqlite
@@ -242,6 +243,23 @@ def test_a_fork_never_recalls_what_the_left_branch_said(storage: Storage) -> Non
     ask(graph, "Tell me the code of my locker.", left)
     assert "4711" in blocks(model)[0]
     assert "blue" not in blocks(model)[0]
+
+
+def test_a_fork_recalls_what_left_it_however_much_its_prompt_holds(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "_LONGEST_WALK", 8)
+    graph, model = graph_of(storage, *["Yes."] * 9)
+    ask(graph, "Hi!")
+    fork = graph.get_state(CONFIG).config
+    ask(graph, "It rains.")
+    dials: dict[str, Any] = {"window": 9_000, "policy": "sliding_window", "keep_last_turns": 5}
+
+    ask(graph, "My locker is blue.", fork, **dials)
+    for text in [*["It snows."] * 5, "What colour is my locker?"]:
+        ask(graph, text, **dials)
+
+    assert "My locker is blue." in blocks(model)[0]
 
 
 def test_a_run_that_resumes_recalls_the_same(storage: Storage) -> None:

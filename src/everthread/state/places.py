@@ -42,10 +42,11 @@ def own_branch(
         working_set: the messages in the state.
         link: returns the link of an archived message; None when there is none.
         shared: that place.
-        most: messages to look at.
+        most: archived messages to look at.
     """
     here = list(working_set)
     own = {str(one.id) for one in here}
+    most += len(own)
     for message in here:
         name = marks(message).get("previous")
         while name and name not in own and len(own) < most and (found := link(name)) is not None and found[0] > shared:
