@@ -249,13 +249,14 @@ def test_a_vacuum_may_take_longer_than_a_statement(postgres_url: str) -> None:
         database.outside("DO $$ BEGIN ASSERT current_setting('statement_timeout') = '0'; END $$")
 
 
-def test_an_erasure_removes_an_index_that_another_one_left_half_built(storage: Storage) -> None:
+@pytest.mark.parametrize("name", ["everthread_words_ccnew", "everthread_words_ccnew1", "everthread_words_ccold"])
+def test_an_erasure_removes_an_index_that_another_one_left_half_built(name: str, storage: Storage) -> None:
     graph_of(storage, "Noted.").invoke({"messages": "I am vegan."}, CONFIG, context=Context(user_id="u"))
-    sql(storage.database, "CREATE INDEX everthread_words_ccnew ON everthread_docs USING gin (words)")
+    sql(storage.database, f"CREATE INDEX {name} ON everthread_docs USING gin (words)")
 
     erase(storage, user_id="u")
 
-    assert sql(storage.database, "SELECT to_regclass('everthread_words_ccnew')") == [(None,)]
+    assert sql(storage.database, f"SELECT to_regclass('{name}')") == [(None,)]
 
 
 def test_users_may_be_erased_at_once(storage: Storage, other: Storage) -> None:

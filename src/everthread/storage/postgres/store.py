@@ -40,6 +40,10 @@ _DELETE = (
     "DELETE FROM store s USING unnest(%s::text[], %s::text[]) AS o (prefix, key)"
     " WHERE s.prefix = o.prefix AND s.key = o.key"
 )
+_HALF_BUILT = (
+    "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'i'"
+    " AND relname ~ '^everthread_words_cc(new|old)[0-9]*$'"
+)
 _NUMBER = "CASE jsonb_typeof(s.value #> %s::text[]) WHEN 'number' THEN (s.value #>> %s::text[])::numeric END"
 _TEXT = "CASE jsonb_typeof(s.value #> %s::text[]) WHEN 'string' THEN s.value #>> %s::text[] END"
 
@@ -63,7 +67,7 @@ class PostgresSearchStore(SearchStore):
     def settle(self) -> None:
         """Build the index of words anew: GIN keeps the words of rows that are gone."""
         # What one that was cut off has left: every write goes there too, and no search.
-        left = [f"DROP INDEX CONCURRENTLY IF EXISTS everthread_words_{kind}" for kind in ("ccnew", "ccold")]
+        left = [f"DROP INDEX CONCURRENTLY {name}" for (name,) in self.database.read(self.database.rows, _HALF_BUILT)]
         self.database.outside(*left, "REINDEX INDEX CONCURRENTLY everthread_words")
 
     def build_index(self, *, is_damaged: bool = False) -> None:
