@@ -791,3 +791,9 @@ def test_a_dashboard_that_cannot_start_says_only_why(run: Run) -> None:
 
     assert (code, out) == (2, "")
     assert err.startswith("error: others than this machine can reach")
+
+
+def test_a_report_of_a_name_that_no_file_can_have_is_refused_at_once(run: Run) -> None:
+    code, _, err = run("ledger", "t", "--html", "n" * 300)
+
+    assert (code, err) == (2, f"error: cannot write '{'n' * 300}': File name too long\n")

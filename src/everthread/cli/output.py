@@ -158,12 +158,17 @@ def check_writable(file: Path | None, *, new: bool = False) -> None:
     """Refuse a file that cannot be written before any work is done for it.
 
     Raises:
-        SettingsError: it exists although it must be new, is a folder, or its folder is missing or read-only.
+        SettingsError: it exists although it must be new, is a folder or out of reach, or its folder is missing or
+            read-only.
     """
     if file is None:
         return
     folder = file.absolute().parent
-    if file.is_dir():
+    try:
+        is_folder = file.is_dir()
+    except OSError as failure:
+        raise SettingsError(f"cannot write {str(file)!r}: {failure.strerror}") from failure
+    if is_folder:
         raise SettingsError(f"cannot write {str(file)!r}: it is a folder")
     if new and file.exists():
         raise SettingsError(f"{str(file)!r} exists already; choose a new file")
