@@ -184,6 +184,18 @@ def test_the_answer_of_an_earlier_turn_does_not_stay(storage: Storage) -> None:
     assert ask(graph, "and now?")["structured_response"] is None
 
 
+def test_an_earlier_message_sent_again_gets_no_answer_of_a_later_turn_as_the_only_output(storage: Storage) -> None:
+    answers = [calls(call("Weather", name, city="Bonn", degrees=degrees)) for name, degrees in (("c", 21), ("d", 9))]
+    graph, _ = graph_with(storage, Weather, *answers)
+    questions = [{"messages": [{"role": "user", "content": "how warm?", "id": name}]} for name in "pq"]
+    first, last = (graph.invoke(question, CONFIG, output_keys="structured_response") for question in questions)
+
+    again = [graph.invoke(question, CONFIG, output_keys="structured_response") for question in questions]
+
+    assert (first.degrees, last.degrees) == (21, 9)
+    assert again == [None, last]
+
+
 def test_the_answer_is_in_the_checkpoint_as_what_it_is(storage: Storage) -> None:
     graph, _ = graph_with(storage, Weather, calls(call("Weather", "c", **BONN)))
     ask(graph)

@@ -163,11 +163,11 @@ class RunSteps:
         if decision.writes:
             store.batch(list(decision.writes))
         if decision.answer:
-            output = self._output_of({**snapshot.values, "messages": list(decision.answer)}, run)
-            if "structured_response" in output and decision.answer[-1].id != snapshot.values["messages"][-1].id:
+            values = {**snapshot.values, "messages": list(decision.answer)}
+            if "structured_response" in values and decision.answer[-1].id != snapshot.values["messages"][-1].id:
                 # That is the answer of a later turn.
-                output["structured_response"] = None
-            yield KnownAnswer(output)
+                values["structured_response"] = None
+            yield KnownAnswer(self._output_of(values, run))
         elif is_cut_off and not decision.continues and "checkpoint_id" not in config["configurable"]:
             # The last turn does not go on. This ends it and saves the results of its finished tasks, such as the tools
             # beside a pending approval; a new input alone would drop them.
