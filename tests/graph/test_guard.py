@@ -126,6 +126,15 @@ async def test_a_namespace_in_the_config_gets_nobody_past_the_guard(storage: Sto
     assert [one.text for one in graph.get_state(CONFIG).values["messages"]] == ["one", "re: one"]
 
 
+@pytest.mark.parametrize("namespace", ["chat:1", 5])
+async def test_a_message_sent_again_under_a_namespace_gets_the_answer_it_has(storage: Storage, namespace: Any) -> None:
+    say(chat(storage), "one", "q")
+    named: Any = {"configurable": {**CONFIG["configurable"], "checkpoint_ns": namespace}}
+
+    assert say(chat(storage), "one", "q", config=named) == ["one", "re: one"]
+    assert (await chat(storage).ainvoke({"messages": "two"}, named))["messages"][-2].text == "two"
+
+
 def test_a_missing_user_is_named_as_missing(storage: Storage) -> None:
     graph = chat(storage)
     say(graph, "one")

@@ -73,6 +73,15 @@ def test_a_message_sent_again_with_its_id_gets_the_answer_it_has(storage: Storag
     assert len(model.prompts) == 1
 
 
+def test_a_namespace_of_none_is_that_of_the_thread(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "hello", "again")
+    ask(graph, "hi")
+
+    result = graph.invoke({"messages": "more"}, {"configurable": {"thread_id": "t", "checkpoint_ns": None}})
+
+    assert [message.text for message in result["messages"]] == ["hi", "hello", "more", "again"]
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_a_message_saved_by_a_run_that_died_at_once_is_not_lost(asynchronous: bool, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"

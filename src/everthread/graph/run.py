@@ -77,7 +77,7 @@ Steps = Iterator[RunInput | KnownAnswer]
 def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options: dict[str, Any]) -> Run:
     """Read the arguments of a call; nothing is claimed or saved before they are found to be in order."""
     merged = merge_configs(graph.config, ensure_config(config))
-    configurable = merged.get("configurable", {})
+    configurable = _at_root(merged.get("configurable", {}))
     thread_id = thread_of(merged)
     limit = merged.get("recursion_limit", 1)
     if not isinstance(limit, int | float) or limit < 1:
@@ -99,7 +99,7 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
     metadata = merged.get("metadata", {})
     # The metadata goes first in LangGraph too.
     run_id = metadata.get("run_id") or configurable.get("run_id")
-    configurable, metadata = ({k: v for k, v in part.items() if k != "run_id"} for part in (configurable, metadata))
+    configurable, metadata = (_without(part, "run_id") for part in (configurable, metadata))
     return Run(
         input=sent,
         config={
@@ -115,6 +115,22 @@ def read_run(graph: AnyGraph, input: Any, config: RunnableConfig | None, options
         has_new_ids=has_new_ids,
         run_id=str(run_id) if run_id else None,
     )
+
+
+def _at_root(configurable: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a run takes of a config that names the checkpoint of a subgraph: the graph's own beside it.
+
+    So does LangGraph, for a run; asked for the state, it would look for the subgraph.
+    """
+    if not configurable.get("checkpoint_ns"):
+        return _without(configurable, "checkpoint_ns")
+    beside = (configurable.get("checkpoint_map") or {}).get("")
+    here = {} if beside is None else {"checkpoint_id": beside}
+    return {**_without(configurable, "checkpoint_ns", "checkpoint_id"), **here}
+
+
+def _without(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def _context(graph: AnyGraph, context: Any, configurable: Mapping[str, Any]) -> Any:
@@ -151,8 +167,7 @@ def has_middleware(graph: AnyGraph) -> bool:
 
 def latest_of(config: RunnableConfig) -> RunnableConfig:
     """Return a config without the checkpoint that it names: of the newest one."""
-    configurable = {name: value for name, value in config["configurable"].items() if name != "checkpoint_id"}
-    return {**config, "configurable": configurable}
+    return {**config, "configurable": _without(config["configurable"], "checkpoint_id", "checkpoint_map")}
 
 
 def thread_of(config: RunnableConfig) -> str:
