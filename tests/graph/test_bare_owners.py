@@ -129,3 +129,11 @@ def test_another_user_runs_no_tool_that_waits(way: Any, value: Any) -> None:
     bare.refused(value)
 
     assert RAN == []
+
+
+def test_a_thread_with_the_number_zero_belongs_to_its_first_user() -> None:
+    bare, zero = Bare("sync", "sync", "hello"), {"configurable": {"thread_id": 0}}
+    bare.graph.invoke({"messages": "hi"}, zero, context=ANN)
+
+    with pytest.raises(SettingsError, match="thread '0' belongs to another user than 'eve'"):
+        bare.graph.invoke({"messages": PLANTED}, zero, context=EVE)

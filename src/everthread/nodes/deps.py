@@ -219,7 +219,7 @@ def thread_of(runtime: AnyRuntime) -> str:
         SettingsError: the run has none.
     """
     info = runtime.execution_info
-    if info is None or not info.thread_id:
+    if info is None or info.thread_id in (None, ""):
         raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
     return str(info.thread_id)
 

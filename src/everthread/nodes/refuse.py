@@ -19,7 +19,7 @@ from everthread.storage.owners import owner_of
 
 def is_of_another_user(runtime: Runtime[Context]) -> bool:
     """Tell whether the thread belongs to another user; outside of a run, as in `update_state`, nobody can tell."""
-    if runtime.store is None or runtime.execution_info is None or not runtime.execution_info.thread_id:
+    if runtime.store is None or runtime.execution_info is None or runtime.execution_info.thread_id in (None, ""):
         return False
     return owner_of(_session(runtime) or None, thread_of(runtime)) not in (None, context_of(runtime).user_id)
 

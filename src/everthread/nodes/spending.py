@@ -104,8 +104,8 @@ class Account:
             here = get_runtime()
         store, info = own_store(here), here.execution_info
         configurable = ensure_config().get("configurable", {})
-        thread_id = configurable.get("thread_id") or (info.thread_id if info else None)
-        if store is None or not thread_id:
+        thread_id = configurable.get("thread_id", info.thread_id if info else None)
+        if store is None or thread_id in (None, ""):
             if spend.limits:
                 raise SettingsError("`spend` has a limit, so the run needs a store and a `thread_id` to count on")
             return None
