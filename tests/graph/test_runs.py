@@ -325,6 +325,18 @@ async def test_what_is_said_after_the_checkpoints_were_deleted_comes_behind_what
     assert len(said_in(storage.store, "t", "ann")) == 14
 
 
+def test_the_only_turn_of_a_thread_stays_known_when_its_checkpoints_are_deleted(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "noted", "hello")
+    ask(graph, "My locker is 42.", user_id="ann")
+
+    storage.checkpointer.delete_thread("t")
+    ask(graph, "Hi", user_id="ann")
+
+    said = {item.value["text"] for item in said_in(storage.store, "t", "ann")}
+    assert said == {"My locker is 42.", "Hi"}
+    assert storage.store.get(namespaces.SESSIONS, "t").value["turns"] == 2
+
+
 def test_a_first_turn_that_left_records_but_no_checkpoint_is_counted_once(storage: Storage) -> None:
     graph, _ = graph_of(storage, "lost", "hello")
     ask(graph, "hi")

@@ -40,7 +40,7 @@ from everthread.storage.owners import check_kept_by_us, check_owner, claimed
 from everthread.storage.pruning import Pruner, edit_metadata
 from everthread.storage.reading import turns_of
 from everthread.storage.said import reworded_operations
-from everthread.window.turns import question_of
+from everthread.window.turns import beginning, question_of
 
 logger = logging.getLogger(__name__)
 
@@ -108,10 +108,9 @@ class RunSteps:
         self._claim(run, session)
         self._note_fork(run.config, snapshot, session)
         config = run.config
-        turns = (session.value.get("turns") or 0) if session is not None and snapshot.metadata is None else 0
-        if turns > 1 and run.is_new and self._is_own:
+        is_without_checkpoints = self._is_own and run.is_new and snapshot.metadata is None
+        if is_without_checkpoints and (turns := _turns_recorded(session, run.input)):
             # An app has deleted the checkpoints. Without its turns, a run would count as a fork from the beginning.
-            # A single turn may also be one that was killed before its first checkpoint.
             self.graph.update_state(config, {"turns": turns}, as_node="consolidate")
             self.graph.update_state(config, None, as_node=END)
             snapshot = self.graph.get_state(config)
@@ -375,6 +374,17 @@ class RunSteps:
         if session is not None and (user_id := session.value.get("user_id")):
             self.storage.store.batch(reworded_operations(self.storage.store, thread_id, user_id, before, after))
         return edited
+
+
+def _turns_recorded(session: Item | None, sent: Mapping[str, Any]) -> int:
+    """Return how many turns a thread without checkpoints has had.
+
+    A first one whose message is sent again may have been killed before its first checkpoint, and is begun again.
+    """
+    record = session.value if session is not None else {}
+    turns: int = record.get("turns") or 0
+    is_begun_again = turns == 1 and beginning(sent.get("messages") or []) == record.get("first_message")
+    return 0 if is_begun_again else turns
 
 
 def _stopped_behind_tools(snapshot: StateSnapshot, sent: Mapping[str, Any]) -> bool:
