@@ -132,7 +132,8 @@ def test_another_user_runs_no_tool_that_waits(way: Any, value: Any) -> None:
 
 
 def test_a_thread_with_the_number_zero_belongs_to_its_first_user() -> None:
-    bare, zero = Bare("sync", "sync", "hello"), {"configurable": {"thread_id": 0}}
+    bare = Bare("sync", "sync", "hello")
+    zero: Any = {"configurable": {"thread_id": 0}}
     bare.graph.invoke({"messages": "hi"}, zero, context=ANN)
 
     with pytest.raises(SettingsError, match="thread '0' belongs to another user than 'eve'"):
