@@ -172,10 +172,13 @@ async def test_a_command_without_an_answer_is_refused(graph: GuardedGraph) -> No
     ("command", "named"),
     [
         (Command(update={"mesages": "hi"}), "no state key 'mesages'"),
+        (Command(update=[("mesages", "hi")]), "no state key 'mesages'"),
+        (Command(update=[HumanMessage("hi")], goto="model"), "takes a dict of state keys"),
+        (Command(update="hi", goto="model"), "takes a dict of state keys"),
         (Command(goto="modell"), "no node 'modell'"),
         (Command(goto=["model", Send("modell", {})]), "no node 'modell'"),
     ],
-    ids=["key", "node", "task"],
+    ids=["key", "pair", "messages", "text", "node", "task"],
 )
 async def test_a_command_that_names_what_is_not_there_is_refused(
     graph: GuardedGraph, storage: Storage, command: Any, named: str

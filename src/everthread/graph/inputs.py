@@ -201,7 +201,14 @@ def _check_names(graph: AnyGraph, command: "Command[Any]") -> None:
     Raises:
         SettingsError: it names them.
     """
-    keys = command.update.keys() if isinstance(command.update, Mapping) else ()
+    update: Any = command.update
+    is_listed = isinstance(update, str | list | tuple | BaseMessage)
+    if is_listed and "__root__" not in graph.builder.channels:
+        try:
+            update = dict(update)
+        except (TypeError, ValueError):
+            raise SettingsError(f"`Command(update=…)` takes a dict of state keys, got {update!r:.80}") from None
+    keys = update if isinstance(update, Mapping) else ()
     if unknown := [key for key in keys if key not in graph.builder.channels]:
         raise SettingsError(f"the graph has no state key {unknown[0]!r} that `Command(update=…)` could set")
     places = [command.goto] if isinstance(command.goto, str | Send) else command.goto
