@@ -55,6 +55,21 @@ def own_branch(
     return frozenset(own)
 
 
+def left_ids(messages: Iterable[Message], working_set: Iterable[Message], shared: int | None) -> frozenset[str]:
+    """Return the ids of the messages on branches that a thread has left.
+
+    Args:
+        messages: all of the thread.
+        working_set: those in the state.
+        shared: last place that all branches share; None when there is only one.
+    """
+    if shared is None:
+        return frozenset()
+    links = {str(one.id): (sequence(one), marks(one).get("previous")) for one in messages}
+    own = own_branch(working_set, links.get, shared)
+    return frozenset(name for name, (place, _) in links.items() if place > shared and name not in own)
+
+
 def newest_record(records: Mapping[str, Record]) -> tuple[str | None, Record]:
     """Return the record that knows most of a thread, and the message that it was written behind.
 

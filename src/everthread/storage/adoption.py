@@ -19,9 +19,9 @@ from typing_extensions import TypedDict
 from everthread.errors import NotFoundError, SettingsError
 from everthread.plain import enumerated
 from everthread.state import namespaces
-from everthread.state.marks import marked_only, marks, sequence
+from everthread.state.marks import marked_only, marks
 from everthread.state.messages import Messages, as_messages
-from everthread.state.places import own_branch
+from everthread.state.places import left_ids
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.open import Storage
@@ -66,7 +66,7 @@ def messages_of(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -
 
 
 def _of_branch(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return every message of a thread but those of branches that it has left, by following this one back.
+    """Return every message of a thread but those of branches that it has left.
 
     Args:
         storage: has the thread.
@@ -75,12 +75,8 @@ def _of_branch(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) ->
     """
     messages = transcript(storage.store, thread_id, here)
     session = storage.store.get(namespaces.SESSIONS, thread_id)
-    shared = session.value.get("shared") if session is not None else None
-    if shared is None:
-        return messages
-    links = {str(one.id): (sequence(one), marks(one).get("previous")) for one in messages}
-    own = own_branch(here, links.get, shared)
-    return [message for message in messages if sequence(message) <= shared or str(message.id) in own]
+    gone = left_ids(messages, here, session.value.get("shared") if session is not None else None)
+    return [message for message in messages if str(message.id) not in gone]
 
 
 def state_messages(storage: Storage, thread_id: str) -> list[BaseMessage]:

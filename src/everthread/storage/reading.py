@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union
 from everthread.errors import NotFoundError, SettingsError, UnreadableError
 from everthread.state import Note, Summary, namespaces
 from everthread.state.marks import is_masked, marks, sequence
-from everthread.state.places import in_view, newest_record, own_branch, placed, places_in, places_of, with_renamed_reply
+from everthread.state.places import in_view, left_ids, newest_record, placed, places_in, places_of, with_renamed_reply
 from everthread.state.records import RecordReader, StoredItem, items, matching
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, message_text, whole_thread
@@ -253,26 +253,9 @@ def thread_view(
         notes=session_notes(reader, thread_id),
         unfinished=state.is_unfinished,
         asked=list(state.asked),
-        left_ids=_left_ids(messages, working_set, (record or {}).get("shared")),
+        left_ids=left_ids(messages, working_set, (record or {}).get("shared")),
         is_ours=is_ours,
     )
-
-
-def _left_ids(
-    messages: Sequence[StoredMessage], working_set: Sequence[StoredMessage], shared: int | None
-) -> frozenset[str]:
-    """Return the ids of the messages on branches that a thread has left.
-
-    Args:
-        messages: all of the thread.
-        working_set: what its state has.
-        shared: last place that all branches share; None when there is only one.
-    """
-    if shared is None:
-        return frozenset()
-    links = {str(one.id): (sequence(one), marks(one).get("previous")) for one in messages}
-    own = own_branch(working_set, links.get, shared)
-    return frozenset(name for name, (place, _) in links.items() if place > shared and name not in own)
 
 
 def _archived(archive: Iterable[StoredItem]) -> dict[str, StoredMessage]:
