@@ -200,6 +200,17 @@ def test_the_answer_of_a_message_sent_again_is_streamed_like_any_other(
     assert expected(part) == "re: a"
 
 
+@pytest.mark.parametrize("mode", ["updates", ["updates", "custom"], None])
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_message_sent_again_is_no_update(storage: Storage, version: Any, mode: Any) -> None:
+    graph = chat(storage)
+    say(graph, "a", "a")
+
+    again = {"messages": [HumanMessage("a", id="a")]}
+
+    assert [*graph.stream(again, CONFIG, stream_mode=mode, version=version)] == []
+
+
 def test_a_message_sent_again_returns_the_output_that_is_asked_for(storage: Storage) -> None:
     graph = chat(storage)
     say(graph, "a", "a")

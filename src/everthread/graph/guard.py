@@ -310,11 +310,14 @@ def _output(answer: KnownAnswer, options: Mapping[str, Any]) -> Any:
 
 
 def _streamed(answer: KnownAnswer, options: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield an answer as `stream` would yield the values of the last step."""
-    modes = options.get("stream_mode")
+    """Yield an answer as `stream` would yield the values of the last step, which no other mode shows."""
+    modes: Any = options.get("stream_mode")
+    is_list = isinstance(modes, list | tuple)
+    if "values" not in (modes if is_list else [modes]):
+        return
     if options.get("version") == "v2":
         yield {"type": "values", "ns": (), "data": answer.values, "interrupts": ()}
-    elif isinstance(modes, list | tuple) and "values" in modes:
+    elif is_list:
         yield ((), "values", answer.values) if options.get("subgraphs") else ("values", answer.values)
-    elif modes == "values":
+    else:
         yield ((), answer.values) if options.get("subgraphs") else answer.values
