@@ -93,6 +93,20 @@ class RunSteps:
         self._pruner.after_run(run.thread_id, run.keep_checkpoints, run.ledger_turns)
         self._at_rest.note(run, step)
 
+    def edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """Edit the state, and keep the messages that leave it for the prompts that showed them."""
+        snapshot, thread_id = self._migrated_state(config), thread_of(config)
+        session = self.storage.store.get(namespaces.SESSIONS, thread_id)
+        if config["configurable"].get("checkpoint_id"):
+            self._note_fork(config, snapshot, session)
+        metadata = {**config.get("metadata", {}), **edit_metadata(is_own=self._is_own), **self._marks}
+        edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
+        before, after = map(self._messages, (snapshot, self.graph.get_state(edited)))
+        self._keep_left(thread_id, before, after)
+        if session is not None and (user_id := session.value.get("user_id")):
+            self.storage.store.batch(reworded_operations(self.storage.store, thread_id, user_id, before, after))
+        return edited
+
     def _steps_by_state(self, run: Run, session: Item | None) -> Steps:
         """Read the state, claim the thread, and yield the steps that the input and the state ask for."""
         snapshot = self._migrated_state(run.config)
@@ -136,114 +150,6 @@ class RunSteps:
                 # The turn is not over, as a rule because it waits for an approval.
                 break
             yield step
-
-    def _carry_out(self, run: Run, config: RunnableConfig, snapshot: StateSnapshot) -> Steps:
-        """Do what the input means by `resend.arrival`: write what that asks for, and yield the steps that are left.
-
-        It edits the state too, to save the results of a turn that is given up. An input without messages is the only
-        step, as it is.
-        """
-        if not run.is_new or not isinstance(run.input, dict) or not has_messages(self.graph):
-            yield self._first_input(run, run.input, config)
-            return
-        store = self.storage.store
-        if self._is_own and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
-            # Ctrl-C between two steps, with durability `exit`: LangGraph saved the results and not what comes next.
-            self.graph.update_state(config, None, as_node="tools")
-            config = run.latest
-            snapshot = self.graph.get_state(config)
-        # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
-        values, is_cut_off = self._with_places(snapshot, run), bool(snapshot.tasks)
-        decision = arrival(run.input, values, store, run.thread_id, is_cut_off=is_cut_off)
-        if decision.continues and self._may_wait(run, snapshot):
-            # A message that is sent again is nobody's leave to pass a breakpoint.
-            yield KnownAnswer(self._output_of(snapshot.values, run))
-            return
-        if decision.writes:
-            store.batch(list(decision.writes))
-        if decision.answer:
-            values = {**snapshot.values, "messages": list(decision.answer)}
-            if "structured_response" in values and decision.answer[-1].id != snapshot.values["messages"][-1].id:
-                # That is the answer of a later turn.
-                values["structured_response"] = None
-            yield KnownAnswer(self._output_of(values, run))
-        elif is_cut_off and not decision.continues and "checkpoint_id" not in config["configurable"]:
-            # The last turn does not go on. This ends it and saves the results of its finished tasks, such as the tools
-            # beside a pending approval; a new input alone would drop them.
-            self.graph.update_state(config, None, as_node=END)
-        for index, graph_input in enumerate(decision.inputs):
-            if isinstance(graph_input, dict) and (sent := graph_input.get("messages")):
-                # What is sent may take the place of what the state has, such as an edited question.
-                ids = {message.id for message in sent}
-                replaced = [message for message in snapshot.values.get("messages") or () if message.id in ids]
-                if replaced:
-                    self._keep_left(run.thread_id, replaced, sent)
-            start = run.latest if index or decision.answer else config
-            if decision.is_moved and not index and self._replaces_in_place:
-                messages = self.graph.get_state(start).values["messages"]
-                graph_input = {**graph_input, "messages": for_add_messages(messages, graph_input["messages"])}
-            yield RunInput.of(graph_input, start) if index else self._first_input(run, graph_input, start)
-
-    def _first_input(self, run: Run, graph_input: Any, config: RunnableConfig) -> RunInput:
-        """Give the first run of the graph the `run_id` that the caller names; each other one has its own.
-
-        It is in the metadata of checkpoints. LangGraph takes a run with the one of the checkpoint that it begins at for
-        a continuation, and drops its input; such a run has its own, too.
-        """
-        run_id = run.run_id
-        if run_id is not None and run.is_new and graph_input is not None:
-            before = self.graph.get_state(config).metadata or {}
-            run_id = None if before.get("run_id") == run_id else run_id
-        return RunInput.of(graph_input, config, run_id)
-
-    def _may_wait(self, run: Run, snapshot: StateSnapshot) -> bool:
-        """Tell whether a turn may have stopped at a breakpoint, of the graph or of this run."""
-        of_run = [run.options.get(name) or () for name in ("interrupt_before", "interrupt_after")]
-        before, after = zip(of_run, (self.graph.interrupt_before_nodes, self.graph.interrupt_after_nodes), strict=True)
-        if "*" in before or any(not set(nodes).isdisjoint(snapshot.next) for nodes in before):
-            return True
-        # Behind which node it stands, a state does not say; that the next one failed, it does.
-        return any(after) and not any(task.error for task in snapshot.tasks)
-
-    def _drop_input(self, config: RunnableConfig) -> None:
-        """Give up an input that was saved and that the graph cannot take; it would stop every run of its thread."""
-        thread_id = thread_of(config)
-        logger.warning("left out: the input that thread %r was left with is none that its graph can take", thread_id)
-        self.graph.update_state(config, None, as_node=END)
-        reason = "the saved input is none that the graph can take"
-        event = FallbackUsed(step="input", reason=reason, used="the thread without it")
-        record(self.storage.store, thread_id, [event], turn=turns_of(self.storage.store, thread_id))
-
-    def _with_places(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
-        """Return the state with the places of its messages, which only our own graph and reducer write into it."""
-        messages = snapshot.values.get("messages")
-        if not messages or self._is_own:
-            return snapshot.values
-        store, sent = self.storage.store, run.input.get("messages")
-        if sent and not snapshot.tasks:
-            name = str(sent[-1].id)
-            is_here = any(message.id == name for message in messages)
-            if not is_here and store.get(namespaces.transcript(run.thread_id), name) is None:
-                # A new question behind a finished turn: no place is asked for.
-                return snapshot.values
-        return {**snapshot.values, "messages": thread_messages(store, run.thread_id, messages)}
-
-    def _died_after_reply(self, snapshot: StateSnapshot) -> bool:
-        """Tell whether the last turn of our own graph was cut off after its reply.
-
-        What other nodes do behind a reply may wait for somebody, so only our own are sure to go on.
-        """
-        messages = snapshot.values.get("messages") or []
-        tasks = {task.name for task in snapshot.tasks}
-        if not self._is_own or not messages or not tasks:
-            return False
-        return tasks <= AFTER_REPLY and is_answer(messages[-1])
-
-    def _output_of(self, values: Mapping[str, Any], run: Run) -> Any:
-        """Return what a run would return of a state: the keys that it asks for, or one key's value."""
-        names = run.options.get("output_keys")
-        names = self.graph.output_channels if names is None else names
-        return values.get(names) if isinstance(names, str) else {name: values[name] for name in names if name in values}
 
     def _migrated_state(self, config: RunnableConfig) -> StateSnapshot:
         """Bring the state that a run or an edit goes on from to the keys that this graph has, and return it.
@@ -350,6 +256,114 @@ class RunSteps:
             value = {**session.value, "shared": here}
             self.storage.store.put(namespaces.SESSIONS, session.key, value, index=False)
 
+    def _drop_input(self, config: RunnableConfig) -> None:
+        """Give up an input that was saved and that the graph cannot take; it would stop every run of its thread."""
+        thread_id = thread_of(config)
+        logger.warning("left out: the input that thread %r was left with is none that its graph can take", thread_id)
+        self.graph.update_state(config, None, as_node=END)
+        reason = "the saved input is none that the graph can take"
+        event = FallbackUsed(step="input", reason=reason, used="the thread without it")
+        record(self.storage.store, thread_id, [event], turn=turns_of(self.storage.store, thread_id))
+
+    def _died_after_reply(self, snapshot: StateSnapshot) -> bool:
+        """Tell whether the last turn of our own graph was cut off after its reply.
+
+        What other nodes do behind a reply may wait for somebody, so only our own are sure to go on.
+        """
+        messages = snapshot.values.get("messages") or []
+        tasks = {task.name for task in snapshot.tasks}
+        if not self._is_own or not messages or not tasks:
+            return False
+        return tasks <= AFTER_REPLY and is_answer(messages[-1])
+
+    def _carry_out(self, run: Run, config: RunnableConfig, snapshot: StateSnapshot) -> Steps:
+        """Do what the input means by `resend.arrival`: write what that asks for, and yield the steps that are left.
+
+        It edits the state too, to save the results of a turn that is given up. An input without messages is the only
+        step, as it is.
+        """
+        if not run.is_new or not isinstance(run.input, dict) or not has_messages(self.graph):
+            yield self._first_input(run, run.input, config)
+            return
+        store = self.storage.store
+        if self._is_own and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
+            # Ctrl-C between two steps, with durability `exit`: LangGraph saved the results and not what comes next.
+            self.graph.update_state(config, None, as_node="tools")
+            config = run.latest
+            snapshot = self.graph.get_state(config)
+        # By `tasks` and not by `next`, which leaves out a task whose writes are saved and in no checkpoint yet.
+        values, is_cut_off = self._with_places(snapshot, run), bool(snapshot.tasks)
+        decision = arrival(run.input, values, store, run.thread_id, is_cut_off=is_cut_off)
+        if decision.continues and self._may_wait(run, snapshot):
+            # A message that is sent again is nobody's leave to pass a breakpoint.
+            yield KnownAnswer(self._output_of(snapshot.values, run))
+            return
+        if decision.writes:
+            store.batch(list(decision.writes))
+        if decision.answer:
+            values = {**snapshot.values, "messages": list(decision.answer)}
+            if "structured_response" in values and decision.answer[-1].id != snapshot.values["messages"][-1].id:
+                # That is the answer of a later turn.
+                values["structured_response"] = None
+            yield KnownAnswer(self._output_of(values, run))
+        elif is_cut_off and not decision.continues and "checkpoint_id" not in config["configurable"]:
+            # The last turn does not go on. This ends it and saves the results of its finished tasks, such as the tools
+            # beside a pending approval; a new input alone would drop them.
+            self.graph.update_state(config, None, as_node=END)
+        for index, graph_input in enumerate(decision.inputs):
+            if isinstance(graph_input, dict) and (sent := graph_input.get("messages")):
+                # What is sent may take the place of what the state has, such as an edited question.
+                ids = {message.id for message in sent}
+                replaced = [message for message in snapshot.values.get("messages") or () if message.id in ids]
+                if replaced:
+                    self._keep_left(run.thread_id, replaced, sent)
+            start = run.latest if index or decision.answer else config
+            if decision.is_moved and not index and self._replaces_in_place:
+                messages = self.graph.get_state(start).values["messages"]
+                graph_input = {**graph_input, "messages": for_add_messages(messages, graph_input["messages"])}
+            yield RunInput.of(graph_input, start) if index else self._first_input(run, graph_input, start)
+
+    def _with_places(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
+        """Return the state with the places of its messages, which only our own graph and reducer write into it."""
+        messages = snapshot.values.get("messages")
+        if not messages or self._is_own:
+            return snapshot.values
+        store, sent = self.storage.store, run.input.get("messages")
+        if sent and not snapshot.tasks:
+            name = str(sent[-1].id)
+            is_here = any(message.id == name for message in messages)
+            if not is_here and store.get(namespaces.transcript(run.thread_id), name) is None:
+                # A new question behind a finished turn: no place is asked for.
+                return snapshot.values
+        return {**snapshot.values, "messages": thread_messages(store, run.thread_id, messages)}
+
+    def _may_wait(self, run: Run, snapshot: StateSnapshot) -> bool:
+        """Tell whether a turn may have stopped at a breakpoint, of the graph or of this run."""
+        of_run = [run.options.get(name) or () for name in ("interrupt_before", "interrupt_after")]
+        before, after = zip(of_run, (self.graph.interrupt_before_nodes, self.graph.interrupt_after_nodes), strict=True)
+        if "*" in before or any(not set(nodes).isdisjoint(snapshot.next) for nodes in before):
+            return True
+        # Behind which node it stands, a state does not say; that the next one failed, it does.
+        return any(after) and not any(task.error for task in snapshot.tasks)
+
+    def _output_of(self, values: Mapping[str, Any], run: Run) -> Any:
+        """Return what a run would return of a state: the keys that it asks for, or one key's value."""
+        names = run.options.get("output_keys")
+        names = self.graph.output_channels if names is None else names
+        return values.get(names) if isinstance(names, str) else {name: values[name] for name in names if name in values}
+
+    def _first_input(self, run: Run, graph_input: Any, config: RunnableConfig) -> RunInput:
+        """Give the first run of the graph the `run_id` that the caller names; each other one has its own.
+
+        It is in the metadata of checkpoints. LangGraph takes a run with the one of the checkpoint that it begins at for
+        a continuation, and drops its input; such a run has its own, too.
+        """
+        run_id = run.run_id
+        if run_id is not None and run.is_new and graph_input is not None:
+            before = self.graph.get_state(config).metadata or {}
+            run_id = None if before.get("run_id") == run_id else run_id
+        return RunInput.of(graph_input, config, run_id)
+
     def _messages(self, snapshot: StateSnapshot) -> list[BaseMessage]:
         """Return the messages of a state; none where the graph calls other things so."""
         messages = (snapshot.values.get("messages") or []) if has_messages(self.graph) else []
@@ -360,20 +374,6 @@ class RunSteps:
         old, new = ([one for one in messages if isinstance(one, BaseMessage)] for messages in (before, after))
         if writes := left_messages(thread_id, old, new, turns_of(self.storage.store, thread_id)):
             self.storage.store.batch(writes)
-
-    def edit(self, config: RunnableConfig, updates: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
-        """Edit the state, and keep the messages that leave it for the prompts that showed them."""
-        snapshot, thread_id = self._migrated_state(config), thread_of(config)
-        session = self.storage.store.get(namespaces.SESSIONS, thread_id)
-        if config["configurable"].get("checkpoint_id"):
-            self._note_fork(config, snapshot, session)
-        metadata = {**config.get("metadata", {}), **edit_metadata(is_own=self._is_own), **self._marks}
-        edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
-        before, after = map(self._messages, (snapshot, self.graph.get_state(edited)))
-        self._keep_left(thread_id, before, after)
-        if session is not None and (user_id := session.value.get("user_id")):
-            self.storage.store.batch(reworded_operations(self.storage.store, thread_id, user_id, before, after))
-        return edited
 
 
 def _turns_recorded(session: Item | None, sent: Mapping[str, Any]) -> int:
