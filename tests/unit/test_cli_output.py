@@ -65,6 +65,15 @@ def test_a_number_agrees_with_its_noun(number: int, told: str) -> None:
     assert counted(number, "turn") == told
 
 
+def test_a_name_that_no_file_can_have_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["replay", "n" * 300])
+
+    told = capsys.readouterr().err
+    assert code == 1
+    assert told.endswith("': File name too long\n")
+    assert told.count("\n") == 1
+
+
 def test_what_goes_to_a_pipe_has_no_escape_codes_and_no_line_breaks_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     say("word " * 60, "bold red")
 

@@ -41,10 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return UNREAD
     except OSError as failure:
-        if failure.filename is not None or failure.errno not in _UNWRITTEN:
-            raise
         from everthread.cli.output import error
 
+        if failure.filename is not None:
+            error(f"cannot use {str(failure.filename)!r}: {failure.strerror}")
+            return FAILED
+        if failure.errno not in _UNWRITTEN:
+            raise
         _drop_output()
         error(f"cannot write the output: {failure.strerror}")
         return FAILED

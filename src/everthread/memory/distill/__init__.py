@@ -100,7 +100,9 @@ def candidates(
     by_text: dict[str, Candidate] = {}
     for sentence in own:
         if words(sentence.text) not in injected:
-            found = _from_sentence(sentence, rules) or ([] if is_strict else _built_like_one(sentence, rules, asks))
+            found = _from_sentence(sentence, rules) or (
+                [] if is_strict else _built_like_one(sentence, rules, asks=asks)
+            )
             for candidate in found or _wished(sentence):
                 by_text.setdefault(candidate.text, candidate)
     return list(by_text.values())[:MOST_PER_MESSAGE]
@@ -168,7 +170,7 @@ def _wished(sentence: Sentence) -> list[Candidate]:
     ]
 
 
-def _built_like_one(sentence: Sentence, rules: Rules, asks: bool) -> list[Candidate]:
+def _built_like_one(sentence: Sentence, rules: Rules, *, asks: bool) -> list[Candidate]:
     """Return a sentence in no known form of speech that is built like a lasting statement, or a rule.
 
     Args:
