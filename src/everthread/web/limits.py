@@ -3,6 +3,8 @@
 import time
 from dataclasses import dataclass
 
+from everthread.errors import SettingsError
+
 _MOST_CALLERS = 10_000
 
 
@@ -27,6 +29,18 @@ class Limits:
 
     sweep_idle_seconds: float | None = None
     """Sessions without activity for so long are ended by a timer of this worker; None: by none."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers with which every request would be refused or fail.
+
+        Raises:
+            SettingsError: one is too small; the message names it.
+        """
+        least = {"body_bytes": 1, "requests_per_minute": 0, "runs": 1, "grace_seconds": 0, "ready_seconds": 0}
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= smallest:
+                raise SettingsError(f"`{name}` of `Limits` must be a number from {smallest} on, got {value!r}")
 
 
 class RateLimit:
