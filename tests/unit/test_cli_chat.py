@@ -344,7 +344,7 @@ def test_context_refuses_what_it_does_not_know(chat: Chat) -> None:
     _, out, err = chat("Hello!", "/context prewiew")
 
     assert "kept       user: Hello!" not in out
-    assert "/context takes nothing, `diff` or `preview` behind it, got 'prewiew'" in err
+    assert "/context stands alone or with `diff` or `preview`, got 'prewiew'" in err
 
 
 def test_a_message_over_the_budget_is_one_sentence_and_the_next_one_works(chat: Chat) -> None:

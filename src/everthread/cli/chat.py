@@ -315,7 +315,7 @@ class _Dialogue:
         """Show the last prompt, what changed in it, or the next compaction."""
         storage, thread_id = self._storage, self._thread_id
         if wanted not in ("", "diff", "preview"):
-            note(f"/context takes nothing, `diff` or `preview` behind it, got {wanted!r}")
+            note(f"/context stands alone or with `diff` or `preview`, got {wanted!r}")
             return
         if not exists(storage, thread_id):
             note("no prompt has been sent yet")

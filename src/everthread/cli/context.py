@@ -98,7 +98,7 @@ def _preview(storage: Storage, thread: str, agent: str | None, model: str | None
     if isinstance(chosen, Agent):
         graph = build_graph(chosen, model=model or "offline", storage=storage)
     else:
-        # What the environment names is for whoever has none.
+        # The variable is a default for agents by name; only an option that was typed is a mistake here.
         if model not in (None, os.environ.get("EVERTHREAD_MODEL")):
             raise SettingsError(f"`--model` is for agents by name: the graph {agent!r} has its model already")
         graph = graph_on(storage, chosen)

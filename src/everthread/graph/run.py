@@ -177,6 +177,6 @@ def thread_of(config: RunnableConfig) -> str:
         SettingsError: it has none, or one that cannot be kept.
     """
     thread_id = config.get("configurable", {}).get("thread_id")
-    if thread_id is None or thread_id == "":
+    if not namespaces.is_named(thread_id):
         raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
     return namespaces.checked("thread_id", str(thread_id))

@@ -20,7 +20,7 @@ from everthread.models.identity import provider, tokenizer_name
 from everthread.models.wrapped import ChatModel, input_limit, rewrapped, takes_cache_control
 from everthread.nodes.response_format import ResponseFormat
 from everthread.spend.prices import PriceList
-from everthread.state import Agent, Context
+from everthread.state import Agent, Context, namespaces
 from everthread.state.context import named_dials, named_user
 from everthread.window.budget import UNKNOWN_WINDOW
 from everthread.window.prompt_cache import SLOTS
@@ -219,7 +219,7 @@ def thread_of(runtime: AnyRuntime) -> str:
         SettingsError: the run has none.
     """
     info = runtime.execution_info
-    if info is None or info.thread_id in (None, ""):
+    if info is None or not namespaces.is_named(info.thread_id):
         raise SettingsError('no thread: pass {"configurable": {"thread_id": "…"}} as config')
     return str(info.thread_id)
 

@@ -119,8 +119,8 @@ def runtime_inside(runtime: Any) -> tuple[Any, bool]:
     """
     info, store = runtime.execution_info, own_store(runtime)
     is_tools = any(part.startswith(f"{_TOOLS}:") for part in info.checkpoint_ns.split("|")[:-1])
-    has_thread = store is not None and info.thread_id not in (None, "")
-    if has_thread and not is_tools:
+    has_thread = namespaces.is_named(info.thread_id)
+    if store is not None and has_thread and not is_tools:
         return replace(runtime, store=store), True
     context = context_of(runtime)
     if store is not None and has_thread:

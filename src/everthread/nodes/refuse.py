@@ -19,7 +19,8 @@ from everthread.storage.owners import owner_of
 
 def is_of_another_user(runtime: Runtime[Context]) -> bool:
     """Tell whether the thread belongs to another user; outside of a run, as in `update_state`, nobody can tell."""
-    if runtime.store is None or runtime.execution_info is None or runtime.execution_info.thread_id in (None, ""):
+    info = runtime.execution_info
+    if runtime.store is None or info is None or not namespaces.is_named(info.thread_id):
         return False
     return owner_of(_session(runtime) or None, thread_of(runtime)) not in (None, context_of(runtime).user_id)
 

@@ -30,7 +30,7 @@ from everthread.nodes.sizes import PromptSize, calibration_of
 from everthread.spend.counters import Counters, Over, Reservation
 from everthread.spend.prices import PriceList
 from everthread.spend.usage import Usage, reported_usage
-from everthread.state import Context, Spend, State
+from everthread.state import Context, Spend, State, namespaces
 from everthread.state.marks import ended_at_limit, marked
 from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve, safety_fraction_for
 from everthread.window.calibration import Calibration
@@ -104,8 +104,10 @@ class Account:
             here = get_runtime()
         store, info = own_store(here), here.execution_info
         configurable = ensure_config().get("configurable", {})
-        thread_id = configurable.get("thread_id", info.thread_id if info else None)
-        if store is None or thread_id in (None, ""):
+        thread_id = configurable.get("thread_id")
+        if thread_id is None and info is not None:
+            thread_id = info.thread_id
+        if store is None or not namespaces.is_named(thread_id):
             if spend.limits:
                 raise SettingsError("`spend` has a limit, so the run needs a store and a `thread_id` to count on")
             return None

@@ -41,6 +41,11 @@ def checked(name: str, identifier: Any) -> str:
     return identifier
 
 
+def is_named(identifier: object) -> bool:
+    """Tell whether an id is given at all; a number is one too, also 0."""
+    return identifier is not None and identifier != ""
+
+
 def user(user_id: str, *rest: str) -> Namespace:
     """Namespace of one user's records, such as `("users", "u-1", "trips")`."""
     return ("users", label(user_id), *rest)

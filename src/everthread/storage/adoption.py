@@ -38,8 +38,6 @@ def messages_of(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) -
     own, nor is what was said on a branch that time travel has left.
 
     Args:
-        storage: has the thread.
-        thread_id: the thread.
         here: the messages of its state, with their places in the thread.
 
     Raises:
@@ -69,8 +67,6 @@ def _of_branch(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) ->
     """Return every message of a thread but those of branches that it has left.
 
     Args:
-        storage: has the thread.
-        thread_id: the thread.
         here: the messages of its state, with their places.
     """
     messages = transcript(storage.store, thread_id, here)

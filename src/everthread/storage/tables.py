@@ -15,12 +15,15 @@ from everthread.state.namespaces import Namespace
 Execute = Callable[[str, Sequence[Any]], Iterable[Any]]
 """Executes one statement and returns its rows."""
 
-OPEN = (
+UNANSWERED = (
     "NOT (w.channel = '__interrupt__' AND EXISTS (SELECT 1 FROM {} o WHERE o.thread_id = w.thread_id"
     " AND o.checkpoint_ns = w.checkpoint_ns AND o.checkpoint_id = w.checkpoint_id AND o.task_id = w.task_id"
     " AND o.channel NOT IN ('__interrupt__', '__resume__', '__error__')))"
 )
-"""Of the writes `w` in a table, without questions that were answered while another one is open."""
+"""Leaves out, of the writes `w` in a table, questions that were answered while another one is open.
+
+The same rule as `adoption.pending_interrupts`, which has rows that LangGraph has read.
+"""
 
 
 @dataclass(frozen=True)

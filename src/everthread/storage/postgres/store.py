@@ -67,8 +67,9 @@ class PostgresSearchStore(SearchStore):
     def settle(self) -> None:
         """Build the index of words anew: GIN keeps the words of rows that are gone."""
         # What one that was cut off has left: every write goes there too, and no search.
-        left = [f"DROP INDEX CONCURRENTLY {name}" for (name,) in self.database.read(self.database.rows, _HALF_BUILT)]
-        self.database.outside(*left, "REINDEX INDEX CONCURRENTLY everthread_words")
+        left = self.database.read(self.database.rows, _HALF_BUILT)
+        drops = [f"DROP INDEX CONCURRENTLY IF EXISTS {name}" for (name,) in left]
+        self.database.outside(*drops, "REINDEX INDEX CONCURRENTLY everthread_words")
 
     def build_index(self, *, is_damaged: bool = False) -> None:
         """Build the full-text index from the items."""

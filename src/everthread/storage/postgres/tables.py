@@ -15,7 +15,7 @@ from everthread.storage.postgres.failures import described
 from everthread.storage.postgres.location import locate_postgres
 from everthread.storage.postgres.texts import read_json, text_in, text_out
 from everthread.storage.stored_values import loaded, messages_in, written_value
-from everthread.storage.tables import OPEN, StoredCheckpoint, Tables
+from everthread.storage.tables import UNANSWERED, StoredCheckpoint, Tables
 from everthread.storage.unreadable import FAULTS
 
 _CHECKPOINT = (
@@ -29,7 +29,7 @@ _BLOBS = (
 )
 _WRITES = (
     "SELECT channel, type, blob FROM checkpoint_writes w WHERE thread_id = %s AND checkpoint_ns = ''"
-    f" AND checkpoint_id = %s AND {OPEN.format('checkpoint_writes')} ORDER BY task_path, task_id, idx"
+    f" AND checkpoint_id = %s AND {UNANSWERED.format('checkpoint_writes')} ORDER BY task_path, task_id, idx"
 )
 _INLINE = (
     "SELECT v.key, v.value::text FROM checkpoints c CROSS JOIN LATERAL jsonb_each(c.checkpoint -> 'channel_values') v"

@@ -11,7 +11,7 @@ from everthread.storage.kept_checkpoints import OURS
 from everthread.storage.locations import connect_to_read, locate, prepare
 from everthread.storage.sqlite.formats import refuse_newer
 from everthread.storage.stored_values import channel_values, json_object, loaded, written_value
-from everthread.storage.tables import OPEN, StoredCheckpoint, Tables
+from everthread.storage.tables import UNANSWERED, StoredCheckpoint, Tables
 from everthread.storage.unreadable import FAULTS
 
 # As bytes: a text that is no UTF-8 could not even be fetched.
@@ -22,7 +22,7 @@ _CHECKPOINT = (
 )
 _WRITES = (
     f"SELECT channel, {_TYPED.format('value')} FROM writes w"
-    f" WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ? AND {OPEN.format('writes')}"
+    f" WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ? AND {UNANSWERED.format('writes')}"
     " ORDER BY {path}task_id, idx"
 )
 _SAVED = f"SELECT {_TYPED.format('checkpoint')} FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id"
