@@ -56,6 +56,7 @@ def piped(
     return folder, done
 
 
+@pytest.mark.slow
 def test_lines_from_a_pipe_are_a_conversation_that_another_process_reads(
     piped: tuple[Path, subprocess.CompletedProcess[bytes]], capsys: pytest.CaptureFixture[str]
 ) -> None:

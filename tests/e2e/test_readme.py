@@ -35,6 +35,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return run_script
 
 
+@pytest.mark.slow
 def test_the_first_lines_of_python_run_and_a_second_process_continues_the_thread(
     tmp_path: Path, run: Callable[[str], str]
 ) -> None:

@@ -148,6 +148,7 @@ def test_after_a_compaction_tools_and_system_are_still_read(long_talk: Talk) -> 
     assert all(long_talk.usage[number]["cache_read_input_tokens"] > 0 for number in moved)
 
 
+@pytest.mark.slow
 def test_the_input_of_a_long_thread_costs_a_sixth(server: AnthropicServer, storage: Storage) -> None:
     talk(server, storage, 60, window=8_000)
 

@@ -119,6 +119,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dials", DIALS, ids=lambda dials: str(next(iter(dials))))
 @settings(max_examples=6)
 @given(steps=STEPS)

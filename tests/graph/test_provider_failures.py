@@ -136,6 +136,7 @@ def test_an_overflow_in_any_wording_is_recovered_without_a_model(
     assert 1 <= [event.event for event in events(in_memory.store, "t")].count("overflow") <= 5
 
 
+@pytest.mark.slow
 def test_the_real_protocol_accepts_every_prompt_of_a_tool_using_thread(
     server: OpenAIServer, chat: Callable[..., ChatOpenAI], in_memory: Storage
 ) -> None:

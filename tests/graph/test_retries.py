@@ -484,6 +484,7 @@ SENT = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dials", [{}, SMALL])
 @settings(max_examples=12)
 @given(sent=SENT)

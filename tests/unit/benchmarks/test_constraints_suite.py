@@ -12,6 +12,8 @@ from everthread.memory.text.constraints import constraints_in
 from everthread.window.tokens import counter_for
 from recordings import RULE, long_record, write
 
+pytestmark = pytest.mark.slow
+
 
 def measured(path: Path, budget: int) -> Report:
     return constraints.run([path], Options(budget=budget), lambda done, total, name: None)

@@ -161,6 +161,7 @@ def on_postgres(url: str) -> Iterator[Storage]:
         yield storage
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(STEPS)
 def test_what_stays_reads_and_goes_on_as_in_an_unpruned_thread(steps: list[Any]) -> None:
