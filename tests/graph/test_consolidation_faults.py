@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +264,19 @@ def test_the_last_word_of_a_session_counts_also_within_one_second() -> None:
         graph.invoke({"end_session": True}, CONFIG, context=Context())
 
         assert long_term(opened) == ["Prefers middle seats."]
+
+
+def test_a_session_that_ends_over_midnight_has_one_date(
+    server: OpenAIServer, planner: Callable[..., ChatOpenAI], storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(storage, namespaces.notes("local"), note("Has a visa for Peru.", expires_at="2026-03-02"))
+    times = chain(["2026-03-01T23:59:59+00:00"], repeat("2026-03-02T00:00:00+00:00"))
+    monkeypatch.setattr("everthread.nodes.consolidate.now", lambda: next(times))
+    server.reply(steps(*ADDED))
+
+    end(storage, planner())
+
+    assert "Has a visa for Peru." in long_term(storage)
 
 
 def test_a_crash_between_plan_and_write_changes_nothing(

@@ -5,7 +5,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -104,6 +104,8 @@ class SessionEnd:
     """Writes of what the session said last; see `storage.said`."""
     judge: Callable[[Sequence[Note]], ModelCalls[list[Verdict]]] | None = None
     """Has to allow what becomes long-term and what no model has judged; None: the rules decide."""
+    today: str = field(default_factory=lambda: now()[:10])
+    """The ISO day of all that it decides, also when midnight comes in between."""
 
 
 @dataclass(frozen=True)
@@ -205,10 +207,10 @@ def _consolidate(ending: SessionEnd) -> ModelCalls[None]:
     steps: Sequence[Step] | None = None
     failure, opinions = "", {}
     if shown is not None and ending.model is not None:
-        steps, failure = yield from asked(ending.model, Proposal, _request(shown), read_proposal)
+        steps, failure = yield from asked(ending.model, Proposal, _request(shown, ending.today), read_proposal)
     steps = steps or []
     if ending.judge is not None:
-        notes = to_judge(seen.session, seen.judged, steps, shown, now()[:10])
+        notes = to_judge(seen.session, seen.judged, steps, shown, ending.today)
         verdicts = yield from ending.judge(notes)
         opinions = {note.id: verdict for note, verdict in zip(notes, verdicts, strict=True)}
         steps = approved(steps, shown, opinions)
@@ -223,16 +225,16 @@ def _worth_asking(seen: NotesSnapshot, ending: SessionEnd) -> Numbered | None:
     if ending.model is None:
         return None
     try:
-        shown = numbered(seen.session, seen.long_term, now()[:10])
-        added = plan(seen.session, seen.long_term, now()[:10]).added
+        shown = numbered(seen.session, seen.long_term, ending.today)
+        added = plan(seen.session, seen.long_term, ending.today).added
     except Exception:  # noqa: BLE001 - the rules will fail in the same way, and say so in an event
         return None
     return shown if added and len(shown.session) + len(shown.long_term) > 1 else None
 
 
-def _request(shown: Numbered) -> str:
+def _request(shown: Numbered, today: str) -> str:
     long_term, session = shown.lines(shown.long_term), shown.lines(shown.session)
-    return render("consolidate", today=now()[:10], long_term=long_term, session=session)
+    return render("consolidate", today=today, long_term=long_term, session=session)
 
 
 def _apply(ending: SessionEnd, proposed: Proposed) -> None:
@@ -250,10 +252,10 @@ def _events_and_writes(ending: SessionEnd, fresh: NotesSnapshot, proposed: Propo
     try:
         refused: Mapping[str, Verdict] = {}
         if ending.judge is not None:
-            refused = refused_notes(fresh.session, fresh.judged, proposed.opinions, now()[:10])
+            refused = refused_notes(fresh.session, fresh.judged, proposed.opinions, ending.today)
         allowed = replace(fresh, session=[note for note in fresh.session if note.id not in refused])
-        chosen, failure = _planned(allowed, proposed)
-        settled = settle(chosen.after(), fresh.profile, fresh.provenance, ending.schema, now()[:10])
+        chosen, failure = _planned(allowed, proposed, ending.today)
+        settled = settle(chosen.after(), fresh.profile, fresh.provenance, ending.schema, ending.today)
         chosen = held_back(chosen, [note for note in fresh.session if note.id in refused], refused)
     except Exception as error:  # noqa: BLE001 - notes are kept, and the session is ended at the next try
         return [FallbackUsed(step="consolidate", reason=type(error).__name__, used=KEPT)], []
@@ -283,9 +285,8 @@ def _blocked(fresh: NotesSnapshot, proposed: Proposed) -> list[Event]:
     return events
 
 
-def _planned(fresh: NotesSnapshot, proposed: Proposed) -> tuple[Plan, str]:
+def _planned(fresh: NotesSnapshot, proposed: Proposed, today: str) -> tuple[Plan, str]:
     """Return the plan, and why the model's proposal was not taken as a whole."""
-    today = now()[:10]
     by_rules = plan(fresh.session, fresh.long_term, today)
     if proposed.shown is None:
         return by_rules, ""
