@@ -23,12 +23,13 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from everthread.errors import SettingsError, StorageError, UnreadableError
-from everthread.state import PromptPlan
+from everthread.state import PromptPlan, namespaces
 from everthread.state.scrubbing import scrub
 from everthread.storage.blocked_types import blocked_types
 from everthread.storage.checkpoint_rows import CheckpointRows, Head
 from everthread.storage.database import Database
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH, needed, of_newest_turns, subgraphs_of
+from everthread.storage.store import SearchStore
 from everthread.storage.unreadable import FAULTS, described, leave_out
 from everthread.storage.worker import Worker
 
@@ -64,16 +65,23 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         database: to save in; its tables are there.
         rows: of the same database.
         worker: answers async calls.
+        store: of the same database; says whose the threads are.
         allowed_types: classes of an app's own whose values are decoded as such.
     """
 
     def __init__(
-        self, database: Database, rows: CheckpointRows, worker: Worker, allowed_types: Sequence[type] = ()
+        self,
+        database: Database,
+        rows: CheckpointRows,
+        worker: Worker,
+        store: SearchStore,
+        allowed_types: Sequence[type] = (),
     ) -> None:
         super().__init__(serde=serializer().with_msgpack_allowlist(allowed_types))
         self.database = database
         self.rows = rows
         self._worker = worker
+        self._store = store
         self._is_lenient = False
 
     def lenient(self) -> "Checkpointer":
@@ -176,10 +184,12 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         self.database.write(self._delete_for_runs, _several("run_ids", run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints of a thread, pending approvals included; its records in the store are not copied.
+        """Copy all checkpoints of a thread, pending approvals included; the copy belongs to the same user.
+
+        Of its records in the store only the session's is copied, and not the messages that left its prompt.
 
         Raises:
-            SettingsError: the target has checkpoints already.
+            SettingsError: the target is a thread already.
         """
         self.database.write(self._copy_thread, source_thread_id, target_thread_id)
 
@@ -306,9 +316,14 @@ class Checkpointer(BaseCheckpointSaver[Any]):
             self.rows.delete(thread_id, namespace, sorted(gone))
 
     def _copy_thread(self, source: str, target: str) -> None:
-        if self.rows.namespaces(target):
-            raise SettingsError(f"thread {target!r} has checkpoints already; copy to a thread that is new")
+        sessions = ".".join(namespaces.SESSIONS)
+        records = self._store.stored_at([(sessions, source), (sessions, target)])
+        if (sessions, target) in records or self.rows.namespaces(target):
+            raise SettingsError(f"there is a thread {target!r} already; copy to one that is new")
         self.rows.copy(source, target)
+        if record := records.get((sessions, source)):
+            value = {**(record.value or {}), "thread_id": target}
+            self._store.restore([record._replace(key=target, value=value)])
 
     def _keep_latest(self, thread_id: str) -> None:
         for namespace, _ in self.database.read(self.rows.namespaces, thread_id):

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from everthread import open_storage
 from everthread.errors import SettingsError, StorageError
-from everthread.state import Context, PromptPlan
+from everthread.state import Context, PromptPlan, namespaces
 from everthread.state.messages import reduce_messages
 from everthread.storage.open import Storage
 from sql import is_sqlite, sql
@@ -135,8 +135,27 @@ async def test_a_copy_has_all_messages_and_its_pending_approval(storage: Storage
 def test_a_thread_is_never_copied_over_another(storage: Storage) -> None:
     talk(storage, 1)
 
-    with pytest.raises(SettingsError, match="copy to a thread that is new"):
+    with pytest.raises(SettingsError, match="copy to one that is new"):
         storage.checkpointer.copy_thread("s", "t")
+
+
+def test_a_copy_belongs_to_the_owner_of_the_thread(storage: Storage) -> None:
+    talk(storage, 1)
+    storage.store.put(namespaces.SESSIONS, "t", {"thread_id": "t", "user_id": "ann", "turns": 1})
+
+    storage.checkpointer.copy_thread("t", "copy")
+
+    session = storage.store.get(namespaces.SESSIONS, "copy")
+    assert session is not None
+    assert session.value == {"thread_id": "copy", "user_id": "ann", "turns": 1}
+
+
+def test_a_thread_is_never_copied_into_one_that_has_an_owner(storage: Storage) -> None:
+    talk(storage, 1)
+    storage.store.put(namespaces.SESSIONS, "of-eve", {"thread_id": "of-eve", "user_id": "eve"})
+
+    with pytest.raises(SettingsError, match="there is a thread 'of-eve' already"):
+        storage.checkpointer.copy_thread("t", "of-eve")
 
 
 async def test_the_history_of_a_delta_channel_takes_one_hop(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,9 +43,10 @@ def open_postgres(
     # As many as there are connections: one more would only wait for one.
     worker = Worker(location.pool_size)
     try:
-        checkpointer = Checkpointer(database, PostgresCheckpointRows(database), worker, allowed_types)
+        rows = PostgresCheckpointRows(database)
         store = PostgresSearchStore(database, worker, locks)
         store.catch_up()
+        checkpointer = Checkpointer(database, rows, worker, store, allowed_types)
     except BaseException:
         locks.close()
         worker.close()

@@ -39,8 +39,9 @@ def open_sqlite(
     worker = Worker()
     try:
         refuse_newer(database.connection, location.path)
-        checkpointer = Checkpointer(database, SqliteCheckpointRows(database), worker, allowed_types)
+        rows = SqliteCheckpointRows(database)
         store = SqliteSearchStore(database, worker, locks)
+        checkpointer = Checkpointer(database, rows, worker, store, allowed_types)
         database.write(upgrade, database.connection)
     except BaseException as error:
         worker.close()
