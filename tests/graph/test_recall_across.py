@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import PIIMiddleware
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.tools import tool
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from conversation import call
 from everthread import Context, EverthreadMiddleware, Transcript, build_graph, open_storage
@@ -240,6 +241,27 @@ def test_an_edited_message_is_found_as_it_reads_now(words: str, kept: set[str], 
     graph.update_state(at("t"), {"messages": [HumanMessage(words, id="q")]})
 
     assert said(storage) == kept
+
+
+@pytest.mark.parametrize(("name", "kept"), [("P", {"Red it is.", "Thanks."}), (REMOVE_ALL_MESSAGES, set())])
+def test_a_message_that_an_edit_removes_is_found_no_more(name: str, kept: set[str], storage: Storage) -> None:
+    graph = build_graph(AGENT, model=ScriptedModel(["Red it is.", "Bye."]), storage=storage)
+    for text in ("Paint it red.", "Thanks."):
+        graph.invoke({"messages": [HumanMessage(text, id=text[0])]}, at("t"), context=Context(user_id="ann"))
+
+    graph.update_state(at("t"), {"messages": [RemoveMessage(id=name)]})
+
+    assert said(storage) == kept
+
+
+def test_a_message_that_an_input_removes_is_found_no_more(storage: Storage) -> None:
+    graph = build_graph(AGENT, model=ScriptedModel(["Red it is.", "Bye."]), storage=storage)
+    ann = Context(user_id="ann")
+    graph.invoke({"messages": [HumanMessage("Paint it red.", id="q")]}, at("t"), context=ann)
+
+    graph.invoke({"messages": [RemoveMessage(id="q"), HumanMessage("Thanks.")]}, at("t"), context=ann)
+
+    assert said(storage) == {"Red it is.", "Thanks."}
 
 
 async def test_an_edit_of_an_agent_with_the_middleware_is_found_as_it_reads_now(storage: Storage) -> None:

@@ -303,7 +303,7 @@ def test_what_is_said_after_a_caller_emptied_the_state_comes_behind_what_left(
     assert [one.text for one in whole] == [*left, "question 6", "answer 6", "question 7", "answer 7"]
     assert len({sequence(one) for one in whole}) == len(whole)
     said = [item.value["text"] for item in said_in(storage.store, "t", "ann")]
-    assert len(set(said)) == len(said) == (15 if kept == "last two" else 14)
+    assert sorted(said) == sorted([*left, "question 6", "answer 6", "question 7"])
 
 
 async def test_what_is_said_after_the_checkpoints_were_deleted_comes_behind_what_left(storage: Storage) -> None:

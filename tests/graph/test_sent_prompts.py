@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.tools import tool
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import Field
 
 from everthread import (
@@ -237,6 +238,16 @@ async def test_the_async_twin_gives_the_same(thread: Thread) -> None:
     thread.ask()
 
     assert await aprompt_at(thread.storage, "t", 1) == prompt_at(thread.storage, "t", 1)
+
+
+def test_a_prompt_can_be_made_again_after_an_input_emptied_the_state() -> None:
+    with open_storage("sqlite://") as storage:
+        graph = build_graph(AGENT, model=ScriptedModel(["One.", "Two."]), storage=storage)
+        graph.invoke({"messages": "first"}, CONFIG)
+
+        graph.invoke({"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("second")]}, CONFIG)
+
+        assert [one.text for one in prompt_at(storage, "t", 1).messages[1:]] == ["first"]
 
 
 def test_a_call_names_its_parent_on_its_branch(thread: Thread) -> None:

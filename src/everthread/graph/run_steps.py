@@ -32,6 +32,7 @@ from everthread.ledger.record import record
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
 from everthread.state.marks import is_answer, sequence
+from everthread.state.reducer import REMOVE_ALL
 from everthread.storage.adoption import pending_interrupts, refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
 from everthread.storage.left_messages import left_messages
@@ -102,9 +103,7 @@ class RunSteps:
         metadata = {**config.get("metadata", {}), **edit_metadata(is_own=self._is_own), **self._marks}
         edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
         before, after = map(self._messages, (snapshot, self.graph.get_state(edited)))
-        self._keep_left(thread_id, before, after)
-        if session is not None and (user_id := session.value.get("user_id")):
-            self.storage.store.batch(reworded_operations(self.storage.store, thread_id, user_id, before, after))
+        self._note_edit(thread_id, session.value.get("user_id") if session else None, before, after)
         return edited
 
     def _steps_by_state(self, run: Run, session: Item | None) -> Steps:
@@ -313,10 +312,11 @@ class RunSteps:
         for index, graph_input in enumerate(decision.inputs):
             if isinstance(graph_input, dict) and (sent := graph_input.get("messages")):
                 # What is sent may take the place of what the state has, such as an edited question.
-                ids = {message.id for message in sent}
-                replaced = [message for message in snapshot.values.get("messages") or () if message.id in ids]
+                ids, here = {message.id for message in sent}, self._messages(snapshot)
+                replaced = here if REMOVE_ALL in ids else [message for message in here if message.id in ids]
                 if replaced:
-                    self._keep_left(run.thread_id, replaced, sent)
+                    stays = [message for message in sent if message.type != "remove"]
+                    self._note_edit(run.thread_id, run.user_id, replaced, stays)
             start = run.latest if index or decision.answer else config
             if decision.is_moved and not index and self._replaces_in_place:
                 messages = self.graph.get_state(start).values["messages"]
@@ -368,6 +368,12 @@ class RunSteps:
         """Return the messages of a state; none where the graph calls other things so."""
         messages = (snapshot.values.get("messages") or []) if has_messages(self.graph) else []
         return [one for one in messages if isinstance(one, BaseMessage)]
+
+    def _note_edit(self, thread_id: str, user_id: str | None, before: Any, after: Any) -> None:
+        """Keep the messages that an edit changes or removes, and have other threads find them as they read now."""
+        self._keep_left(thread_id, before, after)
+        if user_id:
+            self.storage.store.batch(reworded_operations(self.storage.store, thread_id, user_id, before, after))
 
     def _keep_left(self, thread_id: str, before: Any, after: Any) -> None:
         """Keep the messages of a state that the next one does not have, for the prompts that showed them."""

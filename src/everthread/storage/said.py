@@ -49,9 +49,9 @@ def said_since_question(thread_id: str, user_id: str, messages: Sequence[AnyMess
 def reworded_operations(
     store: BaseStore, thread_id: str, user_id: str, before: Iterable[AnyMessage], after: Iterable[AnyMessage]
 ) -> list[PutOp]:
-    """Prepare the writes of an edit: messages with other words are found as they read now, emptied ones no more."""
-    old = {message.id: str(message.text) for message in before}
-    texts = {one.id: str(one.text) for one in after if one.id in old and str(one.text) != old[one.id]}
+    """Prepare the writes of an edit: messages with other words are found as they read now, removed ones no more."""
+    now = {message.id: str(message.text) for message in after}
+    texts = {one.id: now.get(one.id, "") for one in before if now.get(one.id, "") != str(one.text)}
     if not texts:
         return []
     kept = {item.key: item.value for item in said_in(store, thread_id, user_id)}
