@@ -189,6 +189,18 @@ def test_show_has_what_left_the_prompt_and_says_so(run: Run) -> None:
     assert "only in the transcript" in text
 
 
+def test_show_as_json_marks_what_is_on_a_branch_that_was_left(run: Run) -> None:
+    for turn in range(6):
+        talk(f"answer {turn}", says=f"question {turn} " + "word " * 200, policy="sliding_window", keep_last_turns=2)
+    run("steer", "t", "fork", "2")
+    talk("otherwise", says="another")
+
+    shown = told(run, "show", "t")["messages"]
+
+    left = [one["content"][: len("question 0")].strip() for one in shown if one["on_left_branch"]]
+    assert left == ["answer 1", "question 2", "answer 2", "question 3", "answer 3"]
+
+
 def test_show_limits_to_the_newest_messages(run: Run) -> None:
     talk("hello")
 

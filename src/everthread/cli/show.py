@@ -35,7 +35,8 @@ def show(
 ) -> None:
     """Show every message of a thread.
 
-    Also those that are no longer in its prompt; --json marks each with `in_prompt`.
+    Also those that are no longer in its prompt, or on a branch that the thread has left; --json marks each with
+    `in_prompt` and `on_left_branch`.
     """
     with open_reader(database) as reader, explained(reader, thread):
         view = read_thread(reader, thread)

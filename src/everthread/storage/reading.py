@@ -71,7 +71,10 @@ class ThreadView:
             "thread_id": self.thread_id,
             "user_id": record.get("user_id"),
             "agent": record.get("agent"),
-            "messages": [self.message_value(message) for message in self.newest(limit)],
+            "messages": [
+                self.message_value(message) | {"on_left_branch": str(message.id) in self.left_ids}
+                for message in self.newest(limit)
+            ],
             "messages_total": len(self.messages),
             "summary": self.summary,
             "session_notes": [note.value() for note in self.notes],
