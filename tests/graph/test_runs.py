@@ -306,8 +306,12 @@ def test_what_is_said_after_a_caller_emptied_the_state_comes_behind_what_left(
     assert sorted(said) == sorted([*left, "question 6", "answer 6", "question 7"])
 
 
-async def test_what_is_said_after_the_checkpoints_were_deleted_comes_behind_what_left(storage: Storage) -> None:
-    graph, model = graph_of(storage, *(f"answer {n}" for n in range(8)))
+@pytest.mark.parametrize("is_guarded", [True, False])
+async def test_what_is_said_after_the_checkpoints_were_deleted_comes_behind_what_left(
+    storage: Storage, is_guarded: bool
+) -> None:
+    guarded, model = graph_of(storage, *(f"answer {n}" for n in range(8)))
+    graph = guarded if is_guarded else guarded.graph
     dials = {"context_limit": 2, "keep_last_turns": 1, "user_id": "ann"}
     for number in range(6):
         result = ask(graph, f"question {number}: parcel {number} is blue", **dials)
@@ -325,8 +329,12 @@ async def test_what_is_said_after_the_checkpoints_were_deleted_comes_behind_what
     assert len(said_in(storage.store, "t", "ann")) == 14
 
 
-def test_the_only_turn_of_a_thread_stays_known_when_its_checkpoints_are_deleted(storage: Storage) -> None:
-    graph, _ = graph_of(storage, "noted", "hello")
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_the_only_turn_of_a_thread_stays_known_when_its_checkpoints_are_deleted(
+    storage: Storage, is_guarded: bool
+) -> None:
+    guarded, _ = graph_of(storage, "noted", "hello")
+    graph = guarded if is_guarded else guarded.graph
     ask(graph, "My locker is 42.", user_id="ann")
 
     storage.checkpointer.delete_thread("t")
@@ -337,8 +345,10 @@ def test_the_only_turn_of_a_thread_stays_known_when_its_checkpoints_are_deleted(
     assert storage.store.get(namespaces.SESSIONS, "t").value["turns"] == 2
 
 
-def test_a_first_turn_that_left_records_but_no_checkpoint_is_counted_once(storage: Storage) -> None:
-    graph, _ = graph_of(storage, "lost", "hello")
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_a_first_turn_that_left_records_but_no_checkpoint_is_counted_once(storage: Storage, is_guarded: bool) -> None:
+    guarded, _ = graph_of(storage, "lost", "hello")
+    graph = guarded if is_guarded else guarded.graph
     ask(graph, "hi")
     storage.checkpointer.delete_thread("t")  # as a kill leaves it that comes ahead of the first checkpoint
 

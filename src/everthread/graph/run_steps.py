@@ -29,6 +29,7 @@ from everthread.graph.run import KnownAnswer, Run, RunInput, Steps, has_middlewa
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import FallbackUsed
 from everthread.ledger.record import record
+from everthread.nodes.inject_memory import turns_recorded
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
 from everthread.state.marks import is_answer, sequence
@@ -41,7 +42,7 @@ from everthread.storage.owners import check_kept_by_us, check_owner, claimed
 from everthread.storage.pruning import Pruner, edit_metadata
 from everthread.storage.reading import turns_of
 from everthread.storage.said import reworded_operations
-from everthread.window.turns import beginning, question_of
+from everthread.window.turns import question_of
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +123,8 @@ class RunSteps:
         self._note_fork(run.config, snapshot, session)
         config = run.config
         is_without_checkpoints = self._is_own and run.is_new and snapshot.metadata is None
-        if is_without_checkpoints and (turns := _turns_recorded(session, run.input)):
+        known: Mapping[str, Any] = session.value if session else {}
+        if is_without_checkpoints and (turns := turns_recorded(known, run.input.get("messages") or [])):
             # An app has deleted the checkpoints. Without its turns, a run would count as a fork from the beginning.
             self.graph.update_state(config, {"turns": turns}, as_node="consolidate")
             self.graph.update_state(config, None, as_node=END)
@@ -380,17 +382,6 @@ class RunSteps:
         old, new = ([one for one in messages if isinstance(one, BaseMessage)] for messages in (before, after))
         if writes := left_messages(thread_id, old, new, turns_of(self.storage.store, thread_id)):
             self.storage.store.batch(writes)
-
-
-def _turns_recorded(session: Item | None, sent: Mapping[str, Any]) -> int:
-    """Return how many turns a thread without checkpoints has had.
-
-    A first one whose message is sent again may have been killed before its first checkpoint, and is begun again.
-    """
-    record = session.value if session is not None else {}
-    turns: int = record.get("turns") or 0
-    is_begun_again = turns == 1 and beginning(sent.get("messages") or []) == record.get("first_message")
-    return 0 if is_begun_again else turns
 
 
 def _stopped_behind_tools(snapshot: StateSnapshot, sent: Mapping[str, Any]) -> bool:

@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.runnables.config import ensure_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import GetOp, PutOp
 
@@ -44,6 +45,8 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
+    if _begins_without_checkpoints(run, runtime):
+        run = replace(run, state={**state, "turns": turns_recorded(memory.session_record, messages)})
     arrived = _Arrived.of(run, memory.session_record)
     turn = run.turn + sum(opens_turn(one) and not was_counted(one) for one in arrived.new)
     # Under `ainvoke` this is a thread: the edges, on the event loop, find these counts in the cache.
@@ -127,6 +130,24 @@ class _Arrived:
         if new and not is_fork and new == [*messages[-len(new) :]] and sequence(new[0]) <= session.get("place", -1):
             new = _behind_all(new, last_place(store, thread_id, run.context.user_id, besides=arrived))
         return cls(new, archived_ids, refetches, writes)
+
+
+def turns_recorded(session: Mapping[str, Any], sent: Sequence[BaseMessage]) -> int:
+    """Return how many turns a thread without checkpoints has had by its record.
+
+    A first one whose message is sent again may have been killed before its first checkpoint, and is begun again.
+    """
+    turns: int = session.get("turns") or 0
+    return 0 if turns == 1 and beginning(sent) == session.get("first_message") else turns
+
+
+def _begins_without_checkpoints(run: NodeRun, runtime: Runtime[Context]) -> bool:
+    """Tell whether the thread has no checkpoint ahead of this run's own: it is new, or an app has deleted them.
+
+    A fork from the beginning is a later step. The guard looks ahead of the run, also where other nodes come first.
+    """
+    step = ensure_config().get("metadata", {}).get("langgraph_step")
+    return step == 1 and not run.turn and not is_nested(runtime)
 
 
 def _behind_all(new: Sequence[BaseMessage], last: int) -> list[BaseMessage]:
