@@ -148,6 +148,20 @@ def test_an_old_answer_is_not_recalled_where_the_question_was_answered_again() -
         assert list(thread.strangers()) == []
 
 
+def test_an_edit_on_a_branch_holds_though_its_message_was_archived_since() -> None:
+    with open_storage("sqlite://") as storage:
+        thread = Thread(storage, {"policy": "sliding_window", "keep_last_turns": 2})
+        for _ in range(6):
+            thread.ask(-1)
+        branch = thread.heads[1][0]
+        edited = thread.graph.get_state(branch).values["messages"][2]
+
+        thread.graph.update_state(branch, {"messages": [HumanMessage("edit1z by hand", id=edited.id)]})
+        thread.graph.invoke({"messages": "word9x"}, CONFIG, context=thread.context)
+
+        assert "edit1z by hand" in [message.text for message in thread.model.prompts[-1]]
+
+
 async def test_an_async_run_from_an_older_checkpoint_notes_what_the_branches_share(tmp_path: Any) -> None:
     async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph: Any = build_graph(AGENT, model=Counting(), summarizer="offline", storage=storage)

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langchain_core.runnables.config import ensure_config
 from langgraph.runtime import Runtime
-from langgraph.store.base import GetOp, PutOp
+from langgraph.store.base import GetOp, Item, PutOp
 
 from everthread.errors import SettingsError
 from everthread.ledger.events import Event, Injected, NoteBlocked, NoteOverruled, Refetch
@@ -25,8 +25,10 @@ from everthread.nodes.steering import steer
 from everthread.state import Context, PromptPlan, State, Update, namespaces
 from everthread.state.agent import OTHERS
 from everthread.state.marks import is_new, marked, marked_only, marks, sequence, was_counted
+from everthread.storage.recall import passage_of
 from everthread.storage.refetches import restated, restated_reads
 from everthread.storage.said import last_place, said_operations, said_since_question
+from everthread.storage.transcript import message_text
 from everthread.window.turns import beginning, opens_turn
 
 
@@ -120,9 +122,12 @@ class _Arrived:
         archive = namespaces.transcript(thread_id)
         reads = restated_reads(thread_id, arrived) if is_evicted(messages) else {}
         items: list[Any] = store.batch([*(GetOp(archive, str(one.id)) for one in arrived), *reads.values()])
-        known = [item for item in items[: len(arrived)] if item is not None]
         # A long result is archived while it stays in the working set.
-        archived_ids = [str(item.key) for item in known if item.value.get("why") != "offloaded"]
+        archived_ids = [
+            str(item.key)
+            for message, item in zip(arrived, items, strict=False)
+            if item is not None and item.value.get("why") != "offloaded" and not _is_edited(message, item)
+        ]
         refetches, writes = restated(reads, items[len(arrived) :], archived_ids)
         new = [message for message in arrived if message.id not in archived_ids]
         # A place that the thread had before is written over by a fork, and by nobody else.
@@ -130,6 +135,12 @@ class _Arrived:
         if new and not is_fork and new == [*messages[-len(new) :]] and sequence(new[0]) <= session.get("place", -1):
             new = _behind_all(new, last_place(store, thread_id, run.context.user_id, besides=arrived))
         return cls(new, archived_ids, refetches, writes)
+
+
+def _is_edited(message: BaseMessage, archived: Item) -> bool:
+    """Tell whether a message has other words at its place: an edit, on a branch from before it was archived."""
+    is_in_place = archived.value.get("seq") == sequence(message)
+    return is_in_place and passage_of(archived).text != message_text(message)
 
 
 def turns_recorded(session: Mapping[str, Any], sent: Sequence[BaseMessage]) -> int:
