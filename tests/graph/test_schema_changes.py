@@ -252,6 +252,23 @@ def test_a_fork_from_before_a_change_is_migrated_from_its_own_version(storage: S
     assert state(graph) == {"limit": 10}
 
 
+def test_each_branch_gets_back_what_it_had(storage: Storage) -> None:
+    first, without = graph_of(storage, OLD, First), graph_of(storage, OLD)
+    heads = []
+    for budget in (5, 7):
+        begin(storage, budget=budget)
+        heads.append(first.get_state(CONFIG).config)
+
+    ends = []
+    for head in reversed(heads):
+        without.invoke({"messages": "and now?"}, head, context=CONTEXT)
+        ends.append(without.get_state(CONFIG).config)
+
+    for end, budget in zip(ends, (7, 5), strict=True):
+        first.invoke({"messages": "and then?"}, end, context=CONTEXT)
+        assert state(first) == {"budget": budget}
+
+
 def ask(storage: Storage, agent: Agent = OLD) -> None:
     """Let the older version ask for an approval."""
     wanted = AIMessage("", tool_calls=[call("book", "c1", what="a flight")])

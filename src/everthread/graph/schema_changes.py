@@ -24,7 +24,7 @@ from everthread.ledger.events import Migrated
 from everthread.ledger.record import record
 from everthread.nodes.deps import NodeDeps
 from everthread.state import Agent, State, namespaces
-from everthread.state.records import items
+from everthread.state.records import StoredItem, items
 from everthread.storage.adoption import state_keys
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.open import Storage
@@ -48,10 +48,10 @@ class SchemaChange:
     """What the graph has a key for, by key."""
     kept: Mapping[str, Mapping[str, Any]]
     """What it has no key for, as the store keeps it."""
-    restored: Sequence[str]
-    """Keys that it has again, and whose values were kept."""
+    restored: Mapping[str, str]
+    """Keys that it has again, and under which key of the store their values were kept."""
     dropped: Sequence[str]
-    """Kept values that a migration left out, or that the state has by now."""
+    """Keys of the store under which is what a migration left out."""
     is_changed: bool
     """Whether the checkpoint has other keys or values."""
 
@@ -94,10 +94,10 @@ class StateSchema:
             )
         serde = self.checkpointer.serde
         before = {name: saved.checkpoint["channel_values"][name] for name in _own_keys(saved)}
-        every = items(storage.store, _space(thread_id))
-        records = {item.key: item.value for item in every}
-        not_in_state = (item for item in every if item.key not in before)
-        held = dict(readable(not_in_state, lambda item: (item.key, _loaded(serde, item.value))))
+        every = _kept_for(storage, saved)
+        records = {_name(item): item for item in every}
+        not_in_state = (item for name, item in records.items() if name not in before)
+        held = dict(readable(not_in_state, lambda item: (_name(item), _loaded(serde, item.value))))
         # A migration may change a list in place, and what it was is still to be compared with.
         after = deepcopy({**held, **before})
         for place, migrate in enumerate(self.migrations[version:], version):
@@ -108,17 +108,18 @@ class StateSchema:
         kept: dict[str, Mapping[str, Any]] = {}
         for name in after.keys() - self.keys:
             if name in held and after[name] == held[name]:
-                kept[name] = records[name]
+                kept[name] = records[name].value
             elif copied is not None and name in before and after[name] == before[name]:
                 kept[name] = _stored(verbatim.serde, copied.checkpoint["channel_values"][name])
             else:
                 kept[name] = _stored(serde, after[name])
         values = {name: value for name, value in after.items() if name in self.keys}
+        left_out = held.keys() - after.keys()
         return SchemaChange(
             values,
             kept,
-            sorted(values.keys() & held.keys()),
-            sorted((held.keys() - after.keys()) | (records.keys() & before.keys() - kept.keys())),
+            {name: records[name].key for name in sorted(values.keys() & held.keys())},
+            [item.key for item in every if _name(item) in left_out],
             # Also where only keys go: a database may find their values again by the versions of their channels.
             values != before,
         )
@@ -142,17 +143,19 @@ class StateSchema:
         if saved is None:
             return False
         change, thread_id = self.change(storage, saved), str(config["configurable"]["thread_id"])
-        self._keep(storage, thread_id, _version(saved.metadata), change)
+        self._keep(storage, saved, change)
         if change.is_changed:
             self._write(saved, change)
         # What came back goes from the store once it is in the state.
-        storage.store.batch([PutOp(_space(thread_id), name, None) for name in change.restored])
+        storage.store.batch([PutOp(_space(thread_id), key, None) for key in change.restored.values()])
         return change.is_changed
 
-    def _keep(self, storage: Storage, thread_id: str, version: int, change: SchemaChange) -> None:
+    def _keep(self, storage: Storage, saved: CheckpointTuple, change: SchemaChange) -> None:
+        (thread_id, here), version = _place(saved), _version(saved.metadata)
         space = _space(thread_id)
-        writes = [PutOp(space, name, dict(record), index=False) for name, record in change.kept.items()]
-        writes += [PutOp(space, name, None) for name in change.dropped]
+        records = [{"name": name, "at": here, **record} for name, record in change.kept.items()]
+        writes = [PutOp(space, f"{one['at']}/{one['name']}", one, index=False) for one in records]
+        writes += [PutOp(space, key, None) for key in change.dropped]
         if not (change.kept or change.restored or version < len(self.migrations)):
             storage.store.batch(writes)
             return
@@ -184,8 +187,40 @@ class StateSchema:
 
 
 def _space(thread_id: str) -> namespaces.Namespace:
-    """Namespace of the values that no key of the state holds, by key."""
+    """Namespace of the values that no key of the state holds, by the checkpoint that had them and their key."""
     return namespaces.thread(thread_id, "state")
+
+
+def _place(saved: CheckpointTuple) -> tuple[str, str]:
+    """Return the thread and the id of a checkpoint."""
+    configurable = saved.config["configurable"]
+    return str(configurable["thread_id"]), str(configurable["checkpoint_id"])
+
+
+def _kept_for(storage: Storage, saved: CheckpointTuple) -> list[StoredItem]:
+    """Return the records for a checkpoint, oldest first: all up to it but those of checkpoints on other branches."""
+    thread_id, here = _place(saved)
+    every = items(storage.store, _space(thread_id))
+    if not every:
+        return []
+    history = storage.database.read(storage.checkpointer.rows.history, thread_id, "")
+    branch, name = set[str](), here
+    while name in history and name not in branch:
+        branch.add(name)
+        name = history[name].parent or ""
+    # What a pruned checkpoint had may be of any branch, and is not lost.
+    own = (one for one in every if _at(one) in branch or (_at(one) < here and _at(one) not in history))
+    return sorted(own, key=_at)
+
+
+def _at(item: StoredItem) -> str:
+    """Return the id of the checkpoint whose value it is; empty for a record from before that was kept."""
+    return str(item.value.get("at") or "")
+
+
+def _name(item: StoredItem) -> str:
+    """Return the state key whose value it is."""
+    return str(item.value.get("name") or item.key)
 
 
 def _version(metadata: Mapping[str, Any]) -> int:
