@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import Field
 
 from everthread import Context, build_graph, open_storage
@@ -146,6 +147,46 @@ def test_an_old_answer_is_not_recalled_where_the_question_was_answered_again() -
             thread.ask(-1)
 
         assert list(thread.strangers()) == []
+
+
+@pytest.mark.parametrize("kept", [0, 2])
+def test_a_branch_keeps_what_it_archived_when_an_edit_removes_the_rest(kept: int) -> None:
+    with open_storage("sqlite://") as storage:
+        emptied(storage, kept)
+        view = storage.thread("t")
+
+        left = {words(one.text)[-1] for one in view.messages if str(one.id) in view.left_ids}
+
+        assert left == {"word1x", "answer1y"}  # the first branch archived no more
+
+
+@pytest.mark.parametrize("kept", [0, 2])
+def test_a_branch_recalls_what_it_archived_after_an_edit_removed_the_rest(kept: int) -> None:
+    with open_storage("sqlite://") as storage:
+        thread = emptied(storage, kept)
+        thread.graph.invoke({"messages": "word99x and now"}, CONFIG, context=thread.context)
+        session = storage.store.get(namespaces.SESSIONS, "t")
+        assert session is not None
+        here = thread.graph.get_state(CONFIG).values["messages"]
+
+        search = search_of(storage.store, "t", here, session.value["shared"])
+        found, _ = candidates(search, Question.read("long fine", date(2026, 1, 1)))
+
+        assert {words(one.text)[-1] for one in found.values()} >= {"word4x", "answer4y", "word5x", "answer5y"}
+
+
+def emptied(storage: Storage, kept: int) -> Thread:
+    """Return a thread that left a branch, and of whose messages an edit has removed all but the last."""
+    thread = Thread(storage, {"policy": "sliding_window", "keep_last_turns": 2})
+    for _ in range(4):
+        thread.ask(-1)
+    thread.ask(0)
+    for _ in range(4):
+        thread.ask(-1)
+    here = thread.graph.get_state(CONFIG).values["messages"]
+    stays = here[len(here) - kept :]
+    thread.graph.update_state(CONFIG, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *stays]})
+    return thread
 
 
 def test_an_edit_on_a_branch_holds_though_its_message_was_archived_since() -> None:

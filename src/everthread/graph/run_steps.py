@@ -36,7 +36,7 @@ from everthread.state.marks import is_answer, sequence
 from everthread.state.reducer import REMOVE_ALL
 from everthread.storage.adoption import pending_interrupts, refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
-from everthread.storage.left_messages import left_messages
+from everthread.storage.left_messages import left_messages, removed_links_operations
 from everthread.storage.open import Storage
 from everthread.storage.owners import check_kept_by_us, check_owner, claimed
 from everthread.storage.pruning import Pruner, edit_metadata
@@ -374,8 +374,10 @@ class RunSteps:
     def _note_edit(self, thread_id: str, user_id: str | None, before: Any, after: Any) -> None:
         """Keep the messages that an edit changes or removes, and have other threads find them as they read now."""
         self._keep_left(thread_id, before, after)
+        writes = removed_links_operations(thread_id, before, after)
         if user_id:
-            self.storage.store.batch(reworded_operations(self.storage.store, thread_id, user_id, before, after))
+            writes += reworded_operations(self.storage.store, thread_id, user_id, before, after)
+        self.storage.store.batch(writes)
 
     def _keep_left(self, thread_id: str, before: Any, after: Any) -> None:
         """Keep the messages of a state that the next one does not have, for the prompts that showed them."""

@@ -133,7 +133,8 @@ class _Arrived:
         # A place that the thread had before is written over by a fork, and by nobody else.
         is_fork = session.get("turns", 0) > run.turn
         if new and not is_fork and new == [*messages[-len(new) :]] and sequence(new[0]) <= session.get("place", -1):
-            new = _behind_all(new, last_place(store, thread_id, run.context.user_id, besides=arrived))
+            last = last_place(store, thread_id, run.context.user_id, besides=arrived)
+            new = _behind_all(new, last, session.get("question"))
         return cls(new, archived_ids, refetches, writes)
 
 
@@ -161,10 +162,15 @@ def _begins_without_checkpoints(run: NodeRun, runtime: Runtime[Context]) -> bool
     return step == 1 and not run.turn and not is_nested(runtime)
 
 
-def _behind_all(new: Sequence[BaseMessage], last: int) -> list[BaseMessage]:
-    """Return messages in places behind this one: a caller removed others, and the reducer goes on from those left."""
+def _behind_all(new: Sequence[BaseMessage], last: int, question: str | None) -> list[BaseMessage]:
+    """Return messages in places behind this one: a caller removed others, and the reducer goes on from those left.
+
+    Args:
+        question: id of the question before, which the first of them follows where the caller left no other.
+    """
     shift = max(0, last + 1 - sequence(new[0]))
-    return [marked(message, seq=sequence(message) + shift) for message in new]
+    placed = [marked(message, seq=sequence(message) + shift) for message in new]
+    return [marked(placed[0], previous=marks(placed[0]).get("previous") or question), *placed[1:]]
 
 
 def _session(before: Mapping[str, Any], run: NodeRun, *, is_inside: bool) -> dict[str, Any]:

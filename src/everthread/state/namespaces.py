@@ -81,6 +81,11 @@ def transcript(thread_id: str) -> Namespace:
     return thread(thread_id, "transcript")
 
 
+def removed(thread_id: str) -> Namespace:
+    """Places of the messages that an edit took out of the thread, by message id: their links lead to the archive."""
+    return thread(thread_id, "removed")
+
+
 def summaries(thread_id: str) -> Namespace:
     """Summaries by version."""
     return thread(thread_id, "summaries")

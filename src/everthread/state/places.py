@@ -34,40 +34,57 @@ Record = Mapping[str, Any]
 
 
 def own_branch(
-    working_set: Iterable[Message], link: Callable[[str], Link | None], shared: int, *, most: float = inf
+    working_set: Iterable[Message],
+    link: Callable[[str], Link | None],
+    shared: int,
+    *,
+    newest: str | None = None,
+    most: float = inf,
 ) -> frozenset[str]:
     """Return the ids of this branch behind the last place that all branches of a thread share.
 
     Args:
         working_set: the messages in the state.
-        link: returns the link of an archived message; None when there is none.
+        link: returns the link of a message that is archived, or was removed; None when there is none.
         shared: that place.
+        newest: id of the newest question, for a state without messages.
         most: archived messages to look at.
     """
     here = list(working_set)
     own = {str(one.id) for one in here}
     most += len(own)
-    for message in here:
-        name = marks(message).get("previous")
+    for name in [marks(message).get("previous") for message in here] or [newest]:
         while name and name not in own and len(own) < most and (found := link(name)) is not None and found[0] > shared:
             own.add(name)
             name = found[1]
     return frozenset(own)
 
 
-def left_ids(messages: Iterable[Message], working_set: Iterable[Message], shared: int | None) -> frozenset[str]:
+def left_ids(
+    messages: Iterable[Message],
+    working_set: Iterable[Message],
+    session: Record | None,
+    removed: Callable[[], Mapping[str, Link]],
+) -> frozenset[str]:
     """Return the ids of the messages on branches that a thread has left.
 
     Args:
         messages: all of the thread.
         working_set: those in the state.
-        shared: last place that all branches share; None when there is only one.
+        session: the record of the thread.
+        removed: returns the links of messages that edits took out, by id.
     """
-    if shared is None:
+    shared = (session or {}).get("shared")
+    if session is None or shared is None:
         return frozenset()
     links = {str(one.id): (sequence(one), marks(one).get("previous")) for one in messages}
-    own = own_branch(working_set, links.get, shared)
+    own = own_branch(working_set, {**removed(), **links}.get, shared, newest=session.get("question"))
     return frozenset(name for name, (place, _) in links.items() if place > shared and name not in own)
+
+
+def link_of(value: Record) -> Link:
+    """Return the link of a message by its record, archived or removed."""
+    return int(value.get("seq", -1)), value.get("previous")
 
 
 def newest_record(records: Mapping[str, Record]) -> tuple[str | None, Record]:

@@ -25,6 +25,7 @@ from everthread.state.places import left_ids
 from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.kept_checkpoints import OWN_GRAPH
 from everthread.storage.open import Storage
+from everthread.storage.reading import removed_links
 from everthread.storage.transcript import transcript
 
 ADOPTED = "adopted"
@@ -71,7 +72,8 @@ def _of_branch(storage: Storage, thread_id: str, here: Sequence[BaseMessage]) ->
     """
     messages = transcript(storage.store, thread_id, here)
     session = storage.store.get(namespaces.SESSIONS, thread_id)
-    gone = left_ids(messages, here, session.value.get("shared") if session is not None else None)
+    record = session.value if session is not None else None
+    gone = left_ids(messages, here, record, lambda: removed_links(storage.store, thread_id))
     return [message for message in messages if str(message.id) not in gone]
 
 

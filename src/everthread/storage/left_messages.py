@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.store.base import PutOp
 
 from everthread.state import namespaces
-from everthread.state.marks import is_masked, is_synthetic
+from everthread.state.marks import is_masked, is_synthetic, marks, sequence
 from everthread.storage.transcript import brief
 from everthread.window.assembly import message_checksum
 
@@ -35,6 +35,16 @@ def left_messages(
     return [
         PutOp(space, name, {"message": brief(message), "turn": turn}, index=False) for name, message in kept.items()
     ]
+
+
+def removed_links_operations(
+    thread_id: str, before: Sequence[BaseMessage], after: Sequence[BaseMessage]
+) -> list[PutOp]:
+    """Prepare the writes that keep the links of messages which an edit takes out: later ones lead to earlier ones."""
+    stays, space = {message.id for message in after}, namespaces.removed(thread_id)
+    gone = [one for one in before if _is_own(one) and one.id not in stays and sequence(one) >= 0]
+    links = {str(one.id): {"seq": sequence(one), "previous": marks(one).get("previous")} for one in gone}
+    return [PutOp(space, name, link, index=False) for name, link in links.items()]
 
 
 def _is_own(message: BaseMessage) -> bool:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union
 from everthread.errors import NotFoundError, SettingsError, UnreadableError
 from everthread.state import Note, Summary, namespaces
 from everthread.state.marks import is_masked, marks, sequence
-from everthread.state.places import in_view, left_ids, newest_record, placed, places_in, places_of, with_renamed_reply
+from everthread.state.places import (
+    Link,
+    in_view,
+    left_ids,
+    link_of,
+    newest_record,
+    placed,
+    places_in,
+    places_of,
+    with_renamed_reply,
+)
 from everthread.state.records import RecordReader, StoredItem, items, matching
 from everthread.state.reducer import Message
 from everthread.state.stored import StoredMessage, message_text, whole_thread
@@ -256,9 +266,14 @@ def thread_view(
         notes=session_notes(reader, thread_id),
         unfinished=state.is_unfinished,
         asked=list(state.asked),
-        left_ids=left_ids(messages, working_set, (record or {}).get("shared")),
+        left_ids=left_ids(messages, working_set, record, lambda: removed_links(reader, thread_id)),
         is_ours=is_ours,
     )
+
+
+def removed_links(reader: RecordReader, thread_id: str) -> dict[str, Link]:
+    """Return the links of the messages that edits took out of a thread, by id."""
+    return {item.key: link_of(item.value) for item in items(reader, namespaces.removed(thread_id))}
 
 
 def _archived(archive: Iterable[StoredItem]) -> dict[str, StoredMessage]:

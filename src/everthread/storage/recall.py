@@ -16,7 +16,7 @@ from everthread.memory.recall.relevance import Weights
 from everthread.memory.text.words import content_words, stem, words
 from everthread.state import namespaces
 from everthread.state.marks import sequence, synthetic
-from everthread.state.places import Link, own_branch
+from everthread.state.places import Link, link_of, own_branch
 from everthread.state.stored import call_text
 from everthread.storage.said import said_key
 from everthread.storage.unreadable import readable
@@ -281,17 +281,19 @@ def search_of(store: BaseStore, thread_id: str, messages: Sequence[BaseMessage],
 
 _Links = dict[tuple[str, str], Link]
 _links: WeakKeyDictionary[BaseStore, _Links] = WeakKeyDictionary()
-"""Place and predecessor of archived messages by thread and id, which never change: a branch is read only once."""
+"""Links of messages that left the state by thread and id, which never change: a branch is read only once."""
 
 
 def _link(search: Search, message_id: str) -> Link | None:
     links = _links.setdefault(search.store, {})
     key = (search.thread_id, message_id)
     if key not in links:
-        passages = _read(search, [message_id])
-        if not passages:
+        spaces = (search.namespace, namespaces.removed(search.thread_id))
+        items = search.store.batch([GetOp(space, message_id) for space in spaces])
+        found = [item for item in items if isinstance(item, Item)]
+        if not found:
             return None
         if len(links) >= _KEPT_LINKS:
             links.clear()
-        links[key] = passages[0].seq, passages[0].previous
+        links[key] = link_of(found[0].value)
     return links[key]

@@ -70,7 +70,8 @@ def last_place(store: BaseStore, thread_id: str, user_id: str, besides: Iterable
     """Return the last place that the store knows in a thread, but for these messages; -1 when it knows none."""
     here = {message.id for message in besides}
     said = [one.value for one in said_in(store, thread_id, user_id) if one.value.get("message_id") not in here]
-    left = [one.value for one in items(store, namespaces.transcript(thread_id)) if one.key not in here]
+    spaces = (namespaces.transcript(thread_id), namespaces.removed(thread_id))
+    left = [one.value for space in spaces for one in items(store, space) if one.key not in here]
     return max((int(value["seq"]) for value in (*said, *left)), default=-1)
 
 

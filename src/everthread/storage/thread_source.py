@@ -14,10 +14,10 @@ from everthread.ledger.record import readable_events
 from everthread.memory.text.words import STOP_WORDS, index_words, query_words, stem
 from everthread.state import namespaces
 from everthread.state.marks import handle_of, is_synthetic, marks, sequence
-from everthread.state.places import Link, own_branch
+from everthread.state.places import link_of, own_branch
 from everthread.state.stored import StoredMessage
 from everthread.storage.reader import Reader, Record
-from everthread.storage.reading import ThreadView
+from everthread.storage.reading import ThreadView, removed_links
 from everthread.storage.unreadable import readable
 
 NOTE_KINDS = (
@@ -58,7 +58,8 @@ class ThreadSource:
         self._space = namespaces.transcript(view.thread_id)
         self._here = {str(one.id): one for one in view.messages}
         self._working_set = view.working_set
-        self._shared: int | None = (view.record or {}).get("shared")
+        self._session = view.record or {}
+        self._shared: int | None = self._session.get("shared")
 
     def message(self, message_id: str) -> StoredMessage | None:
         """Return a message in full; None when the thread has none of this id."""
@@ -163,13 +164,13 @@ class ThreadSource:
     @cached_property
     def _own(self) -> frozenset[str]:
         """Ids of this branch behind the last place that all branches share."""
-        shared, links = self._shared or 0, dict[str, Link]()
+        shared, links = self._shared or 0, removed_links(self._reader, self._id)
         # A page at a time: each message of a long branch would be a read of its own.
         for item in self._reader.decoded(self._space, self._newest_holding([])):
-            links[item.key] = (int(item.value.get("seq", -1)), item.value.get("previous"))
+            links[item.key] = link_of(item.value)
             if links[item.key][0] <= shared:
                 break
-        return own_branch(self._working_set.values(), links.get, shared)
+        return own_branch(self._working_set.values(), links.get, shared, newest=self._session.get("question"))
 
     def _newest_holding(self, words: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the rows of messages that hold some words, the newest first, a page at a time."""
