@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.tools import tool
 from langgraph.config import get_stream_writer
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from conversation import call
-from everthread import Agent, Context, build_graph, open_storage
+from everthread import Agent, Context, build_graph, open_storage, pipeline
 from everthread.errors import ModelError, SettingsError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
@@ -327,6 +327,19 @@ async def test_what_is_said_after_the_checkpoints_were_deleted_comes_behind_what
     assert [one.text for one in whole] == [*left, "Hello", "answer 6", question["messages"], "answer 7"]
     assert any("parcel 3 is blue" in one.text for one in model.prompts[7])
     assert len(said_in(storage.store, "t", "ann")) == 14
+
+
+def test_an_app_without_checkpoints_that_sends_all_messages_again_has_each_turn_counted_once(storage: Storage) -> None:
+    model, sent = ScriptedModel([f"answer {n}" for n in range(4)]), list[BaseMessage]()
+    graph = pipeline(AGENT, model=model).compile(store=storage.store)
+    for number in range(4):
+        sent.append(HumanMessage(f"question {number}", id=f"q{number}"))
+        sent.append(graph.invoke({"messages": list(sent)}, CONFIG)["messages"][-1])
+
+    session = storage.store.get(namespaces.SESSIONS, "t")
+
+    assert session is not None
+    assert session.value["turns"] == 4
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])

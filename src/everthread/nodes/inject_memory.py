@@ -157,9 +157,10 @@ def _begins_without_checkpoints(run: NodeRun, runtime: Runtime[Context]) -> bool
     """Tell whether the thread has no checkpoint ahead of this run's own: it is new, or an app has deleted them.
 
     A fork from the beginning is a later step. The guard looks ahead of the run, also where other nodes come first.
+    An app that keeps no checkpoints sends the turns before again, and they are counted as they come.
     """
     step = ensure_config().get("metadata", {}).get("langgraph_step")
-    return step == 1 and not run.turn and not is_nested(runtime)
+    return step == 1 and not run.turn and sum(map(opens_turn, run.messages)) == 1 and not is_nested(runtime)
 
 
 def _behind_all(new: Sequence[BaseMessage], last: int, question: str | None) -> list[BaseMessage]:
