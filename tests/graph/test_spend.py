@@ -167,7 +167,21 @@ def test_a_grant_lets_the_call_be_made(make: Make, storage: Storage, answer: obj
 
 
 @pytest.mark.parametrize(
-    "answer", [False, "no", "hm", "50 yen", "500 JPY", "€50", "5 not", 0, -1, float("inf"), {"grant": "x"}]
+    "answer",
+    [
+        False,
+        "no",
+        "hm",
+        "50 yen",
+        "500 JPY",
+        "€50",
+        "5 not",
+        0,
+        -1,
+        float("inf"),
+        pytest.param(10**400, id="huge"),
+        {"grant": "x"},
+    ],
 )
 def test_a_refusal_ends_the_turn_without_a_call(make: Make, storage: Storage, answer: object) -> None:
     graph, model = make(reply(), thread=0.05)

@@ -185,6 +185,11 @@ def test_spend_is_read_from_a_command_line() -> None:
     assert Spend.from_text("user_day=2.00, thread=1,asks=false") == Spend(thread=1.0, user_day=2.0, asks=False)
 
 
+def test_an_amount_too_large_for_a_float_is_refused() -> None:
+    with pytest.raises(SettingsError, match="`thread` of `Spend` must be an amount of money"):
+        Spend(thread=10**400)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -3,6 +3,7 @@
 import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import NoneType
 from typing import Any, get_args, get_origin
 from uuid import uuid4
@@ -30,7 +31,8 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> tuple[Any, bool]:
     """Return an input whose messages are messages with ids, which every channel can tell apart.
 
     Args:
-        sent: keys of the state, as a dict or as an object that has some of them; None and a `Command` stay as they are.
+        sent: keys of the state, as a dict or as an object that has some of them; None stays as it is, and a `Command`
+            but for what no checkpoint can hold of its answer.
 
     Returns:
         The input; and whether it brings messages and all of their ids are new, so that no thread can have them yet.
@@ -44,7 +46,9 @@ def read_input(graph: AnyGraph, sent: Any, *, is_own: bool) -> tuple[Any, bool]:
         raise SettingsError("the command is empty: give `resume` an answer other than None, or use `update` or `goto`")
     if isinstance(sent, Command) and sent.graph is None:
         _check_names(graph, sent)
-    if sent is None or isinstance(sent, Command) or "__root__" in taken:
+    if isinstance(sent, Command):
+        return replace(sent, resume=clean_content(sent.resume)), False
+    if sent is None or "__root__" in taken:
         return sent, False
     values = _as_dict(graph, sent)
     if unknown := values.keys() - taken.keys():

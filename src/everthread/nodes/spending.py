@@ -32,6 +32,7 @@ from everthread.spend.prices import PriceList
 from everthread.spend.usage import Usage, reported_usage
 from everthread.state import Context, Spend, State, namespaces
 from everthread.state.marks import ended_at_limit, marked
+from everthread.state.spend import is_amount
 from everthread.window.budget import UNKNOWN_WINDOW, reply_reserve, safety_fraction_for
 from everthread.window.calibration import Calibration
 from everthread.window.tokens import TokenCounter, counter_for
@@ -292,7 +293,7 @@ class Account:
         if isinstance(answer, bool | str):
             is_yes = answer if isinstance(answer, bool) else approves(answer)
             return dict(question["grant"]) if is_yes else {}
-        if isinstance(answer, int | float) and math.isfinite(answer) and answer > 0:
+        if is_amount(answer) and answer > 0:
             return dict.fromkeys(question["grant"], float(answer))
         return {}
 

@@ -1,10 +1,11 @@
 """What the calls of models may cost before somebody is asked."""
 
-import math
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TypeGuard
 
 from everthread.errors import SettingsError
 
@@ -40,8 +41,7 @@ class Spend:
     def __post_init__(self) -> None:
         for name in (*LIMITS, "grant"):
             value = getattr(self, name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            if value is not None and not (is_number and value >= 0):
+            if value is not None and not is_amount(value):
                 raise SettingsError(f"`{name}` of `Spend` must be an amount of money, at least 0, got {value!r}")
         if self.grant == 0:
             raise SettingsError("`grant` of `Spend` is 0, so that a yes would grant nothing; leave it out")
@@ -79,6 +79,11 @@ class Spend:
         if not values:
             raise SettingsError("`--spend` is empty; say for example `--spend user_day=2.00`, or leave it out")
         return cls(**values)  # type: ignore[arg-type] # checked in `__post_init__`
+
+
+def is_amount(value: object) -> TypeGuard[float]:
+    """Tell whether a value is an amount of money; an integer may be too large for a float, which sums are."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
 
 
 def _value(name: str, text: str) -> object:

@@ -24,7 +24,7 @@ from everthread.ledger.why import Explanation, explain_closest
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import Context, Note, namespaces
 from everthread.state.marks import is_answer, is_synthetic, sequence
-from everthread.state.reducer import clean_content, words_of
+from everthread.state.reducer import words_of
 from everthread.state.stored import StoredMessage
 from everthread.storage.adoption import pending_interrupts, state_messages
 from everthread.storage.history import NoteHistory, note_history, thread_history
@@ -289,7 +289,7 @@ class Service:
             raise Problem(409, f"nothing with the id {unknown[0]!r} waits for an answer; it may have one already")
         if asked and not body.answers:
             raise Problem(422, f"`answers`: the run waits for {', '.join(asked)}")
-        command: Command[Any] | None = Command(resume=clean_content(body.answers)) if body.answers else None
+        command: Command[Any] | None = Command(resume=body.answers) if body.answers else None
         return self._begin(own, str(question.id), command, context, question.content, body.answers)
 
     def _begin(
