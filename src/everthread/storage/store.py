@@ -4,6 +4,7 @@ A subclass has the SQL, on the tables of LangGraph's own store.
 """
 
 import re
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -24,6 +25,7 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
+from everthread.errors import SettingsError
 from everthread.memory.text.words import query_words
 from everthread.state import namespaces
 from everthread.state.reducer import clean_content
@@ -33,6 +35,7 @@ from everthread.storage.locks import Locks
 from everthread.storage.unreadable import FAULTS, described, leave_out, record_name
 from everthread.storage.worker import Worker
 
+_MOST_MINUTES = 10**9  # two thousand years; a date has no more than four digits of them
 _FILTER_KEY = re.compile(r"[a-zA-Z0-9_.-]+")
 _COMPARISONS = {"$eq": "=", "$ne": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 AnyItem = TypeVar("AnyItem", bound=Item)
@@ -87,6 +90,10 @@ class SearchStore(BaseStore):
         ops = list(ops)
         for op in ops:
             validate_op_namespace(op)
+            if isinstance(op, PutOp) and op.ttl is not None and not abs(op.ttl) <= _MOST_MINUTES:
+                raise SettingsError(
+                    f"`ttl` is in minutes and at most {_MOST_MINUTES:,}, got {op.ttl!r}; leave it out to keep the item"
+                )
         if any(isinstance(op, SearchOp) and op.query for op in ops):
             self.catch_up()
         if any(isinstance(op, PutOp) for op in ops):
@@ -256,7 +263,9 @@ class SearchStore(BaseStore):
             return []
         words = query_words(op.query or "")
         if not words:
-            return self._listed(op)
+            # An integer of either database has 64 bits.
+            limit, offset = min(op.limit, sys.maxsize), min(op.offset, sys.maxsize)
+            return self._listed(op._replace(limit=limit, offset=offset))
         condition, values = self._conditions(op.filter)
 
         def read(numbers: Sequence[int]) -> Mapping[int, SearchItem]:

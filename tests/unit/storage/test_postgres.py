@@ -226,6 +226,12 @@ def test_a_url_that_does_not_work_is_refused_without_its_password(url: str, reas
     assert "cret" not in str(raised.value)
 
 
+@pytest.mark.parametrize("name", ["pool_size", "statement_timeout"])
+def test_a_number_too_large_for_a_float_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"`{name}` is 1000.*; use a number of at least"):
+        open_storage("postgresql://127.0.0.1:1/d", **{name: 10**400})  # type: ignore[arg-type] # one of them
+
+
 def test_a_password_is_in_no_text_of_a_storage(postgres: str) -> None:
     location = locate_postgres(postgres.replace("postgres@", "postgres:s3cret@"))
 

@@ -13,6 +13,7 @@ from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.sqlite import SqliteStore
 
 from everthread import open_storage
+from everthread.errors import SettingsError
 from everthread.memory.text.words import index_words
 from everthread.storage import candidates
 from everthread.storage.sqlite.store import SqliteSearchStore
@@ -269,6 +270,28 @@ def test_expired_items_leave_the_index() -> None:
 
         assert store.sweep_ttl() == 1
         assert store.database.connection.execute("SELECT count(*) FROM lexical_docs").fetchone()[0] == 0
+
+
+@pytest.mark.parametrize(("operator", "found"), [("$lt", ["k"]), ("$gt", []), ("$eq", [])])
+def test_a_filter_may_name_a_number_too_large_for_a_float(
+    store: SqliteSearchStore, operator: str, found: list[str]
+) -> None:
+    store.put(SPACE, "k", {"n": 1})
+
+    assert [item.key for item in store.search(SPACE, filter={"n": {operator: 10**400}})] == found
+
+
+@pytest.mark.parametrize(("asked", "found"), [({"limit": 2**63}, ["k"]), ({"offset": 2**63}, [])])
+def test_a_search_takes_numbers_over_64_bits(store: SqliteSearchStore, asked: dict[str, int], found: list[str]) -> None:
+    store.put(SPACE, "k", {"n": 1})
+
+    assert [item.key for item in store.search(SPACE, **asked)] == found  # type: ignore[arg-type] # one of them
+
+
+@pytest.mark.parametrize("minutes", [10**400, 2**63, float("inf"), float("nan")])
+def test_a_ttl_beyond_every_date_is_refused(store: SqliteSearchStore, minutes: float) -> None:
+    with pytest.raises(SettingsError, match="leave it out to keep the item"):
+        store.put(SPACE, "k", {"n": 1}, ttl=minutes)
 
 
 def test_what_a_stock_store_writes_is_found_and_what_it_deletes_is_gone(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def _without_password(url: str) -> str:
 def _number(name: str, value: Any, *, least: float) -> float:
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         number = least - 1
     if not least <= number < 1e6:
         raise SettingsError(f"`{name}` is {value!r}; use a number of at least {least:g}")

@@ -4,6 +4,7 @@ A file that LangGraph's own store made can be opened, and the other way round.
 """
 
 import logging
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ParamSpec, TypeVar
@@ -21,6 +22,8 @@ from everthread.storage.unreadable import FAULTS
 from everthread.storage.worker import Worker
 
 logger = logging.getLogger(__name__)
+
+_LARGEST = int(sys.float_info.max)
 
 # As bytes: a text that is no UTF-8 could not even be fetched.
 COLUMNS = ", ".join(
@@ -177,7 +180,9 @@ class SqliteSearchStore(SearchStore):
         if isinstance(operand, int | float):
             # As a float: an integer may be too large for SQLite.
             number = field if operator in ("=", "!=") else f"CAST({field} AS REAL)"
-            return f"{number} {operator} ?", [float(operand)]
+            if isinstance(operand, int):
+                operand = float(max(-_LARGEST, min(operand, _LARGEST)))
+            return f"{number} {operator} ?", [operand]
         return f"{field} {operator} ?", [orjson.dumps(operand).decode()]
 
     def _prefixes(self) -> list[str]:
