@@ -70,6 +70,15 @@ def test_a_file_of_the_users_own_wins(tmp_path: Path) -> None:
     assert prices.models["gpt-5-nano"] == read_price_list().models["gpt-5-nano"]
 
 
+def test_a_price_of_the_users_own_wins_also_by_provider(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("models:\n  'azure:*': { input: 7, output: 8, date: 2026-02-03 }\n", encoding="utf-8")
+    prices = read_price_list(file)
+
+    assert prices.find("azure", "gpt-5-mini") == prices.models["azure:*"]
+    assert prices.find("openai", "gpt-5-mini") == prices.models["gpt-5-mini"]
+
+
 def test_a_currency_in_small_letters_is_the_same_one(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text("currency: usd\nmodels:\n  m: { input: 7, output: 8, date: 2026-02-03 }\n", encoding="utf-8")

@@ -87,6 +87,8 @@ class PriceList(BaseModel):
 
     currency: str = DEFAULT_CURRENCY
     models: dict[str, ModelPrice]
+    own: frozenset[str] = frozenset()
+    """Those of a user's own file, which win over all others that fit a model, `provider:*` too."""
 
     def find(self, provider: str, name: str) -> ModelPrice | None:
         """Return the prices of a model; None when nobody knows them.
@@ -95,7 +97,8 @@ class PriceList(BaseModel):
             provider: such as `openai`; may be empty.
             name: such as `gpt-5-mini-2025-08-07`.
         """
-        return next((self.models[one] for one in _names(provider, name) if one in self.models), None)
+        names = sorted(_names(provider, name), key=lambda one: one not in self.own)
+        return next((self.models[one] for one in names if one in self.models), None)
 
     def cost(self, provider: str, name: str, usage: Usage) -> float | None:
         """Return what a call costs; None when the model has no price."""
@@ -127,7 +130,7 @@ def read_price_list(path: Path | None = None) -> PriceList:
     own = _validated(read_yaml(path, where), where)
     # Amounts of two currencies cannot be added up.
     packaged = _packaged().models if own.currency == _packaged().currency else {}
-    return PriceList(currency=own.currency, models={**packaged, **own.models})
+    return PriceList(currency=own.currency, models={**packaged, **own.models}, own=frozenset(own.models))
 
 
 @cache
