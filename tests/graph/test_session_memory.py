@@ -1,9 +1,12 @@
 """Notes and sessions, from end to end."""
 
+import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.types import Command
 
 from conversation import call
 from everthread import Context
@@ -40,6 +43,21 @@ def test_the_session_can_end_with_its_last_message(storage: Storage) -> None:
     assert result["messages"][-1].text == "noted"
     assert [item.value["text"] for item in storage.store.search(namespaces.notes("local"))] == ["Likes tea."]
     assert graph.get_state(CONFIG).values["end_session"] is False
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_the_end_of_a_session_leaves_an_approval_waiting(storage: Storage, asynchronous: bool) -> None:
+    saved = calls(call("save_memory_note", "c", text="Likes tea", keywords=[]))
+    graph, _ = graph_of(storage, saved, calls(call("approve", "d", what="tea")), "ordered")
+    ask(graph, "I like tea; order some")
+    (asked,) = graph.get_state(CONFIG).interrupts
+
+    work = graph.ainvoke if asynchronous else partial(asyncio.to_thread, graph.invoke)
+    await work({"end_session": True}, CONFIG)
+
+    assert [item.value["text"] for item in storage.store.search(namespaces.notes("local"))] == ["Likes tea."]
+    assert graph.get_state(CONFIG).interrupts == (asked,)
+    assert (await work(Command(resume="yes"), CONFIG))["messages"][-1].text == "ordered"
 
 
 def test_the_guard_keeps_a_sensitive_note_out_of_store_and_ledger(storage: Storage) -> None:

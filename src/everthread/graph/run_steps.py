@@ -29,6 +29,8 @@ from everthread.graph.run import KnownAnswer, Run, RunInput, Steps, has_middlewa
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import FallbackUsed
 from everthread.ledger.record import record
+from everthread.nodes.consolidate import SessionEnd, end_session
+from everthread.nodes.deps import NodeDeps
 from everthread.nodes.inject_memory import turns_recorded
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
@@ -41,7 +43,7 @@ from everthread.storage.open import Storage
 from everthread.storage.owners import check_kept_by_us, check_owner, claimed
 from everthread.storage.pruning import Pruner, edit_metadata
 from everthread.storage.reading import turns_of
-from everthread.storage.said import reworded_operations
+from everthread.storage.said import reworded_operations, said_since_question
 from everthread.window.turns import question_of
 
 logger = logging.getLogger(__name__)
@@ -287,6 +289,11 @@ class RunSteps:
             yield self._first_input(run, run.input, config)
             return
         store = self.storage.store
+        if self._is_own and snapshot.interrupts and _only_ends_session(run.input):
+            # A run would give the question up; so the notes are consolidated beside it, as by `everthread end`.
+            self._end_session(run, snapshot)
+            yield KnownAnswer(self._output_of(snapshot.values, run))
+            return
         if self._is_own and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
             # Ctrl-C between two steps, with durability `exit`: LangGraph saved the results and not what comes next.
             self.graph.update_state(config, None, as_node="tools")
@@ -324,6 +331,15 @@ class RunSteps:
                 messages = self.graph.get_state(start).values["messages"]
                 graph_input = {**graph_input, "messages": for_add_messages(messages, graph_input["messages"])}
             yield RunInput.of(graph_input, start) if index else self._first_input(run, graph_input, start)
+
+    def _end_session(self, run: Run, snapshot: StateSnapshot) -> None:
+        """Consolidate the session notes by the rules, without a run of the graph."""
+        store, thread_id, user_id = self.storage.store, run.thread_id, str(run.user_id)
+        said = said_since_question(thread_id, user_id, self._messages(snapshot))
+        deps = getattr(self.graph.builder, "deps", None)
+        schema = deps.agent.profile if isinstance(deps, NodeDeps) else None
+        turn = turns_of(store, thread_id)
+        end_session(SessionEnd(store, thread_id, user_id, lambda event: None, turn, schema=schema, said=said))
 
     def _with_places(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
         """Return the state with the places of its messages, which only our own graph and reducer write into it."""
@@ -384,6 +400,11 @@ class RunSteps:
         old, new = ([one for one in messages if isinstance(one, BaseMessage)] for messages in (before, after))
         if writes := left_messages(thread_id, old, new, turns_of(self.storage.store, thread_id)):
             self.storage.store.batch(writes)
+
+
+def _only_ends_session(sent: Mapping[str, Any]) -> bool:
+    """Tell whether an input brings nothing but the wish to end the session."""
+    return bool(sent.get("end_session")) and not any(value for name, value in sent.items() if name != "end_session")
 
 
 def _stopped_behind_tools(snapshot: StateSnapshot, sent: Mapping[str, Any]) -> bool:
