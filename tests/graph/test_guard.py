@@ -4,6 +4,7 @@ import asyncio
 import gc
 import operator
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -558,6 +559,37 @@ async def test_one_graph_answers_sync_and_async_calls(storage: Storage) -> None:
     assert [one.text for one in parts[-1]["messages"]][-2:] == ["three", "re: three"]
     assert events[-1]["event"] == "on_chain_end"
     assert len(say(graph, "five")) == 10
+
+
+def test_a_copy_is_a_guard_too(storage: Storage) -> None:
+    assert isinstance(chat(storage).copy({"name": "other"}), GuardedGraph)
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+def test_events_of_version_3_hold_the_lock_and_answer_a_message_sent_again(storage: Storage) -> None:
+    graph = chat(storage)
+    sent = {"messages": [HumanMessage("hi", id="q")]}
+    run = graph.stream_events(sent, CONFIG, version="v3")
+    next(iter(run.values))
+
+    with pytest.raises(ThreadBusyError), ThreadPoolExecutor(1) as other:
+        other.submit(graph.invoke, sent, CONFIG).result()
+
+    answered, again = (one.output["messages"] for one in (run, graph.stream_events(sent, CONFIG, version="v3")))
+    assert [one.text for one in answered] == ["hi", "re: hi"]
+    assert [one.id for one in again] == [one.id for one in answered]
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+async def test_async_events_of_version_3_are_the_owners(storage: Storage) -> None:
+    graph = chat(storage)
+    stranger: Any = {"configurable": {"thread_id": "t", "user_id": "eve"}}
+    run = await graph.astream_events({"messages": "hi"}, CONFIG, version="v3")
+    output = await run.output()
+
+    assert [one.text for one in output["messages"]] == ["hi", "re: hi"]
+    with pytest.raises(SettingsError, match="belongs to another user"):
+        await (await graph.astream_events({"messages": "ho"}, stranger, version="v3")).output()
 
 
 # Inside another graph, as a node, a subgraph or a tool: the parent owns thread and context.

@@ -144,6 +144,20 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                             result = await self.graph.ainvoke(step.input, step.config, **run.options)
         return result
 
+    def stream_events(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
+        """Stream the events of a run while holding the thread's lock; arguments as in LangGraph."""
+        return self._with_guarded_runs().stream_events(input, config, **options)
+
+    def astream_events(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
+        """Stream the events of a run asynchronously; see `stream_events`."""
+        return self._with_guarded_runs().astream_events(input, config, **options)
+
+    def _with_guarded_runs(self) -> Any:
+        """Return the graph with `stream` and `astream` of the guard, on which LangGraph builds its events."""
+        graph: Any = self.graph.copy()
+        graph.stream, graph.astream = self.stream, self.astream
+        return graph
+
     def _inside(self, config: RunnableConfig | None) -> RunnableConfig:
         """Return the config of a run inside another graph, with our store for a parent that has none."""
         here = ensure_config(config)
@@ -214,6 +228,10 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Self:
         """Return the same guard around the graph with another config."""
         return type(self)(self.graph.with_config(config, **kwargs), self.storage)
+
+    def copy(self, update: dict[str, Any] | None = None) -> Self:
+        """Return the same guard around a copy of the graph."""
+        return type(self)(self.graph.copy(update), self.storage)
 
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
         """Return the drawable graph."""
