@@ -1,11 +1,14 @@
 """The next compaction of a thread: what it would do, what it costs and saves; and to do it now."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import ExecutionInfo, Runtime
+from langgraph.store.base import BaseStore
+from langgraph.types import StateSnapshot
 
 from everthread.errors import BudgetError, NotFoundError, SettingsError
 from everthread.graph.guard import GuardedGraph, check_guarded
@@ -14,7 +17,7 @@ from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import PromptAssembled, Steered
 from everthread.ledger.record import record
 from everthread.models.calls import ModelCalls, amake_calls, make_calls
-from everthread.nodes.call_ahead import CallAhead, call_ahead
+from everthread.nodes.call_ahead import AsyncOnlyError, CallAhead, acall_ahead, call_ahead
 from everthread.nodes.deps import NodeDeps
 from everthread.nodes.node_run import NodeRun
 from everthread.nodes.sizes import PromptSize, calibration_of, is_full, needs_trim
@@ -113,7 +116,8 @@ def preview(graph: GuardedGraph, thread_id: str, *, context: Context | None = No
 
 async def apreview(graph: GuardedGraph, thread_id: str, *, context: Context | None = None) -> Preview:
     """Do what `preview` does without blocking the event loop."""
-    return await check_guarded(graph).storage.worker.call(lambda: preview(graph, thread_id, context=context))
+    thread = await _Thread.aread(check_guarded(graph), thread_id, context)
+    return await graph.storage.worker.call(thread.preview)
 
 
 def compact_now(graph: GuardedGraph, thread_id: str, *, context: Context | None = None, actor: str = "") -> Preview:
@@ -148,7 +152,7 @@ async def acompact_now(
     worker = check_guarded(graph).storage.worker
     async with graph.storage.locks.hold(str(thread_id)):
         await worker.call(_bring_up, graph, thread_id)
-        thread = await worker.call(_Thread.read, graph, thread_id, context)
+        thread = await _Thread.aread(graph, thread_id, context)
         planned, calls = await worker.call(thread.preview), thread.compaction()
         await worker.call(thread.save, await amake_calls(calls, {}), actor)
     return planned
@@ -160,6 +164,48 @@ def _bring_up(graph: GuardedGraph, thread_id: str) -> None:
         return
     config = cast(Any, _config(thread_id))
     StateSchema(graph.graph).apply(graph.storage, config, graph.get_state(config).metadata)
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """A thread as it is saved, and the dials of its next run."""
+
+    graph: GuardedGraph
+    thread_id: str
+    context: Context
+    snapshot: StateSnapshot
+    deps: NodeDeps | None
+    """None for an agent with the middleware."""
+
+    @classmethod
+    def read(cls, graph: GuardedGraph, thread_id: str, context: Context | None) -> "_Saved":
+        deps = getattr(graph.builder, "deps", None)
+        if not isinstance(deps, NodeDeps) and not has_middleware(graph.graph):
+            raise SettingsError(
+                "only a graph of `build_graph` or `pipeline` and an agent with `EverthreadMiddleware` tell their next "
+                f"compaction, and {graph.name!r} is neither"
+            )
+        thread_id = str(thread_id)  # a run takes one of any type, such as a UUID, by its text
+        session = graph.storage.store.get(namespaces.SESSIONS, thread_id)
+        if session is None:
+            raise NotFoundError(f"there is no thread {thread_id!r} in this database")
+        if context is None:
+            last = newest_event(reader_of(graph.storage), thread_id, "prompt_assembled")
+            window = last.window if isinstance(last, PromptAssembled) else None
+            context = Context(user_id=session.value.get("user_id") or Context.user_id, window=window)
+        snapshot = graph.graph.get_state(_config(thread_id))
+        if question_of(snapshot.values.get("messages", [])) is None:
+            raise SettingsError(f"thread {thread_id!r} has no message of the user, so there is nothing to compact")
+        return cls(graph, thread_id, context, snapshot, deps if isinstance(deps, NodeDeps) else None)
+
+    @property
+    def for_agent(self) -> tuple[Any, BaseStore, dict[str, Any], RunnableConfig]:
+        """What `call_ahead` takes to run the model node of an agent with the middleware."""
+        dials = changed_dials(self.context)
+        dials.pop("user_id", None)
+        configurable = {"thread_id": self.thread_id, "user_id": self.context.user_id, "everthread": dials}
+        config: RunnableConfig = {"configurable": configurable, "metadata": edit_metadata(is_own=False)}
+        return self.graph.graph, self.graph.storage.store, dict(self.snapshot.values), config
 
 
 @dataclass(frozen=True)
@@ -176,35 +222,30 @@ class _Thread:
 
     @classmethod
     def read(cls, graph: GuardedGraph, thread_id: str, context: Context | None) -> "_Thread":
-        deps = getattr(graph.builder, "deps", None)
-        if not isinstance(deps, NodeDeps) and not has_middleware(graph.graph):
-            raise SettingsError(
-                "only a graph of `build_graph` or `pipeline` and an agent with `EverthreadMiddleware` tell their next "
-                f"compaction, and {graph.name!r} is neither"
-            )
-        thread_id = str(thread_id)  # a run takes one of any type, such as a UUID, by its text
-        store = graph.storage.store
-        session = store.get(namespaces.SESSIONS, thread_id)
-        if session is None:
-            raise NotFoundError(f"there is no thread {thread_id!r} in this database")
-        if context is None:
-            last = newest_event(reader_of(graph.storage), thread_id, "prompt_assembled")
-            window = last.window if isinstance(last, PromptAssembled) else None
-            context = Context(user_id=session.value.get("user_id") or Context.user_id, window=window)
-        snapshot = graph.graph.get_state(_config(thread_id))
-        if question_of(snapshot.values.get("messages", [])) is None:
-            raise SettingsError(f"thread {thread_id!r} has no message of the user, so there is nothing to compact")
-        if isinstance(deps, NodeDeps):
-            ahead, state = None, cast(State, dict(snapshot.values))
-            info = ExecutionInfo("", "", "", thread_id=thread_id)
-            runtime = Runtime(context=context, store=store, execution_info=info)
+        saved = _Saved.read(graph, thread_id, context)
+        return cls.of(saved, call_ahead(*saved.for_agent) if saved.deps is None else None)
+
+    @classmethod
+    async def aread(cls, graph: GuardedGraph, thread_id: str, context: Context | None) -> "_Thread":
+        call = graph.storage.worker.call
+        try:
+            return await call(cls.read, graph, thread_id, context)
+        except AsyncOnlyError:
+            saved = await call(_Saved.read, graph, thread_id, context)
+            return await call(cls.of, saved, await acall_ahead(*saved.for_agent))
+
+    @classmethod
+    def of(cls, saved: "_Saved", ahead: CallAhead | None) -> "_Thread":
+        if ahead is None:
+            state, deps = cast(State, dict(saved.snapshot.values)), cast(NodeDeps, saved.deps)
+            info = ExecutionInfo("", "", "", thread_id=saved.thread_id)
+            runtime = Runtime(context=saved.context, store=saved.graph.storage.store, execution_info=info)
         else:
-            ahead = _ahead(graph, thread_id, snapshot.values, context)
             state, runtime, deps = ahead.view.state, ahead.runtime, ahead.deps
         run = NodeRun.of(state, runtime, deps)
         plan = run.plan()
         run = replace(run, state=cast(State, {**state, "plan": plan}))
-        return cls(graph, run, runtime, plan, bool(snapshot.tasks), ahead)
+        return cls(saved.graph, run, runtime, plan, bool(saved.snapshot.tasks), ahead)
 
     def preview(self) -> Preview:
         """Plan the next compaction."""
@@ -329,14 +370,6 @@ class _Thread:
             calls=calls,
             **facts,
         )
-
-
-def _ahead(graph: GuardedGraph, thread_id: str, values: Mapping[str, Any], context: Context) -> CallAhead:
-    """Return what the middleware of an agent plans its next call with."""
-    dials = changed_dials(context)
-    dials.pop("user_id", None)
-    configurable = {"thread_id": thread_id, "user_id": context.user_id, "everthread": dials}
-    return call_ahead(graph.graph, graph.storage.store, dict(values), configurable, dict(edit_metadata(is_own=False)))
 
 
 def _config(thread_id: str) -> Any:

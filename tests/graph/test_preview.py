@@ -259,6 +259,24 @@ async def test_the_async_twins_do_the_same_for_an_agent() -> None:
         assert not set(told.evicted) & set(ids(graph))
 
 
+class AsyncOnly(AgentMiddleware):
+    """Has no synchronous flavour."""
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        return await handler(request)
+
+
+async def test_an_agent_with_a_middleware_that_is_async_alone_tells_by_the_async_twins() -> None:
+    with open_storage("sqlite://") as storage:
+        graph = guarded(storage, random.Random(1), "summarize", AsyncOnly())
+        for number in range(4):
+            await graph.ainvoke({"messages": f"question {number} " + "word " * 90}, CONFIG)
+
+        told = await apreview(graph, "t")
+
+        assert await acompact_now(graph, "t") == told
+
+
 def test_a_middleware_that_fails_outside_a_run_is_named() -> None:
     with open_storage("sqlite://") as storage:
         agent = create_agent(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -28,6 +29,10 @@ _MODEL = "model"
 """Node of `create_agent` that calls the model."""
 
 
+class AsyncOnlyError(SettingsError):
+    """Another middleware of the agent can be asked on an event loop alone."""
+
+
 @dataclass
 class CallAhead(BaseException):
     """A call that is not made. No error: middlewares that retry or fall back must not take it for one."""
@@ -45,11 +50,7 @@ def is_asked_ahead(configurable: Mapping[str, Any]) -> bool:
 
 
 def call_ahead(
-    agent: CompiledStateGraph[Any, Any, Any, Any],
-    store: BaseStore,
-    values: dict[str, Any],
-    configurable: dict[str, Any],
-    metadata: dict[str, Any],
+    agent: CompiledStateGraph[Any, Any, Any, Any], store: BaseStore, values: dict[str, Any], config: RunnableConfig
 ) -> CallAhead:
     """Return what the next call of an agent is planned with; no model is asked and nothing is saved.
 
@@ -57,28 +58,58 @@ def call_ahead(
         agent: has `EverthreadMiddleware`.
         store: of its threads.
         values: of its newest state, whose messages have one of the user.
-        configurable: names thread and user, and dials under `everthread`.
-        metadata: as a guarded run has it.
+        config: names thread and user, and dials under `everthread`, with the metadata of a guarded run.
 
     Raises:
+        AsyncOnlyError: another middleware of the agent has no synchronous flavour.
         SettingsError: the model is not called by a node that can be run, or another middleware fails in it.
     """
+    try:
+        _alone(agent, store).invoke(values, _asking(config))
+    except CallAhead as ahead:
+        return ahead
+    except Exception as error:
+        raise _refusal(agent, error) from error
+    raise _answered(agent)
+
+
+async def acall_ahead(
+    agent: CompiledStateGraph[Any, Any, Any, Any], store: BaseStore, values: dict[str, Any], config: RunnableConfig
+) -> CallAhead:
+    """Do what `call_ahead` does on the event loop."""
+    try:
+        await _alone(agent, store).ainvoke(values, _asking(config))
+    except CallAhead as ahead:
+        return ahead
+    except Exception as error:
+        raise _refusal(agent, error) from error
+    raise _answered(agent)
+
+
+def _alone(agent: CompiledStateGraph[Any, Any, Any, Any], store: BaseStore) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Return a graph of the agent's model node alone."""
     builder = agent.builder
     if _MODEL not in builder.nodes:
         raise SettingsError(f"the agent {agent.name!r} has no node `{_MODEL}`, as those of `create_agent` have")
     alone = StateGraph(builder.state_schema, context_schema=builder.context_schema)
     alone.add_node(_MODEL, builder.nodes[_MODEL].runnable)
     alone.add_edge(START, _MODEL)
-    config: Any = {"configurable": {**configurable, _AHEAD: _ASKED}, "metadata": metadata}
-    try:
-        alone.compile(store=store).invoke(values, config)
-    except CallAhead as ahead:
-        return ahead
-    except EverthreadError:
-        raise
-    except Exception as error:
-        raise SettingsError(
-            f"the next call of the agent {agent.name!r} cannot be planned outside a run: another middleware of it "
-            f"fails there with {type(error).__name__}: {error}"
-        ) from error
-    raise SettingsError(f"another middleware of the agent {agent.name!r} answers instead of the model")
+    return alone.compile(store=store)
+
+
+def _asking(config: RunnableConfig) -> RunnableConfig:
+    return {**config, "configurable": {**config["configurable"], _AHEAD: _ASKED}}
+
+
+def _refusal(agent: CompiledStateGraph[Any, Any, Any, Any], error: Exception) -> EverthreadError:
+    if isinstance(error, EverthreadError):
+        return error
+    kind = AsyncOnlyError if isinstance(error, NotImplementedError) else SettingsError
+    return kind(
+        f"the next call of the agent {agent.name!r} cannot be planned outside a run: another middleware of it "
+        f"fails there with {type(error).__name__}: {error}"
+    )
+
+
+def _answered(agent: CompiledStateGraph[Any, Any, Any, Any]) -> SettingsError:
+    return SettingsError(f"another middleware of the agent {agent.name!r} answers instead of the model")
