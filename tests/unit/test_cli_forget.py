@@ -1,6 +1,7 @@
 """`forget` and `export`."""
 
 import errno
+import io
 import json
 import os
 import re
@@ -54,6 +55,15 @@ def test_forget_says_what_went_and_that_it_was_verified(run: Run) -> None:
     assert "Erased user 'ada': 1 profile" in out
     assert "Verified: none of" in out
     assert f"{SECRET} for ada".encode() not in Path("everthread.db").read_bytes()
+
+
+def test_a_no_leaves_nothing_on_stdout(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+
+    code, out, err = run("forget", "--user", "ada", "--json")
+
+    assert (code, out) == (1, "")
+    assert "It cannot be undone" in err
 
 
 def test_forget_speaks_of_what_people_know(run: Run) -> None:

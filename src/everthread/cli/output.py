@@ -6,7 +6,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -201,7 +201,9 @@ def confirm(question: str) -> None:
         KeyboardInterrupt: Ctrl-C.
     """
     try:
-        typer.confirm(question, abort=True, err=True)
+        # `err` alone leaves a space on stdout, which is for data.
+        with redirect_stdout(sys.stderr):
+            typer.confirm(question, abort=True, err=True)
     except typer.Abort as stop:
         # The prompt makes one of the other.
         if isinstance(stop.__context__, KeyboardInterrupt):
