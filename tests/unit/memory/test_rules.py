@@ -1,13 +1,17 @@
 """Rule packs: the built-in ones, and those of a user."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
+from typing import Any
 
 import pytest
 import yaml
 
 from everthread.errors import SettingsError
 from everthread.memory import rules
-from everthread.memory.rules import BUILT_IN, Rules
+from everthread.memory.rules import Rules, built_in
 from everthread.memory.text.constraints import constraints_in
 
 PACKS = sorted(path.stem for path in Path(rules.__file__).parent.glob("*.yaml"))
@@ -26,9 +30,34 @@ rules:
 
 @pytest.mark.parametrize("name", PACKS)
 def test_every_rule_that_ships_catches_and_leaves_its_examples(name: str) -> None:
-    pack = BUILT_IN.pack(name)
+    pack = built_in(name, is_checked=True)
 
-    assert pack.sections or pack.words  # examples are checked when a pack is loaded
+    assert pack.sections or pack.words
+
+
+def test_reading_a_pack_that_ships_compiles_no_rule() -> None:
+    pack = built_in.__wrapped__("values")
+
+    assert not any("pattern" in vars(rule) for section in pack.sections.values() for rule in section)
+
+
+def test_two_threads_read_a_pack_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, both = [], Barrier(2)
+    documents = rules._documents
+
+    def counted(path: Path) -> Any:
+        read.append(path)
+        with suppress(BrokenBarrierError):
+            both.wait(0.05)  # passes at once if the other thread reads too
+        return documents(path)
+
+    monkeypatch.setattr(rules, "_documents", counted)
+    built_in.cache_clear()
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(Rules().pack, ["excuses"] * 2)
+
+    assert one is other
+    assert len(read) == 1
 
 
 @pytest.mark.parametrize("name", PACKS)

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from everthread.memory.folding import folded
 
+_READING = Lock()
 _FILE = Path(__file__).with_name("meanings.tsv")
 _WORD = re.compile(r"[\w']+")
 _ELIDED = re.compile(r"\b(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'(?=\w)")
@@ -99,8 +101,13 @@ def _is_at(entry: _Entry, words: list[str], place: int) -> bool:
     return there[-1].startswith(last) if entry.has_any_ending else there[-1] == last
 
 
-@cache
 def _lexicon() -> _Lexicon:
+    with _READING:  # `cache` alone lets two threads read it at once
+        return _read_lexicon()
+
+
+@cache
+def _read_lexicon() -> _Lexicon:
     head, *lines = _FILE.read_text(encoding="utf-8").splitlines()
     languages = head.split("\t")[1:]
     words: dict[str, list[_Entry]] = defaultdict(list)
@@ -113,7 +120,9 @@ def _lexicon() -> _Lexicon:
                 if language in signs:
                     signs[language][low].append(meaning)
                 else:
-                    entry = _Entry(language, tuple(_words(low)), low.endswith("*"), meaning)
+                    # One word is most of them, and need not be looked for.
+                    plain = low.removesuffix("*")
+                    entry = _Entry(language, (plain,) if plain.isalpha() else tuple(_words(low)), plain != low, meaning)
                     words[entry.words[0]].append(entry)
                     if entry.has_any_ending and len(entry.words) == 1:
                         beginnings[entry.words[0]].append(entry)

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import yaml
@@ -35,6 +36,7 @@ from everthread.memory.folding import folded
 _FOLDER = Path(__file__).parent
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast
 _FRAGMENT = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
+_LOADING = Lock()
 _WHERE = ("anywhere", "start", "whole")
 
 
@@ -43,11 +45,17 @@ class Rule:
     """One pattern and what it means."""
 
     name: str
-    pattern: re.Pattern[str]
+    source: str
+    """Of its pattern."""
     where: str
     """Where the pattern has to fit: `anywhere` in the text, at its `start`, or the `whole` of it."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """The fields that the section declares, such as `kind`."""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern, compiled when it is first asked: most turns need half of those that ship, or fewer."""
+        return re.compile(self.source)
 
     @cached_property
     def match(self) -> Callable[..., re.Match[str] | None]:
@@ -82,11 +90,11 @@ class RulePack:
 
     def pattern(self, name: str) -> re.Pattern[str]:
         """Return the pattern of the rule with this name, for sections whose rules have a place of their own."""
-        return self._patterns[name]
+        return self._by_name[name].pattern
 
     @cached_property
-    def _patterns(self) -> dict[str, re.Pattern[str]]:
-        return {rule.name: rule.pattern for rules in self.sections.values() for rule in rules}
+    def _by_name(self) -> dict[str, Rule]:
+        return {rule.name: rule for rules in self.sections.values() for rule in rules}
 
 
 class Rules:
@@ -113,7 +121,10 @@ class Rules:
 
     def pack(self, name: str) -> RulePack:
         """Return a pack by its name."""
-        return self._packs.get(name) or _built_in(name)
+        if (own := self._packs.get(name)) is not None:
+            return own
+        with _LOADING:  # `cache` alone lets two threads read the same pack at once
+            return built_in(name)
 
 
 @dataclass(frozen=True)
@@ -135,7 +146,12 @@ class _Schema:
 
 
 @cache
-def _built_in(name: str) -> RulePack:
+def built_in(name: str, *, is_checked: bool = False) -> RulePack:
+    """Read a pack that ships.
+
+    Args:
+        is_checked: compile every rule and try it on its examples; the tests do, so that no process has to.
+    """
     path = _FOLDER / f"{name}.yaml"
     (document,) = _documents(path)
     source, sections = path.name, document.get("sections", {})
@@ -143,10 +159,10 @@ def _built_in(name: str) -> RulePack:
     if wrong := [section for section, about in declared.items() if about.where not in _WHERE]:
         raise SettingsError(f"{source}: `where` of section {wrong[0]!r} must be one of {', '.join(_WHERE)}")
     empty = RulePack(name, dict.fromkeys(declared, ()), {}, _Schema(declared, {}))
-    return _extended(empty, document, source)
+    return _extended(empty, document, source, is_checked=is_checked)
 
 
-def _extended(base: RulePack, document: Mapping[str, Any], source: str) -> RulePack:
+def _extended(base: RulePack, document: Mapping[str, Any], source: str, *, is_checked: bool = True) -> RulePack:
     """Add what a document says to a pack."""
     for key in document.keys() - {"pack", "sections", "words", "fragments", "rules"}:
         raise SettingsError(f"{source}: unknown key {key!r}; use pack, words, fragments and rules")
@@ -171,7 +187,7 @@ def _extended(base: RulePack, document: Mapping[str, Any], source: str) -> RuleP
             )
         if not isinstance(entries, list):
             raise SettingsError(f"{source}: section {section!r} must be a list of rules")
-        sections[section] += tuple(_rule(entry, section, schema, source) for entry in entries)
+        sections[section] += tuple(_rule(entry, section, schema, source, is_checked) for entry in entries)
     names = [rule.name for rules in sections.values() for rule in rules]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise SettingsError(f"{source}: two rules are called {twice!r}")
@@ -185,7 +201,7 @@ def _entries(document: Mapping[str, Any], key: str, source: str) -> Iterable[tup
     return entries.items()
 
 
-def _rule(entry: object, section: str, schema: _Schema, source: str) -> Rule:
+def _rule(entry: object, section: str, schema: _Schema, source: str, is_checked: bool) -> Rule:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise SettingsError(f"{source}: a rule of section {section!r} has no name: {entry!r}")
     place, about = f"{source}: rule {entry['name']!r}", schema.sections[section]
@@ -197,8 +213,11 @@ def _rule(entry: object, section: str, schema: _Schema, source: str) -> Rule:
         raise SettingsError(f"{place}: `pattern` must be a regular expression, or a list of alternatives")
     alternatives = [pattern] if isinstance(pattern, str) else pattern
     text = "|".join(_filled(part, schema.fragments, place) for part in alternatives)
-    compiled = _compiled(f"(?{about.flags}:{text})", place)
-    rule = Rule(name, compiled, about.where, _values(values, about.fields, schema.fragments, place))
+    values = _values(values, about.fields, schema.fragments, place)
+    rule = Rule(name, f"(?{about.flags}:{text})", about.where, values)
+    if not is_checked:
+        return rule
+    _compiled(rule.source, place)
     for example in catches:
         if not rule.match(_as_read(example, about)):
             raise SettingsError(f"{place} does not catch its own example {example!r}")
