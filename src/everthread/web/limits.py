@@ -1,5 +1,7 @@
 """How much a worker does, and for whom."""
 
+import math
+import sys
 import time
 from dataclasses import dataclass
 
@@ -34,13 +36,18 @@ class Limits:
         """Refuse numbers with which every request would be refused or fail.
 
         Raises:
-            SettingsError: one is too small; the message names it.
+            SettingsError: one is too small, or an integer too large for a float; the message names it.
         """
         least = {"body_bytes": 1, "requests_per_minute": 0, "runs": 1, "grace_seconds": 0, "ready_seconds": 0}
+        if self.sweep_idle_seconds is not None:
+            least["sweep_idle_seconds"] = 0
         for name, smallest in least.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= smallest:
-                raise SettingsError(f"`{name}` of `Limits` must be a number from {smallest} on, got {value!r}")
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not (smallest <= value <= sys.float_info.max or value == math.inf):
+                raise SettingsError(
+                    f"`{name}` of `Limits` must be a number from {smallest} on that a float can hold, got {value!r}"
+                )
 
 
 class RateLimit:
