@@ -14,6 +14,7 @@ from everthread.state import Context
     [
         ({"low_watermark": 0.8, "high_watermark": 0.7}, "low_watermark"),
         ({"high_watermark": 1.0}, "high_watermark"),
+        ({"opinion_seconds": 1e10}, "opinion_seconds"),  # no thread can wait for so long
         ({"context_limit": 3, "keep_last_turns": 3}, "keep_last_turns"),
         ({"window": 4000, "max_output_tokens": 4000}, "max_output_tokens"),
         ({"window": 0}, "window"),

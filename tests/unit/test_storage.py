@@ -49,7 +49,7 @@ def test_an_unknown_url_is_refused(url: str) -> None:
         locate(url)
 
 
-@pytest.mark.parametrize("seconds", ["10s", None, -1, True, float("nan")])
+@pytest.mark.parametrize("seconds", ["10s", None, -1, True, float("nan"), 10**400], ids=lambda one: f"{one!r:.9}")
 def test_a_wait_that_is_no_number_of_seconds_is_refused_at_once(seconds: Any) -> None:
     with pytest.raises(SettingsError, match="`lock_timeout_seconds` must be a number of seconds from 0, got"):
         open_storage("sqlite://", lock_timeout_seconds=seconds)

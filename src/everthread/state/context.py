@@ -2,8 +2,8 @@
 
 import dataclasses
 import difflib
-import math
 import re
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -187,8 +187,11 @@ class Context:
                 "keeping as many turns as trigger a summary would summarise nothing"
             )
 
-        if not _is_number(self.opinion_seconds) or not 0 < self.opinion_seconds < math.inf:
-            raise SettingsError(f"`opinion_seconds` must be a number of seconds above 0, got {self.opinion_seconds!r}")
+        if not _is_number(self.opinion_seconds) or not 0 < self.opinion_seconds <= threading.TIMEOUT_MAX:
+            raise SettingsError(
+                f"`opinion_seconds` must be a number of seconds above 0, at most {threading.TIMEOUT_MAX:,.0f}, got "
+                f"{self.opinion_seconds!r}"
+            )
 
     def _check_fractions(self) -> None:
         for name in ("high_watermark", "low_watermark"):

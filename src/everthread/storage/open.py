@@ -1,5 +1,6 @@
 """Open a database by its URL."""
 
+import sys
 from collections.abc import Collection, Sequence
 from math import inf
 
@@ -107,6 +108,8 @@ def open_storage(
 
 
 def _check_seconds(name: str, value: float, *, most: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Between the largest float and `inf` are integers alone, which no clock takes.
+    if not is_number or not 0 <= value <= most or sys.float_info.max < value < inf:
         limit = "" if most == inf else f" to {most:,.0f}"
         raise SettingsError(f"`{name}` must be a number of seconds from 0{limit}, got {value!r}")
