@@ -26,7 +26,10 @@ _BLANK = re.compile(r"(?<!\s)\s*\n\s*|(?<=[^\W_]{2})\s{2,}|(?<!\s)\s{4,}")
 _SPACED = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-_*/|·,+~]{1,3}[^\W_](?![^\W_])){2,2000}")
 _WIDE_GAP = re.compile(r"[ .\-_*/|·,+~]{2,3}")
 _SEPARATOR = re.compile(r"[ .\-_*/|·,+~]")
-_MIXED = re.compile(r"[\w@$!|+]+")
+_MIXED = re.compile(r"[a-zA-Z0-9_@$!|+]+")
+"""What may be leetspeak; folded text has no accents, and next to other letters digits are digits."""
+_FEWEST_LETTERS = 0.25
+"""Share of letters in it; an error code has fewer."""
 _LEET = str.maketrans("0134578@$!|+", "oieastbasiit")
 _IN_WORDS = ((SPELLED, digits_of), (HAN, digits_of_han), (KANA, digits_of_kana))
 
@@ -122,7 +125,8 @@ def _joined(run: str) -> str:
 
 def _is_leet(word: str) -> bool:
     plain = word.translate(_LEET)
-    return plain not in (word, word.strip("!+|")) and any(sign.isalpha() for sign in word)
+    letters = sum(map(str.isalpha, word))
+    return plain not in (word, word.strip("!+|")) and letters >= _FEWEST_LETTERS * len(word) > 0
 
 
 def _unescaped(raw: str) -> str:

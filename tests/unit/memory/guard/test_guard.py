@@ -258,6 +258,11 @@ def test_any_text_gets_a_verdict_with_a_span_inside_it(text: str) -> None:
     assert verdict.span is None or 0 <= verdict.span[0] <= verdict.span[1] <= len(text)
 
 
+def test_a_code_and_digits_beside_other_scripts_are_no_leetspeak() -> None:
+    for text in ("error code 0x80070057 after the update", "その通りには家が40軒と店が1軒ある"):
+        assert [view.text for view in readings(text)] == [text]
+
+
 @given(st.text(max_size=200))
 @settings(max_examples=40, deadline=None)
 def test_the_readings_are_few_and_none_grows(text: str) -> None:
