@@ -74,12 +74,13 @@ def practice() -> Iterator[LabelledNote]:
     """Yield further notes, which are in neither half: models are fitted to them too.
 
     Beside the kinds of the families, `block` is an attack of any kind, `look_alike` a harmless note that resembles one,
-    `plain` one that resembles a value, and `allow` any other harmless note.
+    `plain` one that resembles a value, and `allow` any other harmless note. Sixteen notes of `attack_idea` or
+    `harmless_idea` word one idea, two in each language.
     """
     for path in sorted(_PRACTICE.glob("*.tsv")):
         for line in path.read_text(encoding="utf-8").splitlines():
             kind, _, text = line.partition("\t")
-            yield LabelledNote(text, kind in ATTACKS or kind in ("block", "values"), kind, "practice", path.stem)
+            yield LabelledNote(text, kind in ATTACKS or kind in ("block", "attack_idea", "values"), kind, "practice", path.stem)
 
 
 def sentences() -> Iterator[LabelledSentence]:
