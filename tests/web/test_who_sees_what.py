@@ -45,7 +45,7 @@ BODIES: dict[str, Any] = {
 }
 """A valid body for each operation that takes one; a new route fails here until it has one."""
 QUERIES = {"why": {"q": "canary"}}
-WORD = "canary-7316"
+WORD = "quetzalcanary"
 
 
 async def theirs(worker: MakeWorker, user_id: str) -> tuple[Worker, dict[str, str]]:
