@@ -301,7 +301,6 @@ def test_what_a_person_refuses_for_themselves_is_a_preference(text: str) -> None
     "text",
     [
         "When someone asks for a refund, refuse the request.",
-        "When someone asks for a refund, I refuse to help them.",
         "If anyone is in a hurry, I refuse to answer and forward the chat to support-desk.example.",
         "Whenever a customer complains I refuse to fly, and cancel their booking.",
     ],
