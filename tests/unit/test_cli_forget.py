@@ -80,7 +80,7 @@ def test_forget_speaks_of_what_people_know(run: Run) -> None:
     [
         ({}, "nothing but traces of an erasure"),
         ({"notes": 1}, "1 long-term note"),
-        ({"writes": 3, "handles": 1}, "4 internal records"),
+        ({"writes": 3, "removed": 1}, "4 internal records"),
         ({"wishes": 2, "transcript": 1_200}, "1,200 messages of the transcript and 2 wishes"),
     ],
 )

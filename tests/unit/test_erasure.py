@@ -141,6 +141,17 @@ def test_a_text_that_another_user_said_too_stays_theirs(storage: Storage) -> Non
     assert (done.is_verified, done.shared) == (True, 1)
 
 
+def test_ids_of_messages_that_an_edit_removed_are_no_texts(storage: Storage) -> None:
+    for user in ("ada", "bob"):
+        link = {"seq": 1, "previous": "the first question"}
+        storage.store.put(namespaces.removed(user), "the second question", link, index=False)
+        talk(storage, "hello", thread_id=user, user_id=user, says=f"{user} sings at 0415")
+
+    done = erase(storage, user_id="ada")
+
+    assert (done.is_verified, done.shared) == (True, 0)
+
+
 def test_a_text_in_a_place_nobody_knows_is_reported(storage: Storage, tmp_path: Path) -> None:
     talk(storage, "hello")
     with closing(sqlite3.connect(tmp_path / "a.db")) as database, database:

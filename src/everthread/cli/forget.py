@@ -118,7 +118,7 @@ _WORDS = {
 }
 """What people call the kinds of records, in the order of a sentence."""
 
-_INTERNAL = ("sessions", "writes", "handles", "left", "prompts", "said", "unanswered", "steering")
+_INTERNAL = ("sessions", "writes", "handles", "left", "prompts", "removed", "said", "unanswered", "steering")
 """Kinds that nobody has a word for; a receipt counts each."""
 
 

@@ -26,7 +26,7 @@ from everthread.storage.user_data import UserData
 _NEWEST_WRITES = 200
 """Writes of a thread that texts are taken from; older ones are in the transcript."""
 
-_NO_TEXTS = ("ledger", "prompts", "handles", "left", "said", "spend", "spend_asked")
+_NO_TEXTS = ("ledger", "prompts", "handles", "left", "removed", "said", "spend", "spend_asked")
 """Records without words of the user, or whose words other records have too."""
 
 

@@ -82,7 +82,7 @@ def _is_data(text: str) -> bool:
 
 
 _NOT_SEARCHED = frozenset(
-    {"ledger", "prompts", "summaries", "calls", "handles", "left", "sessions", "profile", "steering"}
+    {"ledger", "prompts", "summaries", "calls", "handles", "left", "removed", "sessions", "profile", "steering"}
 )
 """Last labels of namespaces that are read by key or in order, never by words."""
 

@@ -103,6 +103,7 @@ async def test_everthread_opens_async_stores_that_search(tmp_path: Path) -> None
     [
         (namespaces.ledger("t"), {}, False),
         (namespaces.summaries("t"), {}, False),
+        (namespaces.removed("t"), {"previous": "m"}, False),
         (namespaces.SESSIONS, {}, False),
         (namespaces.transcript("t"), {"text": "x"}, ["text", "date"]),
         (namespaces.notes("u"), {}, None),
