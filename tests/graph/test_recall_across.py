@@ -273,6 +273,25 @@ async def test_an_edit_of_an_agent_with_the_middleware_is_found_as_it_reads_now(
     assert said(storage) == {"Paint it blue."}
 
 
+def by_our_own_graph(storage: Storage, *replies: str) -> Any:
+    return build_graph(AGENT, model=ScriptedModel(list(replies)), storage=storage)
+
+
+@pytest.mark.parametrize("made", [by_our_own_graph, guarded_agent])
+@pytest.mark.parametrize("edit", [RemoveMessage(id="q"), HumanMessage("Paint it blue.", id="q")])
+def test_a_thread_that_goes_back_behind_an_edit_is_found_as_it_reads_there(
+    made: Callable[..., Any], edit: Any, storage: Storage
+) -> None:
+    graph = made(storage, "Red it is.", "Bye.")
+    graph.invoke({"messages": [HumanMessage("Paint it red.", id="q")]}, FIRST)
+    before = graph.get_state(FIRST).config["configurable"]
+    graph.update_state(FIRST, {"messages": [edit]})
+
+    graph.invoke({"messages": "Thanks."}, {"configurable": {**FIRST["configurable"], **before}})
+
+    assert said(storage) == {"Paint it red.", "Red it is.", "Thanks."}
+
+
 def test_a_forgotten_thread_is_recalled_nowhere_and_leaves_the_prompts_that_showed_it(
     say: Say, storage: Storage
 ) -> None:

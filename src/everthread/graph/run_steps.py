@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import EmptyInputError
 from langgraph.graph import END, START, add_messages
-from langgraph.store.base import Item
+from langgraph.store.base import Item, PutOp
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from everthread.errors import AnsweredError, SettingsError
@@ -43,7 +43,7 @@ from everthread.storage.open import Storage
 from everthread.storage.owners import check_kept_by_us, check_owner, claimed
 from everthread.storage.pruning import Pruner, edit_metadata
 from everthread.storage.reading import turns_of
-from everthread.storage.said import reworded_operations, said_since_question
+from everthread.storage.said import reworded_operations, said_operations, said_since_question
 from everthread.window.turns import question_of
 
 logger = logging.getLogger(__name__)
@@ -254,10 +254,23 @@ class RunSteps:
             return
         messages, left = map(self._messages, (snapshot, self.graph.get_state(latest)))
         self._keep_left(session.key, left, messages)
+        self.storage.store.batch(self._back_operations(session, left, messages))
         here, earlier = sequence(messages[-1]) if messages else -1, session.value.get("shared")
         if earlier is None or earlier > here:
             value = {**session.value, "shared": here}
             self.storage.store.put(namespaces.SESSIONS, session.key, value, index=False)
+
+    def _back_operations(
+        self, session: Item, left: Sequence[BaseMessage], messages: Sequence[BaseMessage]
+    ) -> list[PutOp]:
+        """Prepare the writes after which other threads find what an edit on the branch that is left took from them."""
+        there = {(one.id, str(one.text)) for one in left}
+        gone = {one.id for one in messages if (one.id, str(one.text)) not in there}
+        if not gone:
+            return []
+        placed = messages if self._is_own else thread_messages(self.storage.store, session.key, messages)
+        back = [one for one in placed if one.id in gone]
+        return said_operations(session.key, session.value.get("user_id", ""), back)
 
     def _drop_input(self, config: RunnableConfig) -> None:
         """Give up an input that was saved and that the graph cannot take; it would stop every run of its thread."""
