@@ -52,12 +52,35 @@ async def test_the_end_of_a_session_leaves_an_approval_waiting(storage: Storage,
     ask(graph, "I like tea; order some")
     (asked,) = graph.get_state(CONFIG).interrupts
 
-    work = graph.ainvoke if asynchronous else partial(asyncio.to_thread, graph.invoke)
+    work: Any = graph.ainvoke if asynchronous else partial(asyncio.to_thread, graph.invoke)
     await work({"end_session": True}, CONFIG)
 
     assert [item.value["text"] for item in storage.store.search(namespaces.notes("local"))] == ["Likes tea."]
     assert graph.get_state(CONFIG).interrupts == (asked,)
     assert (await work(Command(resume="yes"), CONFIG))["messages"][-1].text == "ordered"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize(
+    ("dials", "lasting", "waiting"),
+    [
+        ({"distillation": ("tool", "session")}, ["Avoids tea.", "Likes cake."], []),
+        ({"guard": "model"}, [], ["Likes cake."]),
+    ],
+)
+async def test_a_session_that_ends_beside_an_approval_ends_by_its_dials(
+    storage: Storage, dials: Any, lasting: list[str], waiting: list[str], asynchronous: bool
+) -> None:
+    saved = calls(call("save_memory_note", "c", text="Likes cake", keywords=[]))
+    graph, _ = graph_of(storage, saved, calls(call("approve", "d", what="cake")), summarizer="offline")
+    ask(graph, "I like cake. I avoid tea. Order something.")
+
+    work: Any = graph.ainvoke if asynchronous else partial(asyncio.to_thread, graph.invoke)
+    await work({"end_session": True}, CONFIG, context=Context(**dials))
+
+    long_term, session = namespaces.notes("local"), namespaces.session_notes("t")
+    found = (sorted(item.value["text"] for item in storage.store.search(space)) for space in (long_term, session))
+    assert [*found] == [lasting, waiting]
 
 
 def test_the_guard_keeps_a_sensitive_note_out_of_store_and_ledger(storage: Storage) -> None:

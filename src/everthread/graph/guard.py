@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from everthread.errors import SettingsError, StepLimitError
 from everthread.graph.holds import RunHold, hold_async
-from everthread.graph.run import KnownAnswer, Run, has_middleware, is_own, read_run, thread_of
+from everthread.graph.run import KnownAnswer, Run, RunInput, has_middleware, is_own, read_run, thread_of
 from everthread.graph.run_steps import RunSteps
 from everthread.nodes.nested import OWN_STORE
 from everthread.state.schemas import declared_types
@@ -91,8 +91,9 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 if isinstance(step, KnownAnswer):
                     yield from _streamed(step, run.options)
                 else:
+                    graph, options = self._runner(step, run)
                     with _step_limit(step.config):
-                        for part in self.graph.stream(step.input, step.config, **run.options):
+                        for part in graph.stream(step.input, step.config, **options):
                             if not step.is_silent:
                                 yield part
 
@@ -124,8 +125,9 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 if isinstance(step, KnownAnswer):
                     result = _output(step, run.options)
                 else:
+                    graph, options = self._runner(step, run)
                     with _step_limit(step.config):
-                        result = self.graph.invoke(step.input, step.config, **run.options)
+                        result = graph.invoke(step.input, step.config, **options)
         return result
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
@@ -140,8 +142,9 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                     if isinstance(step, KnownAnswer):
                         result = _output(step, run.options)
                     else:
+                        graph, options = self._runner(step, run)
                         with _step_limit(step.config):
-                            result = await self.graph.ainvoke(step.input, step.config, **run.options)
+                            result = await graph.ainvoke(step.input, step.config, **options)
         return result
 
     def stream_events(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
@@ -170,13 +173,18 @@ class GuardedGraph(PregelProtocol[Any, Any, Any, Any]):
                 for part in _streamed(step, run.options):
                     yield part
             else:
+                graph, options = self._runner(step, run)
                 # Closed here, while the lock is held: left to the garbage collector it would go on.
-                parts = cast(AsyncGenerator[Any, None], self.graph.astream(step.input, step.config, **run.options))
+                parts = cast(AsyncGenerator[Any, None], graph.astream(step.input, step.config, **options))
                 with _step_limit(step.config):
                     async with aclosing(parts):
                         async for part in parts:
                             if not step.is_silent:
                                 yield part
+
+    def _runner(self, step: RunInput, run: Run) -> tuple[CompiledStateGraph[Any, Any, Any, Any], dict[str, Any]]:
+        """Return the graph that runs a step, and its options: one beside the thread has no checkpoints to speak of."""
+        return (self.graph, run.options) if step.beside is None else (step.beside, {"context": run.options["context"]})
 
     # The state, and what a graph tells of itself.
 

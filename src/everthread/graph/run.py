@@ -52,6 +52,8 @@ class RunInput:
     config: RunnableConfig
     is_silent: bool = False
     """It finishes an earlier turn: the caller shows nothing of it."""
+    beside: AnyGraph | None = None
+    """What has to run instead of the graph, and changes nothing of the thread's state."""
 
     @classmethod
     def of(

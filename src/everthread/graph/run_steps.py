@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import EmptyInputError
 from langgraph.graph import END, START, add_messages
 from langgraph.store.base import Item, PutOp
-from langgraph.types import Command, StateSnapshot, StateUpdate
+from langgraph.types import Command, Overwrite, StateSnapshot, StateUpdate
 
 from everthread.errors import AnsweredError, SettingsError
 from everthread.graph.inputs import (
@@ -29,8 +29,7 @@ from everthread.graph.run import KnownAnswer, Run, RunInput, Steps, has_middlewa
 from everthread.graph.schema_changes import StateSchema
 from everthread.ledger.events import FallbackUsed
 from everthread.ledger.record import record
-from everthread.nodes.consolidate import SessionEnd, end_session
-from everthread.nodes.deps import NodeDeps
+from everthread.nodes.call_ahead import node_alone
 from everthread.nodes.inject_memory import turns_recorded
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
@@ -43,7 +42,7 @@ from everthread.storage.open import Storage
 from everthread.storage.owners import check_kept_by_us, check_owner, claimed
 from everthread.storage.pruning import Pruner, edit_metadata
 from everthread.storage.reading import turns_of
-from everthread.storage.said import reworded_operations, said_operations, said_since_question
+from everthread.storage.said import reworded_operations, said_operations
 from everthread.window.turns import question_of
 
 logger = logging.getLogger(__name__)
@@ -303,8 +302,11 @@ class RunSteps:
             return
         store = self.storage.store
         if self._is_own and snapshot.interrupts and _only_ends_session(run.input):
-            # A run would give the question up; so the notes are consolidated beside it, as by `everthread end`.
-            self._end_session(run, snapshot)
+            # A run of the graph would give the question up; its node alone leaves the thread as it is.
+            alone = node_alone(self.graph.builder, "consolidate", store)
+            # Reduced once more, messages would get other places.
+            state = {**snapshot.values, "messages": Overwrite(self._messages(snapshot))}
+            yield RunInput(state, run.config, is_silent=True, beside=alone)
             yield KnownAnswer(self._output_of(snapshot.values, run))
             return
         if self._is_own and not snapshot.tasks and _stopped_behind_tools(snapshot, run.input):
@@ -344,15 +346,6 @@ class RunSteps:
                 messages = self.graph.get_state(start).values["messages"]
                 graph_input = {**graph_input, "messages": for_add_messages(messages, graph_input["messages"])}
             yield RunInput.of(graph_input, start) if index else self._first_input(run, graph_input, start)
-
-    def _end_session(self, run: Run, snapshot: StateSnapshot) -> None:
-        """Consolidate the session notes by the rules, without a run of the graph."""
-        store, thread_id, user_id = self.storage.store, run.thread_id, str(run.user_id)
-        said = said_since_question(thread_id, user_id, self._messages(snapshot))
-        deps = getattr(self.graph.builder, "deps", None)
-        schema = deps.agent.profile if isinstance(deps, NodeDeps) else None
-        turn = turns_of(store, thread_id)
-        end_session(SessionEnd(store, thread_id, user_id, lambda event: None, turn, schema=schema, said=said))
 
     def _with_places(self, snapshot: StateSnapshot, run: Run) -> Mapping[str, Any]:
         """Return the state with the places of its messages, which only our own graph and reducer write into it."""

@@ -86,15 +86,21 @@ async def acall_ahead(
     raise _answered(agent)
 
 
+def node_alone(
+    builder: StateGraph[Any, Any, Any, Any], name: str, store: BaseStore
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Return a graph of one node of another one, which saves no checkpoint."""
+    alone = StateGraph(builder.state_schema, context_schema=builder.context_schema)
+    alone.add_node(name, builder.nodes[name].runnable)
+    alone.add_edge(START, name)
+    return alone.compile(store=store)
+
+
 def _alone(agent: CompiledStateGraph[Any, Any, Any, Any], store: BaseStore) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Return a graph of the agent's model node alone."""
-    builder = agent.builder
-    if _MODEL not in builder.nodes:
+    if _MODEL not in agent.builder.nodes:
         raise SettingsError(f"the agent {agent.name!r} has no node `{_MODEL}`, as those of `create_agent` have")
-    alone = StateGraph(builder.state_schema, context_schema=builder.context_schema)
-    alone.add_node(_MODEL, builder.nodes[_MODEL].runnable)
-    alone.add_edge(START, _MODEL)
-    return alone.compile(store=store)
+    return node_alone(agent.builder, _MODEL, store)
 
 
 def _asking(config: RunnableConfig) -> RunnableConfig:
