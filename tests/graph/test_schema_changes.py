@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
+from unittest.mock import Mock
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
@@ -29,12 +30,13 @@ from everthread import (
     set_profile,
 )
 from everthread.cli import main
-from everthread.errors import SettingsError
+from everthread.errors import SettingsError, StorageError
 from everthread.graph.guard import GuardedGraph
 from everthread.ledger import events
 from everthread.ledger.events import Migrated
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces
+from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.open import Storage
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -127,7 +129,6 @@ def test_a_key_that_is_gone_comes_back_with_the_agent_that_has_it(storage: Stora
         (["budget", "places", "trip"], []),
         ([], ["budget", "places", "trip"]),
     ]
-    assert not storage.store.search(namespaces.thread("t", "state"))
 
 
 def test_an_edit_keeps_what_it_has_no_key_for(storage: Storage) -> None:
@@ -267,6 +268,89 @@ def test_each_branch_gets_back_what_it_had(storage: Storage) -> None:
     for end, budget in zip(ends, (7, 5), strict=True):
         first.invoke({"messages": "and then?"}, end, context=CONTEXT)
         assert state(first) == {"budget": budget}
+
+
+def versions(storage: Storage, later: str) -> tuple[GuardedGraph, GuardedGraph, dict[str, Any]]:
+    """Return a graph without the key of a thread, one that takes its value again, and the state that it has then."""
+    if later == "migrated":
+        return graph_of(storage, OLD), graph_of(storage, replace(OLD, migrations=[renamed]), Second), {"limit": 5}
+    return graph_of(storage, OLD), graph_of(storage, OLD, First), {"budget": 5}
+
+
+@pytest.mark.parametrize("later", ["restored", "migrated"])
+def test_branches_that_part_behind_a_change_get_the_same_back(later: str, storage: Storage) -> None:
+    begin(storage)
+    without, again, whole = versions(storage, later)
+    go_on(without)
+    shared, ends = without.get_state(CONFIG).config, []
+    for _ in range(2):
+        without.invoke({"messages": "which way?"}, shared, context=CONTEXT)
+        ends.append(without.get_state(CONFIG).config)
+
+    for end in ends:
+        again.invoke({"messages": "and then?"}, end, context=CONTEXT)
+        assert state(again) == whole
+
+
+@pytest.mark.parametrize("later", ["restored", "migrated"])
+def test_a_branch_keeps_what_another_takes_back_where_they_part(later: str, storage: Storage) -> None:
+    begin(storage)
+    without, again, whole = versions(storage, later)
+    parting = again.get_state(CONFIG).config
+    go_on(without)
+    end = without.get_state(CONFIG).config
+
+    for place in (parting, end):
+        again.invoke({"messages": "and then?"}, place, context=CONTEXT)
+        assert state(again) == whole
+
+
+@pytest.mark.parametrize("later", ["restored", "migrated"])
+def test_a_fork_from_the_time_without_a_key_gets_its_value_back(later: str, storage: Storage) -> None:
+    begin(storage)
+    without, again, whole = versions(storage, later)
+    go_on(without)
+    then = without.get_state(CONFIG).config
+    go_on(without)
+    go_on(again)
+
+    again.invoke({"messages": "another way"}, then, context=CONTEXT)
+
+    assert state(again) == whole
+
+
+def test_a_migration_that_is_cut_off_begins_again_with_the_same_values(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(storage)
+    go_on(graph_of(storage, OLD))
+    graph = graph_of(storage, replace(OLD, migrations=[renamed]), Second)
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpointer, "put", Mock(side_effect=StorageError("killed")))
+        with pytest.raises(StorageError):
+            go_on(graph)
+
+    assert go_on(graph) == {"limit": 5}
+
+
+def test_versions_that_take_turns_keep_a_value_once(storage: Storage) -> None:
+    begin(storage)
+
+    for schema in (None, First) * 3:
+        go_on(graph_of(storage, OLD, schema))
+
+    assert len(storage.store.search(namespaces.thread("t", "state"))) == 1
+
+
+@pytest.mark.parametrize("schemas", [[None], [None, First]])
+def test_what_a_migration_left_out_does_not_come_back(storage: Storage, schemas: list[Any]) -> None:
+    begin(storage)
+    for schema in schemas:
+        go_on(graph_of(storage, OLD, schema))
+    out = replace(OLD, migrations=[lambda state: {}])
+    go_on(graph_of(storage, out))
+
+    assert go_on(graph_of(storage, out, First)) == {}
 
 
 def ask(storage: Storage, agent: Agent = OLD) -> None:

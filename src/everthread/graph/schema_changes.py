@@ -37,6 +37,9 @@ _MARK = "schema"
 _OURS = frozenset(get_type_hints(State)) | {"structured_response"}
 """Keys that every graph of ours has; the last one is made anew in each turn."""
 
+_ABOUT = frozenset({"name", "at", "version"})
+"""Fields of the record of a kept value, beside the value."""
+
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -48,10 +51,8 @@ class SchemaChange:
     """What the graph has a key for, by key."""
     kept: Mapping[str, Mapping[str, Any]]
     """What it has no key for, as the store keeps it."""
-    restored: Mapping[str, str]
-    """Keys that it has again, and under which key of the store their values were kept."""
-    dropped: Sequence[str]
-    """Keys of the store under which is what a migration left out."""
+    restored: Sequence[str]
+    """Keys that it has again, and whose values were kept."""
     is_changed: bool
     """Whether the checkpoint has other keys or values."""
 
@@ -94,8 +95,7 @@ class StateSchema:
             )
         serde = self.checkpointer.serde
         before = {name: saved.checkpoint["channel_values"][name] for name in _own_keys(saved)}
-        every = _kept_for(storage, saved)
-        records = {_name(item): item for item in every}
+        records = _kept_for(storage, saved)
         not_in_state = (item for name, item in records.items() if name not in before)
         held = dict(readable(not_in_state, lambda item: (_name(item), _loaded(serde, item.value))))
         # A migration may change a list in place, and what it was is still to be compared with.
@@ -107,19 +107,21 @@ class StateSchema:
         copied = verbatim.get_tuple(saved.config) if after.keys() - self.keys else None
         kept: dict[str, Mapping[str, Any]] = {}
         for name in after.keys() - self.keys:
+            known = records[name].value if name in records else {}
             if name in held and after[name] == held[name]:
-                kept[name] = records[name].value
+                stored = {part: known[part] for part in known.keys() - _ABOUT}
             elif copied is not None and name in before and after[name] == before[name]:
-                kept[name] = _stored(verbatim.serde, copied.checkpoint["channel_values"][name])
+                stored = _stored(verbatim.serde, copied.checkpoint["channel_values"][name])
             else:
-                kept[name] = _stored(serde, after[name])
+                stored = _stored(serde, after[name])
+            # A value that was kept for this version is kept already, also when the state has had it meanwhile.
+            is_kept = version == len(self.migrations) and stored.items() <= known.items()
+            kept[name] = known if is_kept else stored
         values = {name: value for name, value in after.items() if name in self.keys}
-        left_out = held.keys() - after.keys()
         return SchemaChange(
             values,
             kept,
-            {name: records[name].key for name in sorted(values.keys() & held.keys())},
-            [item.key for item in every if _name(item) in left_out],
+            sorted(values.keys() & held.keys()),
             # Also where only keys go: a database may find their values again by the versions of their channels.
             values != before,
         )
@@ -142,20 +144,18 @@ class StateSchema:
         saved = self.checkpointer.get_tuple({"configurable": {"checkpoint_ns": "", **config["configurable"]}})
         if saved is None:
             return False
-        change, thread_id = self.change(storage, saved), str(config["configurable"]["thread_id"])
+        change = self.change(storage, saved)
         self._keep(storage, saved, change)
         if change.is_changed:
             self._write(saved, change)
-        # What came back goes from the store once it is in the state.
-        storage.store.batch([PutOp(_space(thread_id), key, None) for key in change.restored.values()])
         return change.is_changed
 
     def _keep(self, storage: Storage, saved: CheckpointTuple, change: SchemaChange) -> None:
         (thread_id, here), version = _place(saved), _version(saved.metadata)
-        space = _space(thread_id)
-        records = [{"name": name, "at": here, **record} for name, record in change.kept.items()]
-        writes = [PutOp(space, f"{one['at']}/{one['name']}", one, index=False) for one in records]
-        writes += [PutOp(space, key, None) for key in change.dropped]
+        space, about = _space(thread_id), {"at": here, "version": len(self.migrations)}
+        # None is ever deleted: other branches, and checkpoints in between, may have their values from there.
+        records = [{"name": name, **about, **record} for name, record in change.kept.items()]
+        writes = [PutOp(space, "{at}/{version}/{name}".format(**one), one, index=False) for one in records]
         if not (change.kept or change.restored or version < len(self.migrations)):
             storage.store.batch(writes)
             return
@@ -187,7 +187,7 @@ class StateSchema:
 
 
 def _space(thread_id: str) -> namespaces.Namespace:
-    """Namespace of the values that no key of the state holds, by the checkpoint that had them and their key."""
+    """Namespace of the values that no key of the state holds, by the checkpoint that had them, version and key."""
     return namespaces.thread(thread_id, "state")
 
 
@@ -197,12 +197,12 @@ def _place(saved: CheckpointTuple) -> tuple[str, str]:
     return str(configurable["thread_id"]), str(configurable["checkpoint_id"])
 
 
-def _kept_for(storage: Storage, saved: CheckpointTuple) -> list[StoredItem]:
-    """Return the records for a checkpoint, oldest first: all up to it but those of checkpoints on other branches."""
-    thread_id, here = _place(saved)
+def _kept_for(storage: Storage, saved: CheckpointTuple) -> dict[str, StoredItem]:
+    """Return the records for a checkpoint, by state key: the newest of its version, but those on other branches."""
+    (thread_id, here), version = _place(saved), _version(saved.metadata)
     every = items(storage.store, _space(thread_id))
     if not every:
-        return []
+        return {}
     history = storage.database.read(storage.checkpointer.rows.history, thread_id, "")
     branch, name = set[str](), here
     while name in history and name not in branch:
@@ -210,7 +210,8 @@ def _kept_for(storage: Storage, saved: CheckpointTuple) -> list[StoredItem]:
         name = history[name].parent or ""
     # What a pruned checkpoint had may be of any branch, and is not lost.
     own = (one for one in every if _at(one) in branch or (_at(one) < here and _at(one) not in history))
-    return sorted(own, key=_at)
+    # What an earlier version had is migrated by now, or was left out.
+    return {_name(one): one for one in sorted(own, key=_at) if one.value.get("version", version) == version}
 
 
 def _at(item: StoredItem) -> str:
