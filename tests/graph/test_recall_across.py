@@ -9,6 +9,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import PIIMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from conversation import call
@@ -290,6 +291,20 @@ def test_a_thread_that_goes_back_behind_an_edit_is_found_as_it_reads_there(
     graph.invoke({"messages": "Thanks."}, {"configurable": {**FIRST["configurable"], **before}})
 
     assert said(storage) == {"Paint it red.", "Red it is.", "Thanks."}
+
+
+def test_a_thread_of_neither_graph_nor_middleware_is_not_searched_when_it_goes_back(storage: Storage) -> None:
+    plain = StateGraph(MessagesState)
+    plain.add_node("reply", lambda state: {"messages": [AIMessage("Red it is.")]})
+    plain.add_edge(START, "reply")
+    graph = storage.guard(plain.compile(checkpointer=storage.checkpointer, store=storage.store))
+    graph.invoke({"messages": [HumanMessage("Paint it red.", id="q")]}, FIRST)
+    before = graph.get_state(FIRST).config["configurable"]
+    graph.update_state(FIRST, {"messages": [RemoveMessage(id="q")]})
+
+    graph.invoke({"messages": "Thanks."}, {"configurable": {**FIRST["configurable"], **before}})
+
+    assert said(storage) == set()
 
 
 def test_a_forgotten_thread_is_recalled_nowhere_and_leaves_the_prompts_that_showed_it(

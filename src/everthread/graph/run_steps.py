@@ -265,7 +265,7 @@ class RunSteps:
         """Prepare the writes after which other threads find what an edit on the branch that is left took from them."""
         there = {(one.id, str(one.text)) for one in left}
         gone = {one.id for one in messages if (one.id, str(one.text)) not in there}
-        if not gone:
+        if not gone or not self._remembers:
             return []
         placed = messages if self._is_own else thread_messages(self.storage.store, session.key, messages)
         back = [one for one in placed if one.id in gone]
