@@ -9,6 +9,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 
 from everthread import Context, build_graph
+from everthread.graph.ending import end_if_idle
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import Agent, namespaces
@@ -273,5 +274,19 @@ async def test_the_async_end_of_a_session_reads_too(tmp_path: Path) -> None:
         for given in ({"messages": TOLD}, {"end_session": True}):
             await graph.ainvoke(given, CONFIG, context=context)
         found = await storage.store.asearch(namespaces.notes("local"))
+
+    assert sorted(item.value["text"] for item in found) == [BY_RULES, BY_MODEL]
+
+
+def test_the_model_reads_at_the_end_what_a_sweep_has_not_let_it_read(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
+        reader = ScriptedModel([GOOD, notes()])
+        graph = build_graph(AGENT, model=ScriptedModel(["Hm.", "Hm."]), summarizer=reader, storage=storage)
+        context = Context(distillation=("session",), distiller="model")
+        graph.invoke({"messages": TOLD}, CONFIG, context=context)
+        end_if_idle(storage, "t", 0)
+        for given in ({"messages": "Thanks."}, {"end_session": True}):
+            graph.invoke(given, CONFIG, context=context)
+        found = storage.store.search(namespaces.notes("local"))
 
     assert sorted(item.value["text"] for item in found) == [BY_RULES, BY_MODEL]

@@ -64,6 +64,7 @@ def begin_with(graph: GuardedGraph, source: str, target: str, user_id: str) -> i
             "last_activity": marks(messages[-1]).get("at") or at,
             "turns": turns,
             "consolidated_turns": turns,
+            "read_turns": turns,
             "shared": None,
         }
         operations = [PutOp(namespaces.SESSIONS, target, session, index=False)]

@@ -104,6 +104,8 @@ class SessionEnd:
     """Writes of what the session said last; see `storage.said`."""
     judge: Callable[[Sequence[Note]], ModelCalls[list[Verdict]]] | None = None
     """Has to allow what becomes long-term and what no model has judged; None: the rules decide."""
+    reads: bool = False
+    """The messages were read for notes before."""
     today: str = field(default_factory=lambda: now()[:10])
     """The ISO day of all that it decides, also when midnight comes in between."""
 
@@ -145,6 +147,7 @@ def consolidate(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Mode
         schema=deps.agent.profile,
         said=said_since_question(run.thread_id, session.get("user_id", ""), run.messages),
         judge=partial(second_opinion, context=context, deps=deps) if context.guard == "model" else None,
+        reads="session" in context.distillation,
     )
     yield from _consolidate(ending)
     # `turns` is unchanged, but a run that writes no output key returns None to its caller.
@@ -267,7 +270,7 @@ def _events_and_writes(ending: SessionEnd, fresh: NotesSnapshot, proposed: Propo
         *operations(chosen, ending.user_id, ending.thread_id, settled.notes),
         *_profile_writes(ending.user_id, fresh, settled),
         # Only a consolidated session is closed, so that a sweep comes back to one that was not.
-        *([] if chosen.kept or fresh.unreadable else _session_closed(ending.store, ending.thread_id)),
+        *([] if chosen.kept or fresh.unreadable else _session_closed(ending)),
     ]
     return events, writes
 
@@ -365,10 +368,13 @@ def _record(ending: SessionEnd, events: Sequence[Event], writes: Sequence[PutOp]
     record(ending.store, ending.thread_id, events, write=ending.write, turn=ending.turn, operations=operations)
 
 
-def _session_closed(store: BaseStore, thread_id: str) -> list[PutOp]:
-    """Note in the session's record up to which turn it is consolidated."""
-    item = store.get(namespaces.SESSIONS, thread_id)
+def _session_closed(ending: SessionEnd) -> list[PutOp]:
+    """Note in the session's record up to which turn it is consolidated, and read for notes."""
+    item = ending.store.get(namespaces.SESSIONS, ending.thread_id)
     if item is None:
         return []
-    value = {**item.value, "consolidated_turns": item.value.get("turns", 0), "consolidated_at": now()}
-    return [PutOp(namespaces.SESSIONS, thread_id, value, index=None)]
+    turns = item.value.get("turns", 0)
+    value = {**item.value, "consolidated_turns": turns, "consolidated_at": now()}
+    if ending.reads:
+        value["read_turns"] = turns
+    return [PutOp(namespaces.SESSIONS, ending.thread_id, value, index=None)]

@@ -160,7 +160,7 @@ def _session_due(run: NodeRun) -> Due:
     store, thread_id = run.store, run.thread_id
     due = session_due(store, thread_id, transcript(store, thread_id, run.messages))
     session = store.get(namespaces.SESSIONS, thread_id)
-    ended = int(session.value.get("consolidated_turns", 0)) if session else 0
+    ended = int(session.value.get("read_turns", 0)) if session else 0
     if ended in _failed_turns(run, _RULES, _NOTHING):
         ended = 0
     asked = [str(message.id) for message in due.messages if opens_turn(message)]

@@ -187,6 +187,7 @@ def _session(before: Mapping[str, Any], run: NodeRun, *, is_inside: bool) -> dic
         "began": before.get("began") or now(),
         "last_activity": now(),
         "consolidated_turns": before.get("consolidated_turns", 0),
+        **({"read_turns": before["read_turns"]} if "read_turns" in before else {}),
         "question": messages[-1].id,
         # For those who see to retention and do not have the agent.
         **({} if agent.retention is None else {"retention": agent.retention.as_json()}),
