@@ -12,11 +12,12 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from conversation import call
 from everthread import Agent, Context, build_graph, open_storage, pipeline
-from everthread.errors import ModelError, SettingsError
+from everthread.errors import ModelError, SettingsError, StorageError
 from everthread.ledger import events
 from everthread.models.scripted import ScriptedModel
 from everthread.state import namespaces
 from everthread.state.marks import sequence
+from everthread.storage.checkpointer import Checkpointer
 from everthread.storage.open import Storage
 from everthread.storage.said import said_in
 from everthread.storage.transcript import transcript
@@ -369,6 +370,35 @@ def test_a_first_turn_that_left_records_but_no_checkpoint_is_counted_once(storag
 
     assert result["messages"][-1].text == "hello"
     assert storage.store.get(namespaces.SESSIONS, "t").value["turns"] == 1
+
+
+@pytest.mark.parametrize("is_guarded", [True, False])
+@pytest.mark.parametrize("again", [None, {"messages": [HumanMessage("question 3", id="q3")]}])
+def test_a_turn_that_is_killed_after_the_checkpoints_were_deleted_is_no_fork(
+    storage: Storage, again: Any, is_guarded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarded, _ = graph_of(storage, *["fine"] * 5)
+    graph = guarded if is_guarded else guarded.graph
+    for number in range(3):
+        ask(graph, f"question {number}")
+    storage.checkpointer.delete_thread("t")
+    put_writes = Checkpointer.put_writes
+
+    def killed(self: Checkpointer, config: Any, writes: Any, *task: str) -> None:
+        if "turns" in dict(writes):  # of the first node, whose records are saved
+            raise StorageError("killed")
+        put_writes(self, config, writes, *task)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpointer, "put_writes", killed)
+        with pytest.raises(StorageError):
+            graph.invoke({"messages": [HumanMessage("question 3", id="q3")]}, CONFIG)
+
+    graph.invoke(again, CONFIG)
+
+    questions = {item.value["text"] for item in said_in(storage.store, "t", "local")} - {"fine"}
+    assert questions == {f"question {number}" for number in range(4)}
+    assert storage.store.get(namespaces.SESSIONS, "t").value["turns"] == 4
 
 
 def test_a_result_of_a_round_that_was_left_unfinished_keeps_its_place(storage: Storage) -> None:

@@ -47,7 +47,7 @@ def inject_memory(state: State, runtime: Runtime[Context], deps: NodeDeps) -> Up
     if not messages:
         raise SettingsError("there is nothing to answer: send a message of the user, or `end_session` alone")
     memory = read_memory(store, thread_id, context, state.get("summary_id"))
-    if _begins_without_checkpoints(run, runtime):
+    if _begins_without_checkpoints(run, runtime, memory.session_record):
         run = replace(run, state={**state, "turns": turns_recorded(memory.session_record, messages)})
     arrived = _Arrived.of(run, memory.session_record)
     turn = run.turn + sum(opens_turn(one) and not was_counted(one) for one in arrived.new)
@@ -131,10 +131,11 @@ class _Arrived:
         refetches, writes = restated(reads, items[len(arrived) :], archived_ids)
         new = [message for message in arrived if message.id not in archived_ids]
         # A place that the thread had before is written over by a fork, and by nobody else.
-        is_fork = session.get("turns", 0) > run.turn
+        is_begun_again = len(new) == len(messages) and _is_newest_of_several(session, new)
+        is_fork = session.get("turns", 0) > run.turn + is_begun_again
         if new and not is_fork and new == [*messages[-len(new) :]] and sequence(new[0]) <= session.get("place", -1):
             last = last_place(store, thread_id, run.context.user_id, besides=arrived)
-            new = _behind_all(new, last, session.get("question"))
+            new = _behind_all(new, last, None if is_begun_again else session.get("question"))
         return cls(new, archived_ids, refetches, writes)
 
 
@@ -147,20 +148,28 @@ def _is_edited(message: BaseMessage, archived: Item) -> bool:
 def turns_recorded(session: Mapping[str, Any], sent: Sequence[BaseMessage]) -> int:
     """Return how many turns a thread without checkpoints has had by its record.
 
-    A first one whose message is sent again may have been killed before its first checkpoint, and is begun again.
+    One whose message is sent again may have been killed before its first checkpoint, and is begun again.
     """
     turns: int = session.get("turns") or 0
-    return 0 if turns == 1 and beginning(sent) == session.get("first_message") else turns
+    is_first_again = turns == 1 and beginning(sent) == session.get("first_message")
+    return turns - (is_first_again or _is_newest_of_several(session, sent))
 
 
-def _begins_without_checkpoints(run: NodeRun, runtime: Runtime[Context]) -> bool:
+def _is_newest_of_several(session: Mapping[str, Any], sent: Sequence[BaseMessage]) -> bool:
+    """Tell whether the last of these messages is the newest question of a record, and not its first."""
+    return bool(sent) and session.get("turns", 0) > 1 and session.get("question") == sent[-1].id
+
+
+def _begins_without_checkpoints(run: NodeRun, runtime: Runtime[Context], session: Mapping[str, Any]) -> bool:
     """Tell whether the thread has no checkpoint ahead of this run's own: it is new, or an app has deleted them.
 
-    A fork from the beginning is a later step. The guard looks ahead of the run, also where other nodes come first.
+    A fork from the beginning is a later step, and so is the message of a killed run when it is sent again. The guard
+    looks ahead of the run, also where other nodes come first.
     An app that keeps no checkpoints sends the turns before again, and they are counted as they come.
     """
     step = ensure_config().get("metadata", {}).get("langgraph_step")
-    return step == 1 and not run.turn and sum(map(opens_turn, run.messages)) == 1 and not is_nested(runtime)
+    is_ahead = step == 1 or _is_newest_of_several(session, run.messages)
+    return is_ahead and not run.turn and sum(map(opens_turn, run.messages)) == 1 and not is_nested(runtime)
 
 
 def _behind_all(new: Sequence[BaseMessage], last: int, question: str | None) -> list[BaseMessage]:
