@@ -80,7 +80,8 @@ def practice() -> Iterator[LabelledNote]:
     for path in sorted(_PRACTICE.glob("*.tsv")):
         for line in path.read_text(encoding="utf-8").splitlines():
             kind, _, text = line.partition("\t")
-            yield LabelledNote(text, kind in ATTACKS or kind in ("block", "attack_idea", "values"), kind, "practice", path.stem)
+            is_bad = kind in ATTACKS or kind in ("block", "attack_idea", "values")
+            yield LabelledNote(text, is_bad, kind, "practice", path.stem)
 
 
 def sentences() -> Iterator[LabelledSentence]:
