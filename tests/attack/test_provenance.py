@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
 from attack.conftest import AttackRow
-from attack.planted import ATTACKS, GENUINE, Attack, Genuine, Turn
+from attack.planted import ATTACKS, GENUINE, INDIRECT, Attack, Genuine, Turn
 from conversation import call
 from everthread import Context, build_graph, open_storage
 from everthread.models.scripted import ScriptedModel
@@ -129,6 +129,19 @@ def test_nothing_that_the_user_did_not_say_becomes_theirs(storage: Storage, atta
 
     assert len(ATTACKS) >= 60
     assert [fault for family in wrong.values() for fault in family] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", sorted(INDIRECT))
+def test_what_others_wrote_in_any_language_becomes_nobodys(
+    language: str, storage: Storage, attack_row: AttackRow
+) -> None:
+    cases = INDIRECT[language]
+
+    wrong = [fault for number, case in enumerate(cases) for fault in faults(storage, case, f"i{number}")]
+
+    attack_row(f"planted: indirect, {language}", len(cases), len(wrong))
+    assert wrong == []
 
 
 def test_what_the_user_says_is_kept(storage: Storage) -> None:

@@ -22,6 +22,13 @@ _MEMORY = re.compile(
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})(?:\s[^<>]{0,300})?>")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)|```.*?(?:```|\Z)", re.DOTALL | re.MULTILINE)
+_LABEL_OF_BLOCK = r"[\[【][^\[\]【】\n]{0,29}[^\W\d_][^\[\]【】\n]{0,29}[\]】]"
+_FRAMED = re.compile(
+    # Between two lines of the same sign, or two labels such as `[begin]` and `[end]`, behind what the user says of it.
+    r"(?<=\S)\s{0,20}\n[ \t]*([-=*~#_+.|>%])\1{2,79}[ \t]*\n.*?\n[ \t]*\1{3,80}[ \t]*$"
+    rf"|(?<=\S)(?:\s{{1,20}}(?=\[)|\s{{0,20}}(?=【)){_LABEL_OF_BLOCK}(?:\s|(?<=】))[^\[\]【】]{{20,20000}}?[.!?…。！？][\"'”»)]?\s{{0,20}}{_LABEL_OF_BLOCK}",
+    re.DOTALL | re.MULTILINE,
+)
 _INLINE_CODE = re.compile(r"`[^`\n]{1,2000}`")
 _QUOTED = (
     re.compile(r'(?<![\w"])"(?=[^\s"])[^"]{0,20000}"|(?<![\w"])"(?=\w)[^"\n]*$', re.MULTILINE),
@@ -218,7 +225,7 @@ def without_marked(text: str) -> str:
     def blank(start: int, end: int, sign: str = _GAP) -> None:
         signs[start:end] = sign * (end - start)
 
-    for pattern in (_MEMORY, _COMMENT, _FENCE):
+    for pattern in (_MEMORY, _COMMENT, _FENCE, _FRAMED):
         for match in pattern.finditer(text):
             blank(*match.span())
     for find in (_marked_up, _marked_lines):
