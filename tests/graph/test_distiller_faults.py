@@ -290,3 +290,19 @@ def test_the_model_reads_at_the_end_what_a_sweep_has_not_let_it_read(tmp_path: P
         found = storage.store.search(namespaces.notes("local"))
 
     assert sorted(item.value["text"] for item in found) == [BY_RULES, BY_MODEL]
+
+
+def test_the_model_reads_at_the_end_what_a_fork_from_before_the_last_end_says(tmp_path: Path) -> None:
+    with open_storage(f"sqlite:///{tmp_path / 'a.db'}") as storage:
+        reader = ScriptedModel([notes(), notes(note(message=2)), '{"steps": []}'])
+        graph = build_graph(AGENT, model=ScriptedModel(["Hm."] * 3), summarizer=reader, storage=storage)
+        context = Context(distillation=("session",), distiller="model")
+        graph.invoke({"messages": "Hello."}, CONFIG, context=context)
+        first = graph.get_state(CONFIG).config
+        for given in ({"messages": "Thanks."}, {"end_session": True}):
+            graph.invoke(given, CONFIG, context=context)
+        graph.invoke({"messages": TOLD}, first, context=context)
+        graph.invoke({"end_session": True}, CONFIG, context=context)
+        found = storage.store.search(namespaces.notes("local"))
+
+    assert sorted(item.value["text"] for item in found) == [BY_RULES, BY_MODEL]

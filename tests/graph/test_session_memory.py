@@ -174,6 +174,20 @@ def test_a_thread_refuses_another_user(storage: Storage, given: dict[str, Any]) 
     assert storage.store.search(namespaces.notes("eve")) == []
 
 
+def test_a_fork_from_before_the_end_of_a_session_opens_it_again(storage: Storage) -> None:
+    graph, _ = graph_of(storage, "a", "b", "c")
+    ask(graph, "1")
+    first = graph.get_state(CONFIG).config
+    ask(graph, "2")
+    ask(graph, None)
+
+    graph.invoke({"messages": "other"}, first)
+
+    session = storage.store.get(namespaces.SESSIONS, "t")
+    assert session is not None
+    assert (session.value["turns"], session.value["consolidated_turns"]) == (2, 1)
+
+
 def test_a_session_that_could_not_be_consolidated_keeps_its_notes_and_stays_open(storage: Storage) -> None:
     graph, _ = graph_of(storage, "hello")
     ask(graph, "hi")

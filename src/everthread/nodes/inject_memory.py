@@ -195,8 +195,9 @@ def _session(before: Mapping[str, Any], run: NodeRun, *, is_inside: bool) -> dic
         "first_message": before.get("first_message") or beginning(messages),
         "began": before.get("began") or now(),
         "last_activity": now(),
-        "consolidated_turns": before.get("consolidated_turns", 0),
-        **({"read_turns": before["read_turns"]} if "read_turns" in before else {}),
+        # A fork has fewer turns behind it than the branch whose session ended; no end of a session has seen its own.
+        "consolidated_turns": min(before.get("consolidated_turns", 0), run.turn),
+        **({"read_turns": min(before["read_turns"], run.turn)} if "read_turns" in before else {}),
         "question": messages[-1].id,
         # For those who see to retention and do not have the agent.
         **({} if agent.retention is None else {"retention": agent.retention.as_json()}),
