@@ -191,7 +191,8 @@ class Checkpointer(BaseCheckpointSaver[Any]):
         Raises:
             SettingsError: the target is a thread already.
         """
-        self.database.write(self._copy_thread, source_thread_id, target_thread_id)
+        # LangGraph takes numbers for ids too; the session's record is found under the text alone.
+        self.database.write(self._copy_thread, str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Prune threads; see LangGraph's `BaseCheckpointSaver`.

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
@@ -148,6 +148,16 @@ def test_a_copy_belongs_to_the_owner_of_the_thread(storage: Storage) -> None:
     session = storage.store.get(namespaces.SESSIONS, "copy")
     assert session is not None
     assert session.value == {"thread_id": "copy", "user_id": "ann", "turns": 1}
+
+
+def test_a_copy_of_a_thread_named_by_a_number_belongs_to_its_owner(storage: Storage) -> None:
+    storage.store.put(namespaces.SESSIONS, "5", {"thread_id": "5", "user_id": "ann", "turns": 1})
+
+    storage.checkpointer.copy_thread(cast(str, 5), cast(str, 7))
+
+    session = storage.store.get(namespaces.SESSIONS, "7")
+    assert session is not None
+    assert session.value == {"thread_id": "7", "user_id": "ann", "turns": 1}
 
 
 def test_a_thread_is_never_copied_into_one_that_has_an_owner(storage: Storage) -> None:
