@@ -585,6 +585,14 @@ def test_threads_that_reserve_at_once_pass_no_limit(storage: Storage) -> None:
     assert sum(made) == len(spent(storage)["open"]) == 5
 
 
+def test_a_call_that_costs_nothing_is_made_beyond_a_limit(storage: Storage) -> None:
+    counters = Counters(storage.store, "ada", "t")
+    paid: Any = counters.reserve({"thread": 2.0}, 2.0, purpose="reply", model="m")
+    counters.settle(paid, Usage(output=5), 3.0, model="m")  # longer than its reserve
+
+    assert isinstance(counters.reserve({"thread": 2.0}, 0.0, purpose="reply", model="free"), Reservation)
+
+
 def test_a_store_of_somebody_else_counts_too() -> None:
     store: Any = InMemoryStore()
     counters = Counters(store, "ada", "t")

@@ -245,7 +245,7 @@ def _over(name: str, size: float, records: Sequence[Record], most: float) -> Ove
     models = [purposes for record in records for purposes in record["models"].values()]
     spent = sum(one["cost"] for purposes in models for one in purposes.values())
     under_way = sum(one["most"] for record in records for one in record["open"].values())
-    if spent + under_way + most <= allowed + _ROUNDING:
+    if most == 0 or spent + under_way + most <= allowed + _ROUNDING:
         return None
     return Over(name, size, allowed, spent, under_way)
 
