@@ -592,6 +592,16 @@ async def test_async_events_of_version_3_are_the_owners(storage: Storage) -> Non
         await (await graph.astream_events({"messages": "ho"}, stranger, version="v3")).output()
 
 
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+async def test_async_events_of_version_3_that_are_left_early_give_the_lock_back(storage: Storage) -> None:
+    graph = chat(storage)
+    async with await graph.astream_events({"messages": "hi"}, CONFIG, version="v3") as run:
+        await anext(aiter(run.values))
+
+    with storage.locks.hold("t", timeout_seconds=0):
+        pass
+
+
 # Inside another graph, as a node, a subgraph or a tool: the parent owns thread and context.
 
 NESTED = ["node", "subgraph", "tool"]
