@@ -54,29 +54,13 @@ def likely_values(view: View) -> Iterator[Finding]:
             yield Finding("private_value", "weighing", view.span(*match.span()))
 
 
-def is_harmless(sentence: str, rules: Rules) -> bool:
-    """Tell whether a folded sentence states something about the user, or keeps the user in command."""
-    kind = rules.pack("excuses").pattern
-    if kind("asked").search(sentence) or keeps_approval(sentence, rules):
-        return True
-    if kind("about the user").search(sentence) and not kind("to the assistant").search(sentence):
-        return True
-    return bool(kind("protects").search(sentence) and (kind("no act").search(sentence) or "before" in sentence))
-
-
 def _is_excused(section: str, low: str, match: re.Match[str], rules: Rules) -> bool:
-    """Tell whether what stands around a match makes it harmless."""
-    kind = rules.pack("excuses").pattern
+    """Tell whether the sentence around a match of a section makes it harmless."""
     start, end = match.span()
     begin = max(low.rfind(stop, 0, start) for stop in _STOPS) + 1
     stops = [place for place in (low.find(stop, end) for stop in _STOPS) if place >= 0]
     sentence = low[begin : min(stops, default=len(low))]
-    if section in ("leave", "statements") and kind("asked first").search(low, max(0, start - 80), start):
+    if keeps_approval(sentence, rules):
         return True
-    if section == "leave" and kind("negated").search(low, max(begin, start - 60), start):
-        return True
-    if section == "statements" and is_harmless(sentence, rules):
-        return True
-    if section == "replies" and kind("style").search(low, max(0, start - 60), end + 40):
-        return True
-    return keeps_approval(sentence, rules)
+    excuses = rules.pack("excuses")
+    return section in excuses.sections and excuses.fits(section, low[begin:start] if section == "leave" else sentence)
