@@ -15,7 +15,6 @@ from everthread.memory.learned import weight
 from everthread.memory.rules import Rules
 from everthread.memory.text.constraints import keeps_approval
 
-_EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
 _STOPS = ".!?;\n"
 _SENTENCE = re.compile(r"[^.!?;\n]+[.!?;]*(?:(?<=[.!?;])(?=\S)[^.!?;\n]*[.!?;]*)*")
 _QUESTION = re.compile(r"\?\W*\Z")
@@ -28,8 +27,6 @@ def attacks(view: View, rules: Rules) -> Iterator[Finding]:
     """Yield wording that gives orders, voids rules, poses as an authority or makes data leave."""
     low = view.low
     for section, entries in rules.pack("attacks").sections.items():
-        if section == "east_asian" and not _EAST_ASIAN.search(low):
-            continue
         for rule in entries:
             for match in rule.pattern.finditer(low):
                 if not _is_excused(section, low, match, rules):
