@@ -36,7 +36,7 @@ from sklearn.model_selection import GroupKFold
 import everthread.memory.rules
 from benchmarks.notes.generator import notes, practice, sentences
 from everthread.memory.distill.statements import is_hypothetical
-from everthread.memory.learned import FOLDER, PLACES, Question, is_apart, told_by
+from everthread.memory.learned import FOLDER, PLACES, Question, feature_sets, is_apart
 from everthread.memory.rules import BUILT_IN
 from everthread.memory.text.own_words import is_reported, own_sentences, parts_of, without_marked
 from everthread.memory.text.voice import parts_told
@@ -94,13 +94,13 @@ def main(of: Question) -> None:
     cues = [cue.name for cue in BUILT_IN.pack("cues").sections["cue"]] if of in ("rule", "lasting") else []
     matrix, is_so = _matrix(rows, of, len(cues)), np.array([row.is_so for row in rows])
     worth, messages = _worth(rows), np.array([row.number for row in rows])
-    meanings = sorted({place for row in rows for part in told_by(row.text, of)[1:] for place in part})
+    meanings = sorted({place for row in rows for part in feature_sets(row.text, of)[1:] for place in part})
     said = np.zeros(len(rows))
     for train, test in GroupKFold(10).split(matrix, is_so, messages):
         weights, bias = _fitted(matrix[train], is_so[train], worth[train], meanings, of)
         said[test] = matrix[test] @ weights + bias
     near = np.array([row.is_near and not row.is_so for row in rows])
-    apart = np.array([of != "own" and is_apart(row.text, told_by(row.text, of), of) for row in rows])
+    apart = np.array([of != "own" and is_apart(row.text, feature_sets(row.text, of), of) for row in rows])
     lines = {one: float(np.quantile(said[near & (apart == one)], 1 - _FALSE[of])) for one in sorted(set(apart))}
     least = np.array([lines[one] for one in apart])
     print(f"{of}: {len(rows):,} rows, {is_so.sum():,} of them are; found {np.mean((said >= least)[is_so]):.3f}")
@@ -141,7 +141,7 @@ def _matrix(rows: Sequence[_Row], of: Question, cues: int) -> Any:
     ends = [0]
     for row in rows:
         found: Counter[int] = Counter()
-        for part in row.told or told_by(row.text, of):
+        for part in row.told or feature_sets(row.text, of):
             found.update(dict.fromkeys(part, 1 / np.sqrt(len(part) or 1)))
         columns += [*sorted(found), *(places + cue for cue in row.cues)]
         values += [*(found[place] for place in sorted(found)), *[_CUE] * len(row.cues)]

@@ -32,8 +32,8 @@ def check(text: str, *, redact: Collection[Category] = (), rules: Rules = BUILT_
         redact: categories to cut out instead of refusing the text, such as `phone` and `email`. The verdict is
             `redact` when the text has only such findings, in plain sight; see `redacted`.
         rules: the built-in rules, or those with packs of one's own: `Rules(["mine.yaml"])`.
-        is_own: it is shown to be what the user typed: how it is worded is their right, so the widest net, which weighs
-            words, is left out. Values and known attacks are looked for all the same.
+        is_own: the user typed it, in a short message in which nothing looks pasted (`own_words.is_typed`). How it is
+            worded is their right, so it may resemble an attack; values and known attacks are looked for all the same.
 
     Returns:
         The verdict. It never raises: a text that the guard cannot judge is blocked as `unreadable`, so a failure
@@ -77,6 +77,7 @@ def warm_up() -> None:
 def _judge(text: str, redact: frozenset[Category], rules: Rules, is_own: bool) -> Verdict:
     if len(text) > _LONGEST:
         return Verdict("block", "unreadable", "length", (0, len(text)))
+    # In plain sight, where findings can be cut out, or only in a reading with a disguise undone.
     plain: list[Finding] = []
     covert: list[Finding] = []
     starts = range(0, max(1, len(text) - _OVERLAP), _PART - _OVERLAP)
@@ -107,13 +108,13 @@ def _judge(text: str, redact: frozenset[Category], rules: Rules, is_own: bool) -
 def _findings(view: View, rules: Rules, is_own: bool) -> Iterator[Finding]:
     # Imported here, since few programs that import the guard check a text and the number plans take a while to load.
     from everthread.memory.guard.values import values
-    from everthread.memory.guard.wording import attacks, weighed
+    from everthread.memory.guard.wording import known_attacks, likely_attacks
 
     if not view.is_prose:
         yield from values(view, rules)
-    yield from attacks(view, rules)
+    yield from known_attacks(view, rules)
     if not is_own:
-        yield from weighed(view, rules)
+        yield from likely_attacks(view, rules)
 
 
 def _likely_values(part: str) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The readings of a text that the guard scans: as it stands, and with what hides words undone.
+"""The readings of a text that the guard scans, each a `View`: as it stands, and with what hides words undone.
 
 The work is bounded: a fixed number of readings, each at most as long as the text.
 """

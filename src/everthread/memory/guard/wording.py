@@ -1,9 +1,8 @@
 """Wording that wants to steer the assistant instead of telling it something about the user, or gives a value away.
 
-The patterns are the pack `attacks`; its sections, and the pack `excuses`, say in which company a match is none. The
-widest net is a model that was fitted to notes of our own. A note tells something about a person; one that wants to
-change what the assistant may do, for whom, or what the user gets to know is worded in its own way, also where no rule
-knows the phrase and in languages that have no rules.
+Known attacks are the patterns of the pack `attacks`; the pack `excuses` says in which sentences a match of some of them
+is harmless. Likely attacks and likely values are told by models that were fitted to notes of our own
+(`memory.learned`), also where no rule knows the phrase and in languages that have no rules.
 """
 
 import re
@@ -16,14 +15,16 @@ from everthread.memory.rules import Rules
 from everthread.memory.text.constraints import keeps_approval
 
 _STOPS = ".!?;\n"
+"""What ends the sentence around a match, also the dot in `example.com`."""
 _SENTENCE = re.compile(r"[^.!?;\n]+[.!?;]*(?:(?<=[.!?;])(?=\S)[^.!?;\n]*[.!?;]*)*")
+"""A sentence that is weighed; a stop ends it only ahead of a space, so that addresses and numbers stay whole."""
 _QUESTION = re.compile(r"\?\W*\Z")
 """What somebody asked tells nobody to do anything."""
 _SHORTEST = 6
 """Letters of a sentence that says something."""
 
 
-def attacks(view: View, rules: Rules) -> Iterator[Finding]:
+def known_attacks(view: View, rules: Rules) -> Iterator[Finding]:
     """Yield wording that gives orders, voids rules, poses as an authority or makes data leave."""
     low = view.low
     for section, entries in rules.pack("attacks").sections.items():
@@ -34,8 +35,8 @@ def attacks(view: View, rules: Rules) -> Iterator[Finding]:
                     break
 
 
-def weighed(view: View, rules: Rules) -> Iterator[Finding]:
-    """Yield sentences that weigh too much for a note about a person."""
+def likely_attacks(view: View, rules: Rules) -> Iterator[Finding]:
+    """Yield sentences that weigh too much for a note about a person; what they are after, the weights cannot tell."""
     for match in _SENTENCE.finditer(view.low):
         sentence = match.group()
         if len(sentence.strip()) < _SHORTEST or _QUESTION.search(sentence) or keeps_approval(sentence, rules):

@@ -28,8 +28,14 @@ from everthread.memory.learned.meanings import meanings_in
 from everthread.memory.learned.shapes import without_codes
 
 Question = Literal["guard", "value", "rule", "lasting", "own"]
-"""Does a note want to steer the assistant, does it hold a value that names a person or opens a door? Is a sentence a
-standing rule, is it a lasting statement of a user, does a user say it themselves?"""
+"""What a model answers.
+
+- `guard`: does a note want to steer the assistant?
+- `value`: does a note hold a value that names a person or opens a door?
+- `rule`: is a sentence a standing rule?
+- `lasting`: is a sentence a lasting statement of a user?
+- `own`: does a user say a sentence themselves, rather than paste it?
+"""
 
 FOLDER = Path(__file__).parent
 
@@ -62,10 +68,11 @@ _MAIL = re.compile(r"[\w.+-]{1,64}@[\w.-]{1,64}")
 class _Model:
     weights: "array[int]"
     unit: float
-    """What 1 of the table is worth."""
+    """What 1 of the table is worth; the tables hold whole numbers."""
     bias: float
+    """Added to every text; it sets the line, which is 0."""
     apart: float
-    """Added for the texts of `is_apart`."""
+    """Added for texts with a line of their own (`is_apart`)."""
 
 
 def weight(text: str, of: Question) -> float:
@@ -75,28 +82,27 @@ def weight(text: str, of: Question) -> float:
         text: one sentence, or a few; their number of features does not count, only which they are.
         of: the question.
     """
-    parts = told_by(text, of)
+    parts = feature_sets(text, of)
     return weight_of(parts, of) + (_models()[of].apart if is_apart(text, parts, of) else 0.0)
 
 
 def is_apart(text: str, parts: Sequence[Set[int]], of: Question) -> bool:
-    """Tell whether a text is told by other features than most, and so has a line of its own.
+    """Tell whether a text has other features than most, and so a line of its own.
 
     Of values it is one without codes; else one in Chinese or Japanese, which have no spaces between words.
 
     Args:
         text: one sentence, or a few.
-        parts: what it is told by, from `told_by`.
+        parts: its features, from `feature_sets`.
         of: the question.
     """
     return not parts[-1] if of == "value" else EAST_ASIAN.search(text) is not None
 
 
-def told_by(text: str, of: Question) -> list[frozenset[int]]:
-    """Return the places of what a text is told by: its wording and, for some questions, what its words mean.
+def feature_sets(text: str, of: Question) -> list[frozenset[int]]:
+    """Return the features of a text as sets of places: of its wording and, for some questions, of what its words mean.
 
-    Whether it holds a value is told by the shapes of its codes as well, which are the last part. Each part weighs as
-    much as another, however many features it has.
+    For values a last set has the shapes of its codes. Each set weighs as much as another, however many features it has.
     """
     if of not in _BY_MEANING:
         return [features(text, of)]
