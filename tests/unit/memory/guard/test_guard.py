@@ -322,6 +322,7 @@ def test_what_an_assistant_is_told_to_refuse_is_not(text: str) -> None:
         "Does not want you to send money without their confirmation.",
         "Nothing gets charged without my consent.",
         "Don’t cancel anything without my permission.",
+        "You must not pay for anything without my approval.",
     ],
 )
 def test_a_user_may_keep_the_last_word(text: str) -> None:
