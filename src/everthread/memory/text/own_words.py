@@ -21,7 +21,11 @@ _MEMORY = re.compile(
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})(?:\s[^<>]{0,300})?>")
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)|```.*?(?:```|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    # A script from its first line on, too, up to the next blank one.
+    r"^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)|```.*?(?:```|\Z)|^#!/.*?(?:^[ \t]*$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _LABEL_OF_BLOCK = r"[\[【][^\[\]【】\n]{0,29}[^\W\d_][^\[\]【】\n]{0,29}[\]】]"
 _FRAMED = re.compile(
     # Between two lines of the same sign, or two labels such as `[begin]` and `[end]`, behind what the user says of it.
