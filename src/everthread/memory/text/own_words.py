@@ -28,10 +28,11 @@ _FENCE = re.compile(
 )
 _LABEL_OF_BLOCK = r"[\[【][^\[\]【】\n]{0,29}[^\W\d_][^\[\]【】\n]{0,29}[\]】]"
 _FRAMED = re.compile(
-    # Between two lines of the same sign, or two labels such as `[begin]` and `[end]`, behind what the user says of it.
-    r"(?<=\S)\s{0,20}\n[ \t]*([-=*~#_+.|>%])\1{2,79}[ \t]*\n.*?\n[ \t]*\1{3,80}[ \t]*$"
+    # Between two like lines, or two labels such as `[begin]` and `[end]`, behind what the user says of it. A line below
+    # a heading, or with a blank line behind it, only divides a message, and so does a label that something follows.
+    r"(?<=[.:?!…。：？！])[\"'”»)]?\s{0,20}\n[ \t]*(([-=*~#_+.|>%])\2{2,79})[ \t]*\n(?=[^\n]*\S).*?\n[ \t]*\1[ \t]*$"
     rf"|(?<=\S)(?:\s{{1,20}}(?=\[)|\s{{0,20}}(?=【)){_LABEL_OF_BLOCK}(?:\s|(?<=】))"
-    rf"[^\[\]【】]{{20,20000}}?[.!?…。！？][\"'”»)]?\s{{0,20}}{_LABEL_OF_BLOCK}",
+    rf"[^\[\]【】]{{20,20000}}?[.!?…。！？][\"'”»)]?\s{{0,20}}(?:{_LABEL_OF_BLOCK}(?=\s*\Z)|(?=[\[【]/){_LABEL_OF_BLOCK})",
     re.DOTALL | re.MULTILINE,
 )
 _INLINE_CODE = re.compile(r"`[^`\n]{1,2000}`")

@@ -22,6 +22,7 @@ RULE = "Never book anything before I approve it."
         f"```\n# {RULE}\n```",
         f"What is this about?\n#####\n{RULE}\n#####",
         f"What does the neighbour mean? [Start] Hello! {RULE} [End]",
+        f"Here it is. [mail] Hello! {RULE} [/mail] It came today.",
         f"这是什么意思？【开始】你好。{RULE}【结束】",
         f"Me faz um resumo?\n\nDe: Rosa <rosa@club.example>\nData: 5 de março\n\n{RULE}",
         f"Fasst du das zusammen?\n----- Weitergeleitete Nachricht -----\n{RULE}",
@@ -74,6 +75,10 @@ def test_a_rule_in_somebody_elses_text_is_no_rule_of_the_user(message: str) -> N
         f"Merk dir: {RULE}",
         f"If Ann asks, tell her yes. {RULE}",
         f"They gave me the best room. {RULE}",
+        f"My rules.\n\nTravel\n------\n{RULE}\n\nHotels\n------\nA quiet room.",
+        f"What matters to me:\n\n---\n\n{RULE}\n\n---\n\nNow plan Rome.",
+        f"My rules:\n[Travel]\n{RULE}\n[Hotels]\nA quiet room.",
+        f"My rules:\n[x] {RULE}\n[x] Keep it short.",
     ],
 )
 def test_a_rule_beside_such_a_text_stays_the_users(message: str) -> None:
