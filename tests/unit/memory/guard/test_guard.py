@@ -885,6 +885,8 @@ def test_how_users_word_their_own_rules_is_not_weighed() -> None:
         "Please don't treat a thumbs-up emoji as consent.",
         "You'll check the weather before you confirm any outdoor booking.",
         "I insist that two people sign every transfer.",
+        "Check with me before you approve all invoices.",
+        "Ask my wife before you accept any offer.",
     ],
 )
 def test_a_users_own_rule_about_approval_is_no_known_attack(rule: str) -> None:
