@@ -203,21 +203,6 @@ def test_an_edit_on_a_branch_holds_though_its_message_was_archived_since() -> No
         assert "edit1z by hand" in [message.text for message in thread.model.prompts[-1]]
 
 
-def test_what_follows_an_edit_that_empties_an_older_checkpoint_leaves_what_it_shares() -> None:
-    with open_storage("sqlite://") as storage:
-        thread = Thread(storage, {"policy": "sliding_window", "keep_last_turns": 2})
-        for _ in range(6):
-            thread.ask(-1)
-        branch = thread.heads[4][0]
-        thread.graph.update_state(branch, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
-        thread.graph.invoke({"messages": "word9x and now"}, CONFIG, context=thread.context)
-
-        view = storage.thread("t")
-
-        assert [words(one.text)[0] for one in view.messages if one.type == "human"][-1] == "word9x"
-        assert view.left_ids == frozenset()
-
-
 async def test_an_async_run_from_an_older_checkpoint_notes_what_the_branches_share(tmp_path: Any) -> None:
     async with open_storage(f"sqlite:///{tmp_path}/a.db") as storage:
         graph: Any = build_graph(AGENT, model=Counting(), summarizer="offline", storage=storage)

@@ -33,7 +33,7 @@ from everthread.nodes.call_ahead import node_alone
 from everthread.nodes.inject_memory import turns_recorded
 from everthread.nodes.thread_view import thread_messages
 from everthread.state import namespaces
-from everthread.state.marks import is_answer, is_new, sequence
+from everthread.state.marks import is_answer, sequence
 from everthread.state.reducer import REMOVE_ALL
 from everthread.storage.adoption import pending_interrupts, refuse_foreign
 from everthread.storage.kept_checkpoints import OURS, OWN_GRAPH
@@ -101,7 +101,7 @@ class RunSteps:
         snapshot, thread_id = self._migrated_state(config), thread_of(config)
         session = self.storage.store.get(namespaces.SESSIONS, thread_id)
         if config["configurable"].get("checkpoint_id"):
-            self._note_fork(config, snapshot, session, is_edit=True)
+            self._note_fork(config, snapshot, session)
         metadata = {**config.get("metadata", {}), **edit_metadata(is_own=self._is_own), **self._marks}
         edited = self.graph.bulk_update_state({**config, "metadata": metadata}, updates)
         before, after = map(self._messages, (snapshot, self.graph.get_state(edited)))
@@ -238,9 +238,7 @@ class RunSteps:
         if self.storage.timers is not None and known.get("consolidated_turns", 0) >= known.get("turns", 0):
             self.storage.timers.arm(run.thread_id)
 
-    def _note_fork(
-        self, config: RunnableConfig, snapshot: StateSnapshot, session: Item | None, *, is_edit: bool = False
-    ) -> None:
+    def _note_fork(self, config: RunnableConfig, snapshot: StateSnapshot, session: Item | None) -> None:
         """Save the last place that all branches share, when the thread goes on from an older checkpoint.
 
         `inject_memory` notices a fork by its new message (`shared_past`). A run that only answers an old question
@@ -256,14 +254,9 @@ class RunSteps:
         messages, left = map(self._messages, (snapshot, self.graph.get_state(latest)))
         self._keep_left(session.key, left, messages)
         self.storage.store.batch(self._back_operations(session, left, messages))
-        settled = [message for message in messages if not is_new(message)]
-        here, earlier = sequence(settled[-1]) if settled else -1, session.value.get("shared")
-        value = {**session.value, "shared": here if earlier is None else min(earlier, here)}
-        if is_edit and self._is_own:
-            # What follows is no fork: an edit may remove the messages by which `inject_memory` knows where one begins.
-            question = question_of(settled)
-            value |= {"turns": snapshot.values.get("turns", 0), "place": here, "question": question and question.id}
-        if value != session.value:
+        here, earlier = sequence(messages[-1]) if messages else -1, session.value.get("shared")
+        if earlier is None or earlier > here:
+            value = {**session.value, "shared": here}
             self.storage.store.put(namespaces.SESSIONS, session.key, value, index=False)
 
     def _back_operations(
