@@ -126,7 +126,7 @@ def _joined(run: str) -> str:
 def _is_leet(word: str) -> bool:
     plain = word.translate(_LEET)
     letters = sum(map(str.isalpha, word))
-    return plain not in (word, word.strip("!+|")) and letters >= _FEWEST_LETTERS * len(word) > 0
+    return plain not in (word, word.strip("!+|")) and letters >= _FEWEST_LETTERS * len(word)
 
 
 def _unescaped(raw: str) -> str:
